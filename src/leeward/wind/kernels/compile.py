@@ -1,0 +1,177 @@
+"""Compile kernels with numba, and keep what was compiled on disk.
+
+numba's own cache notices a change only in the file of the function itself, not in a formula of another file, and
+identifies a function built from given formulas by objects that differ from process to process. So the kernels have a
+cache of their own: one file per kernel and signature, in a folder named by everything that can change the machine
+code (all sources, the versions of numba and Python, the CPU).
+"""
+
+import contextlib
+import hashlib
+import inspect
+import os
+import pickle
+import platform
+import sys
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any, TypeVar
+
+import llvmlite.binding
+import numba
+from numba.core import serialize
+from numba.core.compiler import CompileResult
+
+from leeward.wind.cache import cache_folder, write_atomically
+
+WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
+_CHECKSUM = 32
+
+# fused multiply-add and no care for the sign of zero; nothing that changes the order of additions
+FAST_MATH = {"contract", "nsz"}
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def formula(function: F) -> F:
+    """Mark a scalar function or a piece of a loop: it is inlined into the loops that use it, and stays callable."""
+    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, forceinline=True, _nrt=False)
+    return jit
+
+
+def allocating(function: F) -> F:
+    """Like `formula`, for a function that makes arrays."""
+    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH)
+    return jit
+
+
+def kernel(function: Callable[..., Any], label: str, sources: tuple[Path, ...]) -> Any:
+    """A loop that Python calls: runs without the interpreter lock, and is kept on disk under `label`."""
+    if numba.config.DISABLE_JIT:
+        return function
+    dispatcher = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
+    folder = kernel_folder(sources)
+    if folder is not None:
+        dispatcher._cache = KernelCache(folder, f"{label}-{function.__name__}")
+    return dispatcher
+
+
+def kernel_folder(sources: tuple[Path, ...]) -> Path | None:
+    """Where kernels made from these and our own sources are kept; None without a cache folder."""
+    base = cache_folder()
+    if base is None:
+        return None
+    wind = Path(__file__).parent.parent
+    own = sorted([*wind.glob("kernels/*.py"), *wind.glob("wake_models/*.py"), wind / "overlap.py"])
+    digest = hashlib.sha256()
+    for path in [*own, *sources]:
+        digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
+    for fact in (
+        numba.__version__,
+        platform.python_version(),
+        llvmlite.binding.get_host_cpu_name(),
+        llvmlite.binding.get_host_cpu_features().flatten(),
+    ):
+        digest.update(fact.encode() + b"\0")
+    folder = base / f"kernels-{digest.hexdigest()[:24]}"
+    folder.mkdir(mode=0o700, exist_ok=True)
+    return folder
+
+
+class KernelCache:
+    """The disk cache of one kernel, in the form that a numba dispatcher asks for (`numba.core.caching._Cache`)."""
+
+    def __init__(self, folder: Path, label: str) -> None:
+        self.cache_path = str(folder)
+        self._folder = folder
+        self._label = label
+        self._locks: dict[Path, int] = {}
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        target_context.refresh()  # stored code refers to numba's runtime, which is set up on first use
+        path = self._path(signature)
+        result = self._read(path, target_context)
+        if result is None:
+            self._lock(path)
+            result = self._read(path, target_context)  # whoever held the lock may have made it
+            if result is None:
+                self._announce()
+            else:
+                self._unlock(path)
+        return result
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        path = self._path(signature)
+        content = serialize.dumps(result._reduce())
+        write_atomically(path, hashlib.sha256(content).digest() + content)
+        self._unlock(path)
+
+    def enable(self) -> None:
+        """Always on."""
+
+    def disable(self) -> None:
+        """Always on."""
+
+    def flush(self) -> None:
+        """Nothing is held back."""
+
+    def _path(self, signature: Any) -> Path:
+        return self._folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
+
+    def _read(self, path: Path, target_context: Any) -> Any:
+        try:
+            stored = path.read_bytes()
+        except FileNotFoundError:
+            return None
+        if hashlib.sha256(stored[_CHECKSUM:]).digest() != stored[:_CHECKSUM]:
+            return None  # damaged: it is compiled again and replaced
+        # numba's Python-level environment of a kernel; the folder is the user's own, mode 0700
+        payload = pickle.loads(stored[_CHECKSUM:])
+        return CompileResult._rebuild(target_context, *payload)
+
+    def _lock(self, path: Path) -> None:
+        """Let one process compile while the others wait. The lock goes with its owner, however that ends."""
+        fcntl = _fcntl()
+        if fcntl is None:
+            return
+        handle = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
+        for _ in _until(WAIT_FOR_OTHERS_S):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                self._locks[path] = handle
+                return
+        os.close(handle)
+
+    def _unlock(self, path: Path) -> None:
+        handle = self._locks.pop(path, None)
+        if handle is not None:
+            os.close(handle)
+
+    def _announce(self) -> None:
+        if sys.stderr is not None and sys.stderr.isatty():
+            print(
+                f"leeward: compiling {self._label} for this machine (once; takes some seconds)",
+                file=sys.stderr,
+                flush=True,
+            )
+
+
+def source_file(thing: Any) -> Path:
+    """The file in which a class was written."""
+    return Path(inspect.getfile(thing))
+
+
+def _until(seconds: float) -> Iterator[None]:
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        yield
+        time.sleep(0.05)
+
+
+def _fcntl() -> Any:
+    try:
+        import fcntl
+    except ImportError:  # Windows: everybody compiles for himself
+        return None
+    return fcntl

@@ -1,0 +1,48 @@
+"""Scalar functions that a compiler can put into vector loops.
+
+`math.log` is a call into the C library, and one call keeps a whole loop scalar; these are arithmetic only.
+"""
+
+import math
+
+from leeward.wind.kernels.compile import formula
+
+LN_2 = math.log(2.0)
+SQRT_2 = math.sqrt(2.0)
+
+
+@formula
+def log_of_ratio(numerator: float, denominator: float) -> float:
+    """ln(numerator / denominator) for a ratio in [1, 65536), to about 2e-16.
+
+    The ratio is halved into [1, sqrt 2) by comparisons; then the series of 2 artanh((n - d) / (n + d)).
+    """
+    exponent = 0.0
+    large = numerator >= 256.0 * denominator
+    numerator = numerator * (1.0 / 256.0) if large else numerator
+    exponent = exponent + 8.0 if large else exponent
+    large = numerator >= 16.0 * denominator
+    numerator = numerator * (1.0 / 16.0) if large else numerator
+    exponent = exponent + 4.0 if large else exponent
+    large = numerator >= 4.0 * denominator
+    numerator = numerator * 0.25 if large else numerator
+    exponent = exponent + 2.0 if large else exponent
+    large = numerator >= 2.0 * denominator
+    numerator = numerator * 0.5 if large else numerator
+    exponent = exponent + 1.0 if large else exponent
+    large = numerator >= SQRT_2 * denominator
+    numerator = numerator * (1.0 / SQRT_2) if large else numerator
+    exponent = exponent + 0.5 if large else exponent
+
+    ratio = (numerator - denominator) / (numerator + denominator)
+    square = ratio * ratio
+    series = 1.0 / 17.0
+    series = series * square + 1.0 / 15.0
+    series = series * square + 1.0 / 13.0
+    series = series * square + 1.0 / 11.0
+    series = series * square + 1.0 / 9.0
+    series = series * square + 1.0 / 7.0
+    series = series * square + 1.0 / 5.0
+    series = series * square + 1.0 / 3.0
+    series = series * square + 1.0
+    return exponent * LN_2 + 2.0 * ratio * series
