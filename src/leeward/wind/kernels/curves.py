@@ -5,12 +5,16 @@ power and thrust. The first piece reaches down to any speed, the last one up to 
 stand below each other. Which piece a speed falls into is looked up in equal bins and corrected by a step or two.
 """
 
-from typing import NamedTuple
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.kernels.compile import formula
+
+if TYPE_CHECKING:
+    from leeward.wind.turbine import Curve
 
 BINS = 4096
 
@@ -56,3 +60,26 @@ def power_and_thrust_slopes(speed: float, kind: int, curves: Curves) -> tuple[fl
     power = pieces[row, 2] + t * (2.0 * pieces[row, 3] + t * 3.0 * pieces[row, 4])
     thrust = pieces[row, 6] + t * (2.0 * pieces[row, 7] + t * 3.0 * pieces[row, 8])
     return power, thrust
+
+
+def curves_of(curves: "Sequence[Curve]") -> Curves:
+    """The curves of several turbine types, in the form that the kernels want."""
+    rows = np.r_[0, np.cumsum([len(curve.ends) for curve in curves])]
+    first_piece = np.empty((len(curves), BINS), dtype=np.int64)
+    origin = np.empty(len(curves))
+    scale = np.empty(len(curves))
+    for i, curve in enumerate(curves):
+        knots = curve.ends[:-1]
+        origin[i] = knots[0]
+        scale[i] = BINS / max(knots[-1] - knots[0], 1.0)
+        # a little early rather than late: the search only goes up
+        lowest = origin[i] + (np.arange(BINS) - 1e-6) / scale[i]
+        first_piece[i] = rows[i] + np.searchsorted(curve.ends, lowest, side="right")
+        first_piece[i, 0] = rows[i]
+    return Curves(
+        np.concatenate([curve.ends for curve in curves]),
+        np.concatenate([curve.coefficients for curve in curves]),
+        first_piece,
+        origin,
+        scale,
+    )

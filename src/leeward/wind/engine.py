@@ -1,0 +1,230 @@
+"""Between the farm and the kernels: checks, allocates and converts."""
+
+import functools
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.wind.conditions import Conditions
+from leeward.wind.turbine import Turbine
+from leeward.wind.wake_models.base import WakeModel
+
+Array = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
+BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time: they fit into the second cache
+CHUNK = 1 << 18  # turbines x directions whose geometry is prepared at a time
+
+
+@dataclass(frozen=True)
+class Geometry:
+    """Turbines as seen in some wind directions, sorted downwind, with the conditions of these directions.
+
+    Fields as in `leeward.wind.kernels.sweep.Batch`; lanes: number of speeds that are not only there to fill up;
+    at_downwind, at_crosswind: of further points, shape (directions, points).
+    """
+
+    downwind: Array
+    crosswind: Array
+    turbine: Integers
+    kind: Integers
+    lateral: Integers
+    speed: Array
+    weight: Array
+    turbulence_intensity: Array
+    cosine: Array
+    sine: Array
+    lanes: int
+    extent: float
+    at_downwind: Array
+    at_crosswind: Array
+
+    @classmethod
+    def blocks(
+        cls,
+        x: Array,
+        y: Array,
+        kinds: Integers,
+        conditions: Conditions,
+        at_x: Array | None = None,
+        at_y: Array | None = None,
+    ) -> Iterator["Geometry"]:
+        """All conditions, in blocks of a fixed size."""
+        turbines = max(len(x), 1)
+        lanes = conditions.speed.shape[1]
+        block = max(1, BLOCK // (turbines * lanes))
+        chunk = block * max(1, CHUNK // (turbines * block))
+        # differences of large coordinates are exact; sums of their products are not
+        origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
+        east, north = x - origin_x, y - origin_y
+        points = (np.empty(0) if at_x is None else at_x - origin_x, np.empty(0) if at_y is None else at_y - origin_y)
+        extent = _extent(np.r_[east, points[0]], np.r_[north, points[1]])
+        for start in range(0, len(conditions.direction), chunk):
+            part = slice(start, start + chunk)
+            whole = cls._of(east, north, kinds, _slice(conditions, part), extent, points)
+            for first in range(0, len(whole.cosine), block):
+                yield whole._rows(slice(first, first + block))
+
+    @classmethod
+    def _of(
+        cls, x: Array, y: Array, kinds: Integers, conditions: Conditions, extent: float, points: tuple[Array, Array]
+    ) -> "Geometry":
+        cosine, sine = _cosine_and_sine(conditions.direction)
+        downwind = -np.outer(cosine, x) - np.outer(sine, y)
+        crosswind = np.outer(sine, x) - np.outer(cosine, y)
+        order = np.argsort(downwind, axis=1, kind="stable")
+        crosswind = np.take_along_axis(crosswind, order, axis=1)
+        lanes = conditions.speed.shape[1]
+        return cls(
+            downwind=np.take_along_axis(downwind, order, axis=1),
+            crosswind=crosswind,
+            turbine=order,
+            kind=kinds[order],
+            lateral=np.argsort(crosswind, axis=1),
+            speed=_fill(conditions.speed, edge=True),
+            weight=_fill(conditions.weight, edge=False),
+            turbulence_intensity=_fill(conditions.turbulence_intensity, edge=True),
+            cosine=cosine,
+            sine=sine,
+            lanes=lanes,
+            extent=extent,
+            at_downwind=-np.outer(cosine, points[0]) - np.outer(sine, points[1]),
+            at_crosswind=np.outer(sine, points[0]) - np.outer(cosine, points[1]),
+        )
+
+    def _rows(self, rows: slice) -> "Geometry":
+        return Geometry(
+            *(
+                value[rows] if isinstance(value, np.ndarray) else value
+                for value in (getattr(self, name) for name in self.__dataclass_fields__)
+            )
+        )
+
+
+class Engine:
+    """The kernels of a wake model, ready for some turbine types.
+
+    turbulence_intensity: all values that will occur, or their extremes.
+    """
+
+    def __init__(self, turbines: Sequence[Turbine], model: WakeModel, turbulence_intensity: Array) -> None:
+        model.check(turbines, turbulence_intensity)
+        self.turbines = list(turbines)
+        self._model = model
+        self._turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
+
+    def power(self, geometry: Geometry) -> Array:
+        """Weighted power of each turbine, MW."""
+        return self.power_and_speeds(geometry)[0]
+
+    def power_and_speeds(self, geometry: Geometry) -> tuple[Array, Array]:
+        """Weighted power of each turbine (MW), and effective speeds of shape (turbines, directions, speeds)."""
+        directions, turbines = geometry.downwind.shape
+        power = np.zeros(turbines)
+        by_slot = np.empty((directions * turbines, geometry.speed.shape[1]))
+        self._kernels.energy(self._batch(geometry), self._kinds, self._options(geometry.extent), power, by_slot)
+        by_rank = by_slot.reshape(directions, turbines, -1)[:, :, : geometry.lanes]
+        speeds = np.empty((turbines, directions, geometry.lanes))
+        np.put_along_axis(speeds, geometry.turbine.T[:, :, None], by_rank.transpose(1, 0, 2), axis=0)
+        return power, speeds
+
+    def gradient(self, geometry: Geometry, counted: Array) -> Array:
+        """Weighted power of each turbine (MW), and derivatives of the sum of the counted ones by x and by y (MW/m)."""
+        sums = np.zeros((3, geometry.downwind.shape[1]))
+        self._kernels.gradient(
+            self._batch(geometry), self._kinds, self._options(geometry.extent), counted, sums[0], sums[1], sums[2]
+        )
+        return sums
+
+    def points(self, geometry: Geometry, turbine: Turbine, rotor_average: bool) -> Array:
+        """Weighted power (MW) of one more turbine at each of the geometry's points."""
+        power = np.zeros(geometry.at_downwind.shape[1])
+        self._kernels.points(
+            self._batch(geometry),
+            self._kinds,
+            self._options(geometry.extent),
+            self.turbines.index(turbine),
+            float(rotor_average),
+            geometry.at_downwind,
+            geometry.at_crosswind,
+            power,
+        )
+        return power
+
+    @functools.cached_property
+    def _kernels(self) -> Any:
+        from leeward.wind.kernels import kernels_of
+
+        return kernels_of(type(self._model))
+
+    @functools.cached_property
+    def _kinds(self) -> Any:
+        from leeward.wind.kernels.curves import curves_of
+        from leeward.wind.kernels.sweep import Kinds
+
+        return Kinds(
+            np.array([t.rotor_diameter_m for t in self.turbines]),
+            np.array([t.hub_height_m for t in self.turbines]),
+            np.array([t.lowest_thrust for t in self.turbines]),
+            np.array([t.highest_thrust for t in self.turbines]),
+            curves_of([t.curve for t in self.turbines]),
+        )
+
+    @functools.lru_cache(maxsize=16)  # noqa: B019  # an engine lives as long as its farm
+    def _options(self, extent: float) -> Any:
+        from leeward.wind.kernels.sweep import Model
+
+        parameters = self._model.parameters()
+        reaches = self._kernels.reaches(
+            self._kinds, parameters, 0.5 * self._kinds.diameter, extent, self._turbulence[0], self._turbulence[1]
+        )
+        return Model(
+            parameters,
+            self._model.table(),
+            bool(self._model.squared),
+            reaches,
+            extent,
+            math.sqrt(float(reaches.max())),
+        )
+
+    def _batch(self, geometry: Geometry) -> Any:
+        from leeward.wind.kernels.sweep import Batch
+
+        return Batch(*(getattr(geometry, name) for name in Batch._fields))
+
+
+def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
+    """Of the angle that the wind comes from, anticlockwise from east; exact for the four main directions."""
+    angle = np.deg2rad(90.0 - direction)
+    cosine, sine = np.cos(angle), np.sin(angle)
+    quarter = direction % 90.0 == 0.0
+    return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
+
+
+def _extent(x: Array, y: Array) -> float:
+    """A distance (m) that no two points exceed, rounded up so that layouts of one area share it."""
+    if len(x) == 0:
+        return 1000.0
+    diagonal = math.hypot(float(np.ptp(x)), float(np.ptp(y)))
+    return 1000.0 * 2.0 ** (math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0)) / 2.0)
+
+
+def _slice(conditions: Conditions, part: slice) -> Conditions:
+    return Conditions(
+        conditions.direction[part],
+        conditions.speed[part],
+        conditions.weight[part],
+        conditions.turbulence_intensity[part],
+    )
+
+
+def _fill(values: Array, edge: bool) -> Array:
+    """Fill several lanes up to a multiple of LANES: with the last value, or with 0."""
+    lanes = values.shape[1]
+    missing = -lanes % LANES if lanes > 1 else 0
+    return np.pad(values, ((0, 0), (0, missing)), mode="edge") if edge else np.pad(values, ((0, 0), (0, missing)))

@@ -1,0 +1,251 @@
+"""Wind farms: the energy of a layout, and in which direction each turbine should move."""
+
+import functools
+from collections.abc import Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.checks import finite_array, positions
+from leeward.wind.conditions import Conditions
+from leeward.wind.engine import Engine, Geometry
+from leeward.wind.site import Site
+from leeward.wind.turbine import Turbine
+from leeward.wind.wake_models import WakeModel, wake_model
+
+Array = npt.NDArray[np.float64]
+
+HOURS_PER_YEAR = 8760.0
+GWH_PER_MW = HOURS_PER_YEAR * 1e-3
+
+
+@dataclass(frozen=True)
+class Neighbours:
+    """Turbines that stand already: their wakes count, their energy does not, and they stay where they are."""
+
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    turbine: Turbine | Sequence[Turbine]
+
+
+@dataclass(frozen=True)
+class Simulation:
+    """What each turbine of a layout does over a year.
+
+    aep_gwh, free_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
+    (turbines,). Per condition, where asked for: shape (turbines, directions, speeds).
+    """
+
+    aep_gwh: Array
+    free_aep_gwh: Array
+    effective_speed_m_s: Array
+    condition_speed_m_s: Array | None = None
+    condition_power_mw: Array | None = None
+
+    @property
+    def power_mw(self) -> Array:
+        """Mean power of each turbine."""
+        return self.aep_gwh / GWH_PER_MW
+
+    @property
+    def wake_loss(self) -> Array:
+        """Share of its energy that each turbine loses to the wakes of others."""
+        return _loss(self.aep_gwh, self.free_aep_gwh)
+
+    @property
+    def total_aep_gwh(self) -> float:
+        return float(self.aep_gwh.sum())
+
+    @property
+    def total_wake_loss(self) -> float:
+        return float(_loss(self.aep_gwh.sum(), self.free_aep_gwh.sum()))
+
+
+class WindFarm:
+    """A site, one or more turbine types and a wake model: answers questions about layouts.
+
+    turbine: one type for all positions, or one for each. wake_model: a name, or an object with options.
+    neighbours: turbines that stand already. threads: how many to use; results do not depend on it.
+    x, y of every method: metres, east and north, in any projected coordinate system.
+    """
+
+    def __init__(
+        self,
+        site: Site,
+        turbine: Turbine | Sequence[Turbine],
+        wake_model: str | WakeModel = "nygaard_2022",
+        *,
+        neighbours: Neighbours | None = None,
+        threads: int = 1,
+    ) -> None:
+        if threads < 1:
+            raise InputError(f"threads is {threads}; expected 1 or more")
+        self.site = site
+        self.turbine = turbine
+        self.wake_model = _resolve(wake_model)
+        self.neighbours = neighbours
+        self.threads = threads
+        self._neighbour_x, self._neighbour_y = (
+            positions(neighbours.x, neighbours.y, "neighbours: ") if neighbours else (np.empty(0), np.empty(0))
+        )
+        self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x)) if neighbours else []
+        own = [turbine] if isinstance(turbine, Turbine) else list(turbine)
+        self._engine = Engine(
+            list(dict.fromkeys([*own, *self._neighbour_types])),
+            self.wake_model,
+            site.conditions.turbulence_intensity,
+        )
+
+    def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+        """Annual energy production, GWh."""
+        power = self._mean_power(*positions(x, y), self.site.conditions)
+        return float(power.sum()) * GWH_PER_MW
+
+    def aep_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, Array, Array]:
+        """AEP in GWh, and its derivatives with respect to each x and each y, GWh/m."""
+        return self._gradient(*positions(x, y), self.site.conditions)
+
+    def sampled_aep_gradient(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
+    ) -> tuple[float, Array, Array]:
+        """Estimates of what `aep_gradient` returns, from `count` wind conditions drawn at random by `rng`.
+
+        Unbiased for the integral over the continuous wind distribution: all directions, and the speeds that the
+        site's bins cover. For a table or a time series the conditions drawn are those of the table or series.
+        """
+        if count < 1:
+            raise InputError(f"count is {count}; expected 1 or more")
+        return self._gradient(*positions(x, y), self.site.draw(count, rng))
+
+    def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
+        """Energy, effective wind speed and wake loss of each turbine; per condition too if asked for."""
+        east, north = positions(x, y)
+        turbines = self._types(len(east))
+        conditions = self.site.conditions
+        power, speeds = self._with_speeds(east, north, conditions)
+        free = {t: float(np.sum(conditions.weight * t.power_mw(conditions.speed))) for t in dict.fromkeys(turbines)}
+        total = conditions.weight.sum()
+        return Simulation(
+            aep_gwh=power * GWH_PER_MW,
+            free_aep_gwh=np.array([free[t] for t in turbines]) * GWH_PER_MW,
+            effective_speed_m_s=np.einsum("tds,ds->t", speeds, conditions.weight) / total,
+            condition_speed_m_s=speeds if per_condition else None,
+            condition_power_mw=(
+                np.array([t.power_mw(s) for t, s in zip(turbines, speeds, strict=True)]).reshape(speeds.shape)
+                if per_condition
+                else None
+            ),
+        )
+
+    def wake_loss(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+        """Share of the energy that the farm loses to wakes, its own and its neighbours'."""
+        return self.simulate(x, y).total_wake_loss
+
+    def next_turbine_aep(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        at_x: npt.ArrayLike,
+        at_y: npt.ArrayLike,
+        *,
+        turbine: Turbine | None = None,
+        rotor_average: bool = True,
+    ) -> Array:
+        """AEP (GWh) that one more turbine would itself yield at each of many points, given the turbines at x, y.
+
+        What it takes from the others is not counted. turbine: its type, by default the farm's. rotor_average: whether
+        wakes are averaged over its rotor, as between turbines; False takes the wind at its hub, as PyWake's maps do.
+        """
+        east, north = positions(x, y)
+        points_x, points_y = finite_array(at_x, "at_x"), finite_array(at_y, "at_y")
+        if len(points_x) != len(points_y):
+            raise InputError(f"at_x has {len(points_x)} points and at_y has {len(points_y)}; expected as many of each")
+        kind = turbine or (self.turbine if isinstance(self.turbine, Turbine) else None)
+        if kind is None:
+            raise InputError("this farm has several turbine types; say which one with turbine=")
+        engine = self._engine_with(kind)
+        power = np.zeros(len(points_x))
+        for part in self._map(
+            lambda geometry: engine.points(geometry, kind, rotor_average),
+            self._geometries(east, north, self.site.conditions, points_x, points_y),
+        ):
+            power += part
+        return power * GWH_PER_MW
+
+    def _types(self, count: int) -> list[Turbine]:
+        return _one_each(self.turbine, count)
+
+    def _engine_with(self, turbine: Turbine) -> Engine:
+        if turbine in self._engine.turbines:
+            return self._engine
+        return Engine(
+            [*self._engine.turbines, turbine], self.wake_model, self.site.conditions.turbulence_intensity
+        )
+
+    def _mean_power(self, x: Array, y: Array, conditions: Conditions) -> Array:
+        """Mean power of each turbine of the farm, MW."""
+        power = np.zeros(len(x) + len(self._neighbour_x))
+        for part in self._map(self._engine.power, self._geometries(x, y, conditions)):
+            power += part
+        return power[: len(x)]
+
+    def _with_speeds(self, x: Array, y: Array, conditions: Conditions) -> tuple[Array, Array]:
+        """Mean power (turbines,), and effective speeds of shape (turbines, directions, speeds)."""
+        power = np.zeros(len(x) + len(self._neighbour_x))
+        speeds = []
+        for part, speed in self._map(self._engine.power_and_speeds, self._geometries(x, y, conditions)):
+            power += part
+            speeds.append(speed)
+        return power[: len(x)], np.concatenate(speeds, axis=1)[: len(x)]
+
+    def _gradient(self, x: Array, y: Array, conditions: Conditions) -> tuple[float, Array, Array]:
+        count = len(x)
+        counted = np.zeros(count + len(self._neighbour_x))
+        counted[:count] = 1.0
+        sums = np.zeros((3, len(counted)))
+        for part in self._map(
+            functools.partial(self._engine.gradient, counted=counted), self._geometries(x, y, conditions)
+        ):
+            sums += part
+        power, by_x, by_y = sums[:, :count] * GWH_PER_MW
+        return float(power.sum()), by_x, by_y
+
+    def _geometries(
+        self, x: Array, y: Array, conditions: Conditions, at_x: Array | None = None, at_y: Array | None = None
+    ) -> Iterator[Geometry]:
+        kinds = self._engine_kinds(len(x))
+        east, north = np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y]
+        if len(self._neighbour_x):
+            positions(east, north, "farm and neighbours: ")
+        return Geometry.blocks(east, north, kinds, conditions, at_x, at_y)
+
+    def _engine_kinds(self, count: int) -> npt.NDArray[np.int64]:
+        turbines = [*self._types(count), *self._neighbour_types]
+        return np.array([self._engine.turbines.index(t) for t in turbines], dtype=np.int64)
+
+    def _map(self, work, geometries):  # type: ignore[no-untyped-def]
+        """Results in order, so that sums do not depend on the number of threads."""
+        if self.threads == 1:
+            return map(work, geometries)
+        with ThreadPoolExecutor(self.threads) as pool:
+            return list(pool.map(work, geometries))
+
+
+def _resolve(model: str | WakeModel) -> WakeModel:
+    return wake_model(model)
+
+
+def _one_each(turbine: Turbine | Sequence[Turbine], count: int) -> list[Turbine]:
+    if isinstance(turbine, Turbine):
+        return [turbine] * count
+    if len(turbine) != count:
+        raise InputError(f"{len(turbine)} turbines were given for {count} positions; expected one for each, or one type")
+    return list(turbine)
+
+
+def _loss(aep: npt.ArrayLike, free: npt.ArrayLike) -> Array:
+    free = np.asarray(free)
+    return 1.0 - np.asarray(aep) / np.where(free > 0, free, 1.0) - np.where(free > 0, 0.0, 1.0)

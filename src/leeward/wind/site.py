@@ -1,0 +1,300 @@
+"""Sites: how often the wind blows from where, how fast, and how turbulent it is.
+
+The wind is the same at every point of a site. Three kinds: Weibull distributions by sector, a table, a time series.
+"""
+
+import os
+from abc import ABC, abstractmethod
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.checks import finite_array, probabilities, turbulence
+from leeward.wind.conditions import Conditions
+
+Array = npt.NDArray[np.float64]
+
+DEFAULT_DIRECTIONS = np.arange(360.0)
+DEFAULT_SPEEDS = np.arange(3.0, 26.0)
+INTERPOLATIONS = ("nearest", "linear")
+
+
+class Site(ABC):
+    """The wind of a place. Make one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
+
+    conditions: Conditions
+
+    @abstractmethod
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
+        """`count` conditions drawn at random, one speed each; their weights make a weighted sum over them an unbiased
+        estimate of the integral over the wind distribution.
+        """
+
+    @staticmethod
+    def from_weibull(
+        sector_frequency: npt.ArrayLike,
+        weibull_a_m_s: npt.ArrayLike,
+        weibull_k: npt.ArrayLike,
+        turbulence_intensity: npt.ArrayLike,
+        *,
+        directions: npt.ArrayLike | None = None,
+        speeds: npt.ArrayLike | None = None,
+        interpolation: str = "nearest",
+    ) -> "Site":
+        """Weibull distributions of equal sectors, the first one centred on north.
+
+        sector_frequency: share of the time the wind blows from each sector; weibull_a_m_s, weibull_k: scale and shape;
+        turbulence_intensity: one number, or one for each sector.
+        directions, speeds: centres of the bins; by default 0 .. 359 degrees and 3 .. 25 m/s, in steps of 1.
+        interpolation: the values of the "nearest" sector, or "linear" between the centres of sectors.
+        """
+        return WeibullSite(
+            finite_array(sector_frequency, "sector_frequency"),
+            finite_array(weibull_a_m_s, "weibull_a_m_s"),
+            finite_array(weibull_k, "weibull_k"),
+            turbulence(turbulence_intensity, "turbulence_intensity"),
+            DEFAULT_DIRECTIONS if directions is None else finite_array(directions, "directions"),
+            DEFAULT_SPEEDS if speeds is None else finite_array(speeds, "speeds"),
+            interpolation,
+        )
+
+    @staticmethod
+    def from_table(
+        directions: npt.ArrayLike,
+        speeds: npt.ArrayLike,
+        probability: npt.ArrayLike,
+        turbulence_intensity: npt.ArrayLike = 0.1,
+    ) -> "Site":
+        """A tabulated wind rose.
+
+        probability: shape (directions, speeds); or shape (directions,), with one speed for all directions or one for
+        each. turbulence_intensity: one number, or of the shape of `probability`.
+        """
+        return TableSite(
+            _angles(finite_array(directions, "directions")),
+            np.atleast_1d(np.asarray(speeds, dtype=np.float64)),
+            np.asarray(probability, dtype=np.float64),
+            turbulence(turbulence_intensity, "turbulence_intensity"),
+        )
+
+    @staticmethod
+    def from_time_series(
+        direction: npt.ArrayLike,
+        speed: npt.ArrayLike,
+        turbulence_intensity: npt.ArrayLike = 0.1,
+        weight: npt.ArrayLike | None = None,
+    ) -> "Site":
+        """Measured or modelled conditions, one after the other.
+
+        turbulence_intensity: one number or a series; weight: a series of shares of time that add up to at most 1
+        (by default every condition counts the same).
+        """
+        degrees = _angles(finite_array(direction, "direction"))
+        metres = finite_array(speed, "speed")
+        if len(degrees) == 0:
+            raise InputError("the time series is empty; expected at least one condition")
+        if len(degrees) != len(metres):
+            raise InputError(
+                f"direction has {len(degrees)} values and speed has {len(metres)}; expected as many of each"
+            )
+        share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else finite_array(weight, "weight")
+        return TableSite(
+            degrees, metres, share, turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"
+        )
+
+    @staticmethod
+    def from_netcdf(
+        path: str | os.PathLike[str],
+        *,
+        directions: npt.ArrayLike | None = None,
+        speeds: npt.ArrayLike | None = None,
+        interpolation: str = "nearest",
+    ) -> "Site":
+        """A site file as PyWake's `XRSite.save` writes it and `XRSite.load` reads it.
+
+        directions, speeds, interpolation: as in `from_weibull`; the default is that of `XRSite.load`.
+        """
+        from leeward.wind.site_file import read_site_file
+
+        return read_site_file(path, directions, speeds, interpolation)
+
+
+class WeibullSite(Site):
+    """See `Site.from_weibull`."""
+
+    def __init__(
+        self,
+        frequency: Array,
+        scale: Array,
+        shape: Array,
+        turbulence_intensity: Array,
+        directions: Array,
+        speeds: Array,
+        interpolation: str,
+    ) -> None:
+        sectors = len(frequency)
+        for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
+            if len(values) != sectors:
+                raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
+            for i in np.flatnonzero(values <= 0)[:1]:
+                raise InputError(f"{name}[{i}] is {values[i]:g}; expected a number above 0")
+        if turbulence_intensity.ndim > 1 or turbulence_intensity.size not in (1, sectors):
+            raise InputError(
+                f"turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or one for "
+                f"each of the {sectors} sectors"
+            )
+        if interpolation not in INTERPOLATIONS:
+            raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
+        self._frequency = probabilities(frequency, "sector_frequency")
+        self._scale = scale
+        self._shape = shape
+        self._turbulence = np.broadcast_to(turbulence_intensity.ravel(), (sectors,))
+        self._linear = interpolation == "linear"
+        self._edges = speed_bin_edges(_check_speeds(speeds))
+        self.conditions = self._binned(_check_directions(directions), speeds)
+
+    def _at(self, values: Array, direction: Array, linear: bool) -> Array:
+        """Values by sector, at directions: of the nearest sector (half-way, the next) or linear between the centres."""
+        sectors = len(values)
+        position = np.asarray(direction, dtype=np.float64) / (360.0 / sectors)
+        if not linear:
+            return values[np.floor(position + 0.5).astype(np.int64) % sectors]
+        below = np.floor(position).astype(np.int64)
+        share = position - below
+        lower, upper = values[below % sectors], values[(below + 1) % sectors]
+        return np.asarray(lower * (1.0 - share) + upper * share)
+
+    def _below(self, speed: npt.ArrayLike, direction: Array) -> Array:
+        """Probability of a wind slower than `speed`; shape of direction and speed, broadcast."""
+        scale = self._at(self._scale, direction, self._linear)
+        shape = self._at(self._shape, direction, self._linear)
+        return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
+
+    def _binned(self, directions: Array, speeds: Array) -> Conditions:
+        column = directions[:, None]
+        width = direction_bin_width(directions) / (360.0 / len(self._frequency))
+        by_direction = self._at(self._frequency, column, self._linear) * width
+        weight = by_direction * np.diff(self._below(self._edges, column), axis=1)
+        # turbulence is linear between sectors in either case, as in PyWake
+        intensity = np.broadcast_to(self._at(self._turbulence, column, True), weight.shape)
+        return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
+
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
+        """From the continuous distribution over all directions and over the speeds that the bins cover."""
+        direction = self._draw_directions(count, rng)
+        lowest = self._below(self._edges[0], direction)
+        highest = self._below(self._edges[-1], direction)
+        quantile = lowest + (highest - lowest) * rng.random(count)
+        scale = self._at(self._scale, direction, self._linear)
+        shape = self._at(self._shape, direction, self._linear)
+        speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
+        weight = self._frequency.sum() / count * (highest - lowest)
+        intensity = self._at(self._turbulence, direction, True)
+        return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
+
+    def _draw_directions(self, count: int, rng: np.random.Generator) -> Array:
+        sectors = len(self._frequency)
+        at_start = self._frequency
+        at_end = np.roll(at_start, -1) if self._linear else at_start
+        share = 0.5 * (at_start + at_end)
+        sector = rng.choice(sectors, size=count, p=share / share.sum())
+        uniform = rng.random(count)
+        start, end = at_start[sector], at_end[sector]
+        # place in the sector whose cumulated density, linear from start to end, is `uniform`
+        place = uniform * (start + end) / (start + np.sqrt(start**2 + uniform * (end**2 - start**2)))
+        offset = 0.0 if self._linear else -0.5
+        return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
+
+
+class TableSite(Site):
+    """See `Site.from_table` and `Site.from_time_series`."""
+
+    def __init__(
+        self, directions: Array, speeds: Array, probability: Array, turbulence_intensity: Array, what: str = "table"
+    ) -> None:
+        count = len(directions)
+        if probability.ndim == 1:
+            shape: tuple[int, ...] = (count,)
+            speeds = np.broadcast_to(speeds, (count,)) if speeds.size == 1 else speeds
+            expected_speeds = count
+        else:
+            shape = (count, speeds.size)
+            expected_speeds = speeds.size
+        if probability.shape != shape or speeds.shape != (expected_speeds,):
+            raise InputError(
+                f"{what}: {count} directions, {speeds.size} speeds and probabilities of the shape {probability.shape}; "
+                "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
+            )
+        finite_array(probability, f"{what}: probability", probability.ndim)
+        finite_array(speeds, f"{what}: speeds")
+        for i in np.flatnonzero(speeds <= 0)[:1]:
+            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected a number above 0 m/s")
+        probabilities(probability, f"{what}: probabilities")
+        if probability.sum() == 0:
+            raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
+        if turbulence_intensity.size != 1 and turbulence_intensity.shape != shape:
+            raise InputError(
+                f"{what}: turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or the "
+                f"shape {shape}"
+            )
+        table = (count, 1) if probability.ndim == 1 else shape
+        speed = speeds[:, None] if probability.ndim == 1 else np.broadcast_to(speeds, table)
+        intensity = turbulence_intensity.reshape(table) if turbulence_intensity.size > 1 else turbulence_intensity
+        self.conditions = Conditions(
+            directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
+        )
+
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
+        """From the conditions of the table or series themselves."""
+        total = self.conditions.weight.sum()
+        chosen = rng.choice(self.conditions.weight.size, size=count, p=self.conditions.weight.ravel() / total)
+        row = chosen // self.conditions.weight.shape[1]
+        return Conditions(
+            self.conditions.direction[row],
+            self.conditions.speed.ravel()[chosen][:, None],
+            np.full((count, 1), total / count),
+            self.conditions.turbulence_intensity.ravel()[chosen][:, None],
+        )
+
+
+def direction_bin_width(directions: Array) -> float:
+    """Width of equal bins round these directions; where they are not equidistant, an equal share of the circle."""
+    steps = np.unique(np.diff(directions))
+    return float(steps[0]) if len(steps) == 1 else 360.0 / len(directions)
+
+
+def speed_bin_edges(speeds: Array) -> Array:
+    """Edges half-way between the speeds, the outermost as far out as the next one in; 1 m/s wide round a single one."""
+    if len(speeds) == 1:
+        return np.array([speeds[0] - 0.5, speeds[0] + 0.5])
+    half = np.diff(speeds) / 2.0
+    return np.maximum(np.r_[speeds[0] - half[0], speeds[:-1] + half, speeds[-1] + half[-1]], 0.0)
+
+
+def _angles(directions: Array) -> Array:
+    for i in np.flatnonzero((directions < 0) | (directions > 360))[:1]:
+        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360")
+    return directions
+
+
+def _check_directions(directions: Array) -> Array:
+    if len(directions) == 0:
+        raise InputError("directions is empty; expected at least one")
+    for i in np.flatnonzero(np.diff(directions) <= 0)[:1]:
+        raise InputError(
+            f"directions[{i + 1}] is {directions[i + 1]:g} after {directions[i]:g}; expected increasing degrees"
+        )
+    if len(directions) > 1 and directions[-1] - directions[0] >= 360:
+        raise InputError(f"directions go from {directions[0]:g} to {directions[-1]:g}: one direction would count twice")
+    return _angles(directions)
+
+
+def _check_speeds(speeds: Array) -> Array:
+    if len(speeds) == 0:
+        raise InputError("speeds is empty; expected at least one")
+    for i in np.flatnonzero(speeds <= 0)[:1]:
+        raise InputError(f"speeds[{i}] is {speeds[i]:g}; expected a number above 0 m/s")
+    for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
+        raise InputError(f"speeds[{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds")
+    return speeds

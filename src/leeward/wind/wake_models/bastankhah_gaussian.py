@@ -1,0 +1,214 @@
+"""The Gaussian wake of Bastankhah and Porté-Agel (2014), Renewable Energy 70, 116, as PyWake has it."""
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.kernels.compile import formula
+from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
+from leeward.wind.wake_models.induction import INDUCTIONS, twice_induction, twice_induction_slope
+
+SUPERPOSITIONS = ("squared", "linear")
+REFERENCE_SPEEDS = ("ambient", "effective")
+
+
+@formula
+def source(
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+) -> tuple[float, float, float, float]:
+    """Initial width (m), thrust * D^2 / 8, and the speed that deficits are relative to, in free wind speeds."""
+    expansion, initial_width, thrust_limit, induction, effective, squared = p
+    rest = math.sqrt(1.0 - min(thrust_limit, thrust))
+    width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
+    reference = speed_ratio if effective == 1.0 else 1.0
+    return width, thrust * diameter * diameter * 0.125, reference, 0.0
+
+
+@formula
+def source_slopes(
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """Derivatives of `source` with respect to thrust, then speed ratio."""
+    expansion, initial_width, thrust_limit, induction, effective, squared = p
+    d_width = 0.0
+    if thrust < thrust_limit:
+        rest = math.sqrt(1.0 - thrust)
+        width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
+        d_width = width * 0.25 / ((1.0 + rest) * rest * rest)
+    return d_width, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0, effective, 0.0
+
+
+@formula
+def view(
+    downwind: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    s0: float,
+    s1: float,
+    s2: float,
+    s3: float,
+    p: tuple[float, ...],
+) -> tuple[float, float, float, float, float, float]:
+    """Relative deficit on the axis, and the exponent of the profile."""
+    expansion, initial_width, thrust_limit, induction, effective, squared = p
+    inverse_width = 1.0 / (expansion * downwind + s0)
+    square = inverse_width * inverse_width
+    return s2 * twice_induction(s1 * square, induction), -0.5 * distance * distance * square, 0.0, 0.0, 0.0, 0.0
+
+
+@formula
+def look(
+    strength: float,
+    exponent: float,
+    v2: float,
+    v3: float,
+    v4: float,
+    v5: float,
+    p: tuple[float, ...],
+    table: npt.NDArray[np.float64],
+) -> float:
+    """Relative deficit at the hub, squared if they add up that way."""
+    deficit = strength * math.exp(exponent)
+    return deficit * deficit if p[5] == 1.0 else deficit
+
+
+@formula
+def view_partials(
+    downwind: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    s0: float,
+    s1: float,
+    s2: float,
+    s3: float,
+    d0: float,
+    d1: float,
+    d2: float,
+    d3: float,
+    p: tuple[float, ...],
+) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    """`view` (strength, exponent), then their slopes with downwind, with source speed, and -exponent's with distance."""
+    expansion, initial_width, thrust_limit, induction, effective, squared = p
+    inverse_width = 1.0 / (expansion * downwind + s0)
+    square = inverse_width * inverse_width
+    load = s1 * square
+    deficit = twice_induction(load, induction)
+    slope = twice_induction_slope(load, induction)
+    exponent = -0.5 * distance * distance * square
+    narrowing = -2.0 * inverse_width  # d(square) / d(width), in squares
+    return (
+        s2 * deficit,
+        exponent,
+        s2 * slope * load * narrowing * expansion,
+        exponent * narrowing * expansion,
+        d2 * deficit + s2 * slope * (load * narrowing * d0 + d1 * square),
+        exponent * narrowing * d0,
+        distance * square,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
+
+
+@formula
+def look_partials(
+    strength: float,
+    exponent: float,
+    strength_downwind: float,
+    exponent_downwind: float,
+    strength_speed: float,
+    exponent_speed: float,
+    minus_exponent_distance: float,
+    v7: float,
+    v8: float,
+    v9: float,
+    v10: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    p: tuple[float, ...],
+    table: npt.NDArray[np.float64],
+) -> tuple[float, float, float, float, float]:
+    """`look` with the derivatives of the contribution."""
+    profile = math.exp(exponent)
+    deficit = strength * profile
+    factor = 2.0 * deficit if p[5] == 1.0 else 1.0
+    return (
+        deficit * deficit if p[5] == 1.0 else deficit,
+        factor * (strength_downwind * profile + deficit * exponent_downwind),
+        -factor * deficit * minus_exponent_distance,
+        0.0,
+        factor * (strength_speed * profile + deficit * exponent_speed),
+    )
+
+
+@formula
+def reach(
+    downwind: float,
+    thrust_low: float,
+    thrust_high: float,
+    diameter: float,
+    turbulence_intensity: float,
+    radius: float,
+    p: tuple[float, ...],
+) -> float:
+    """The wake widens with thrust."""
+    width, _, _, _ = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
+    return NEGLIGIBLE_WIDTHS * (p[0] * downwind + width)
+
+
+@dataclass(frozen=True)
+class BastankhahGaussian(WakeModel):
+    """Options; the defaults are those of PyWake's `BastankhahGaussianDeficit` with squared superposition.
+
+    expansion: growth of the width per metre (PyWake: k); initial_width: PyWake's ceps; thrust_limit: its ctlim.
+    induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" speed or to the "effective"
+    one at the turbine that makes the wake; superposition: "squared" or "linear".
+    """
+
+    expansion: float = 0.0324555
+    initial_width: float = 0.2
+    thrust_limit: float = 0.899
+    induction: str = "madsen"
+    reference_speed: str = "ambient"
+    superposition: str = "squared"
+
+    name: ClassVar[str] = "bastankhah_gaussian"
+    formulas: ClassVar[Formulas] = Formulas(
+        source, source_slopes, view, look, view_partials, look_partials, reach
+    )
+
+    def __post_init__(self) -> None:
+        for option in ("expansion", "initial_width"):
+            if not getattr(self, option) > 0:
+                raise InputError(f"{self.name}: {option} is {getattr(self, option)}; expected a number above 0")
+        if not 0 < self.thrust_limit < 1:
+            raise InputError(f"{self.name}: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
+        for option, known in (
+            ("induction", tuple(INDUCTIONS)),
+            ("reference_speed", REFERENCE_SPEEDS),
+            ("superposition", SUPERPOSITIONS),
+        ):
+            if getattr(self, option) not in known:
+                raise InputError(f"{self.name}: {option} is {getattr(self, option)!r}; expected one of {known}")
+
+    @property
+    def squared(self) -> bool:
+        return self.superposition == "squared"
+
+    def parameters(self) -> tuple[float, ...]:
+        return (
+            float(self.expansion),
+            float(self.initial_width),
+            float(self.thrust_limit),
+            INDUCTIONS[self.induction],
+            float(self.reference_speed == "effective"),
+            float(self.squared),
+        )

@@ -1,0 +1,175 @@
+"""The wake of the IEA Wind Task 37 layout case studies 1 to 4: a Gaussian that starts as wide as D / sqrt(8)."""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.kernels.compile import formula
+from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
+
+if TYPE_CHECKING:
+    from leeward.wind.turbine import Turbine
+
+EXPANSION = 0.0324555
+INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
+
+
+@formula
+def source(
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+) -> tuple[float, float, float, float]:
+    """Initial width (m), thrust * D^2 / 8."""
+    return INITIAL_WIDTH * diameter, thrust * diameter * diameter * 0.125, 0.0, 0.0
+
+
+@formula
+def source_slopes(
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+) -> tuple[float, float, float, float, float, float, float, float]:
+    """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
+    return 0.0, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+
+
+@formula
+def view(
+    downwind: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    s0: float,
+    s1: float,
+    s2: float,
+    s3: float,
+    p: tuple[float, ...],
+) -> tuple[float, float, float, float, float, float]:
+    """Relative deficit on the axis, squared, and the exponent of the squared profile."""
+    inverse_width = 1.0 / (EXPANSION * downwind + s0)
+    square = inverse_width * inverse_width
+    deficit = 1.0 - math.sqrt(1.0 - s1 * square)
+    return deficit * deficit, -distance * distance * square, 0.0, 0.0, 0.0, 0.0
+
+
+@formula
+def look(
+    strength: float,
+    exponent: float,
+    v2: float,
+    v3: float,
+    v4: float,
+    v5: float,
+    p: tuple[float, ...],
+    table: npt.NDArray[np.float64],
+) -> float:
+    """Squared relative deficit at the hub."""
+    return strength * math.exp(exponent)
+
+
+@formula
+def view_partials(
+    downwind: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    s0: float,
+    s1: float,
+    s2: float,
+    s3: float,
+    d0: float,
+    d1: float,
+    d2: float,
+    d3: float,
+    p: tuple[float, ...],
+) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    """`view` (strength, exponent), then their slopes with downwind, strength's with speed, exponent's with distance."""
+    inverse_width = 1.0 / (EXPANSION * downwind + s0)
+    square = inverse_width * inverse_width
+    load = s1 * square
+    root = math.sqrt(1.0 - load)
+    deficit = 1.0 - root
+    exponent = -distance * distance * square
+    narrowing = -2.0 * inverse_width * EXPANSION
+    per_load = deficit / root  # d(deficit^2) / d(load)
+    return (
+        deficit * deficit,
+        exponent,
+        per_load * load * narrowing,
+        exponent * narrowing,
+        per_load * d1 * square,
+        -2.0 * distance * square,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+        0.0,
+    )
+
+
+@formula
+def look_partials(
+    strength: float,
+    exponent: float,
+    strength_downwind: float,
+    exponent_downwind: float,
+    strength_speed: float,
+    exponent_distance: float,
+    v6: float,
+    v7: float,
+    v8: float,
+    v9: float,
+    v10: float,
+    distance: float,
+    mirror_distance: float,
+    radius: float,
+    p: tuple[float, ...],
+    table: npt.NDArray[np.float64],
+) -> tuple[float, float, float, float, float]:
+    """`look` with the derivatives of the contribution."""
+    profile = math.exp(exponent)
+    contribution = strength * profile
+    return (
+        contribution,
+        strength_downwind * profile + contribution * exponent_downwind,
+        contribution * exponent_distance,
+        0.0,
+        strength_speed * profile,
+    )
+
+
+@formula
+def reach(
+    downwind: float,
+    thrust_low: float,
+    thrust_high: float,
+    diameter: float,
+    turbulence_intensity: float,
+    radius: float,
+    p: tuple[float, ...],
+) -> float:
+    """The width does not depend on thrust."""
+    return NEGLIGIBLE_WIDTHS * (EXPANSION * downwind + INITIAL_WIDTH * diameter)
+
+
+@dataclass(frozen=True)
+class Iea37Gaussian(WakeModel):
+    """The case studies fix everything: no options."""
+
+    name: ClassVar[str] = "iea37_gaussian"
+    formulas: ClassVar[Formulas] = Formulas(
+        source, source_slopes, view, look, view_partials, look_partials, reach
+    )
+
+    def parameters(self) -> tuple[float, ...]:
+        return (0.0,)
+
+    def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:
+        for turbine in turbines:
+            if turbine.highest_thrust >= 1.0:
+                raise InputError(
+                    f"wake model {self.name}: the thrust coefficient of {turbine.name} goes up to "
+                    f"{turbine.highest_thrust:g}; just behind the rotor this model needs it below 1"
+                )
