@@ -60,9 +60,7 @@ def write_atomically(path: Path, content: bytes) -> None:
         raise
 
 
-def cached_array(
-    name: str, source_file: str, make: Callable[[], npt.NDArray[np.float64]]
-) -> npt.NDArray[np.float64]:
+def cached_array(name: str, source_file: str, make: Callable[[], npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
     """What `make` returns, read-only, kept on disk under a name that changes with `source_file`."""
     folder = cache_folder()
     if folder is None:

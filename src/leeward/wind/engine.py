@@ -4,12 +4,14 @@ import functools
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Literal
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
+from leeward.wind.kernels import Kernels, kernels_of
+from leeward.wind.kernels.data import Batch, Kinds, Model, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel
 
@@ -23,22 +25,13 @@ CHUNK = 1 << 18  # turbines x directions whose geometry is prepared at a time
 
 @dataclass(frozen=True)
 class Geometry:
-    """Turbines as seen in some wind directions, sorted downwind, with the conditions of these directions.
+    """Turbines as seen in some wind directions, with the conditions of these directions.
 
-    Fields as in `leeward.wind.kernels.sweep.Batch`; lanes: number of speeds that are not only there to fill up;
+    lanes: number of speeds that are not only there to fill up; extent: a distance (m) that no two points exceed;
     at_downwind, at_crosswind: of further points, shape (directions, points).
     """
 
-    downwind: Array
-    crosswind: Array
-    turbine: Integers
-    kind: Integers
-    lateral: Integers
-    speed: Array
-    weight: Array
-    turbulence_intensity: Array
-    cosine: Array
-    sine: Array
+    batch: Batch
     lanes: int
     extent: float
     at_downwind: Array
@@ -65,45 +58,37 @@ class Geometry:
         points = (np.empty(0) if at_x is None else at_x - origin_x, np.empty(0) if at_y is None else at_y - origin_y)
         extent = _extent(np.r_[east, points[0]], np.r_[north, points[1]])
         for start in range(0, len(conditions.direction), chunk):
-            part = slice(start, start + chunk)
-            whole = cls._of(east, north, kinds, _slice(conditions, part), extent, points)
-            for first in range(0, len(whole.cosine), block):
-                yield whole._rows(slice(first, first + block))
+            part = _slice(conditions, slice(start, start + chunk))
+            batch = _batch(east, north, kinds, part)
+            downwind, crosswind = _rotate(batch.cosine, batch.sine, *points)
+            for first in range(0, len(part.direction), block):
+                rows = slice(first, first + block)
+                yield cls(Batch._make(values[rows] for values in batch), lanes, extent, downwind[rows], crosswind[rows])
 
-    @classmethod
-    def _of(
-        cls, x: Array, y: Array, kinds: Integers, conditions: Conditions, extent: float, points: tuple[Array, Array]
-    ) -> "Geometry":
-        cosine, sine = _cosine_and_sine(conditions.direction)
-        downwind = -np.outer(cosine, x) - np.outer(sine, y)
-        crosswind = np.outer(sine, x) - np.outer(cosine, y)
-        order = np.argsort(downwind, axis=1, kind="stable")
-        crosswind = np.take_along_axis(crosswind, order, axis=1)
-        lanes = conditions.speed.shape[1]
-        return cls(
-            downwind=np.take_along_axis(downwind, order, axis=1),
-            crosswind=crosswind,
-            turbine=order,
-            kind=kinds[order],
-            lateral=np.argsort(crosswind, axis=1),
-            speed=_fill(conditions.speed, edge=True),
-            weight=_fill(conditions.weight, edge=False),
-            turbulence_intensity=_fill(conditions.turbulence_intensity, edge=True),
-            cosine=cosine,
-            sine=sine,
-            lanes=lanes,
-            extent=extent,
-            at_downwind=-np.outer(cosine, points[0]) - np.outer(sine, points[1]),
-            at_crosswind=np.outer(sine, points[0]) - np.outer(cosine, points[1]),
-        )
 
-    def _rows(self, rows: slice) -> "Geometry":
-        return Geometry(
-            *(
-                value[rows] if isinstance(value, np.ndarray) else value
-                for value in (getattr(self, name) for name in self.__dataclass_fields__)
-            )
-        )
+def _batch(x: Array, y: Array, kinds: Integers, conditions: Conditions) -> Batch:
+    """The turbines sorted downwind in each direction."""
+    cosine, sine = _cosine_and_sine(conditions.direction)
+    downwind, crosswind = _rotate(cosine, sine, x, y)
+    order = np.argsort(downwind, axis=1, kind="stable")
+    crosswind = np.take_along_axis(crosswind, order, axis=1)
+    return Batch(
+        downwind=np.take_along_axis(downwind, order, axis=1),
+        crosswind=crosswind,
+        turbine=order,
+        kind=kinds[order],
+        lateral=np.argsort(crosswind, axis=1),
+        speed=_fill(conditions.speed, "edge"),
+        weight=_fill(conditions.weight, "constant"),
+        turbulence_intensity=_fill(conditions.turbulence_intensity, "edge"),
+        cosine=cosine,
+        sine=sine,
+    )
+
+
+def _rotate(cosine: Array, sine: Array, x: Array, y: Array) -> tuple[Array, Array]:
+    """Downwind and crosswind coordinates, shape (directions, points)."""
+    return -np.outer(cosine, x) - np.outer(sine, y), np.outer(sine, x) - np.outer(cosine, y)
 
 
 class Engine:
@@ -124,20 +109,20 @@ class Engine:
 
     def power_and_speeds(self, geometry: Geometry) -> tuple[Array, Array]:
         """Weighted power of each turbine (MW), and effective speeds of shape (turbines, directions, speeds)."""
-        directions, turbines = geometry.downwind.shape
+        directions, turbines = geometry.batch.downwind.shape
         power = np.zeros(turbines)
-        by_slot = np.empty((directions * turbines, geometry.speed.shape[1]))
-        self._kernels.energy(self._batch(geometry), self._kinds, self._options(geometry.extent), power, by_slot)
+        by_slot = np.empty((directions * turbines, geometry.batch.speed.shape[1]))
+        self._kernels.energy(geometry.batch, self._kinds, self._options(geometry.extent), power, by_slot)
         by_rank = by_slot.reshape(directions, turbines, -1)[:, :, : geometry.lanes]
         speeds = np.empty((turbines, directions, geometry.lanes))
-        np.put_along_axis(speeds, geometry.turbine.T[:, :, None], by_rank.transpose(1, 0, 2), axis=0)
+        np.put_along_axis(speeds, geometry.batch.turbine.T[:, :, None], by_rank.transpose(1, 0, 2), axis=0)
         return power, speeds
 
     def gradient(self, geometry: Geometry, counted: Array) -> Array:
         """Weighted power of each turbine (MW), and derivatives of the sum of the counted ones by x and by y (MW/m)."""
-        sums = np.zeros((3, geometry.downwind.shape[1]))
+        sums = np.zeros((3, geometry.batch.downwind.shape[1]))
         self._kernels.gradient(
-            self._batch(geometry), self._kinds, self._options(geometry.extent), counted, sums[0], sums[1], sums[2]
+            geometry.batch, self._kinds, self._options(geometry.extent), counted, sums[0], sums[1], sums[2]
         )
         return sums
 
@@ -145,7 +130,7 @@ class Engine:
         """Weighted power (MW) of one more turbine at each of the geometry's points."""
         power = np.zeros(geometry.at_downwind.shape[1])
         self._kernels.points(
-            self._batch(geometry),
+            geometry.batch,
             self._kinds,
             self._options(geometry.extent),
             self.turbines.index(turbine),
@@ -157,16 +142,11 @@ class Engine:
         return power
 
     @functools.cached_property
-    def _kernels(self) -> Any:
-        from leeward.wind.kernels import kernels_of
-
+    def _kernels(self) -> Kernels:
         return kernels_of(type(self._model))
 
     @functools.cached_property
-    def _kinds(self) -> Any:
-        from leeward.wind.kernels.curves import curves_of
-        from leeward.wind.kernels.sweep import Kinds
-
+    def _kinds(self) -> Kinds:
         return Kinds(
             np.array([t.rotor_diameter_m for t in self.turbines]),
             np.array([t.hub_height_m for t in self.turbines]),
@@ -176,26 +156,13 @@ class Engine:
         )
 
     @functools.lru_cache(maxsize=16)  # noqa: B019  # an engine lives as long as its farm
-    def _options(self, extent: float) -> Any:
-        from leeward.wind.kernels.sweep import Model
-
+    def _options(self, extent: float) -> Model:
         parameters = self._model.parameters()
         reaches = self._kernels.reaches(
             self._kinds, parameters, 0.5 * self._kinds.diameter, extent, self._turbulence[0], self._turbulence[1]
         )
-        return Model(
-            parameters,
-            self._model.table(),
-            bool(self._model.squared),
-            reaches,
-            extent,
-            math.sqrt(float(reaches.max())),
-        )
-
-    def _batch(self, geometry: Geometry) -> Any:
-        from leeward.wind.kernels.sweep import Batch
-
-        return Batch(*(getattr(geometry, name) for name in Batch._fields))
+        widest = math.sqrt(float(reaches.max()))
+        return Model(parameters, self._model.table(), bool(self._model.squared), reaches, extent, widest)
 
 
 def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
@@ -211,7 +178,7 @@ def _extent(x: Array, y: Array) -> float:
     if len(x) == 0:
         return 1000.0
     diagonal = math.hypot(float(np.ptp(x)), float(np.ptp(y)))
-    return 1000.0 * 2.0 ** (math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0)) / 2.0)
+    return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
 
 def _slice(conditions: Conditions, part: slice) -> Conditions:
@@ -223,8 +190,8 @@ def _slice(conditions: Conditions, part: slice) -> Conditions:
     )
 
 
-def _fill(values: Array, edge: bool) -> Array:
+def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
     """Fill several lanes up to a multiple of LANES: with the last value, or with 0."""
     lanes = values.shape[1]
     missing = -lanes % LANES if lanes > 1 else 0
-    return np.pad(values, ((0, 0), (0, missing)), mode="edge") if edge else np.pad(values, ((0, 0), (0, missing)))
+    return np.pad(values, ((0, 0), (0, missing)), mode=mode)

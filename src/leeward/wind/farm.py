@@ -1,22 +1,25 @@
 """Wind farms: the energy of a layout, and in which direction each turbine should move."""
 
 import functools
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.wind import wake_models as models
 from leeward.wind.checks import finite_array, positions
 from leeward.wind.conditions import Conditions
 from leeward.wind.engine import Engine, Geometry
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
-from leeward.wind.wake_models import WakeModel, wake_model
+from leeward.wind.wake_models import WakeModel
 
 Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 HOURS_PER_YEAR = 8760.0
 GWH_PER_MW = HOURS_PER_YEAR * 1e-3
@@ -85,7 +88,7 @@ class WindFarm:
             raise InputError(f"threads is {threads}; expected 1 or more")
         self.site = site
         self.turbine = turbine
-        self.wake_model = _resolve(wake_model)
+        self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
         self._neighbour_x, self._neighbour_y = (
@@ -181,9 +184,7 @@ class WindFarm:
     def _engine_with(self, turbine: Turbine) -> Engine:
         if turbine in self._engine.turbines:
             return self._engine
-        return Engine(
-            [*self._engine.turbines, turbine], self.wake_model, self.site.conditions.turbulence_intensity
-        )
+        return Engine([*self._engine.turbines, turbine], self.wake_model, self.site.conditions.turbulence_intensity)
 
     def _mean_power(self, x: Array, y: Array, conditions: Conditions) -> Array:
         """Mean power of each turbine of the farm, MW."""
@@ -226,7 +227,7 @@ class WindFarm:
         turbines = [*self._types(count), *self._neighbour_types]
         return np.array([self._engine.turbines.index(t) for t in turbines], dtype=np.int64)
 
-    def _map(self, work, geometries):  # type: ignore[no-untyped-def]
+    def _map(self, work: Callable[[Geometry], T], geometries: Iterable[Geometry]) -> Iterable[T]:
         """Results in order, so that sums do not depend on the number of threads."""
         if self.threads == 1:
             return map(work, geometries)
@@ -234,15 +235,13 @@ class WindFarm:
             return list(pool.map(work, geometries))
 
 
-def _resolve(model: str | WakeModel) -> WakeModel:
-    return wake_model(model)
-
-
 def _one_each(turbine: Turbine | Sequence[Turbine], count: int) -> list[Turbine]:
     if isinstance(turbine, Turbine):
         return [turbine] * count
     if len(turbine) != count:
-        raise InputError(f"{len(turbine)} turbines were given for {count} positions; expected one for each, or one type")
+        raise InputError(
+            f"{len(turbine)} turbines were given for {count} positions; expected one for each, or one type"
+        )
     return list(turbine)
 
 

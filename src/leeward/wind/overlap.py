@@ -11,6 +11,7 @@ to, so this table is PyWake's, number for number, made by a shorter way:
 """
 
 import functools
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -26,6 +27,7 @@ _COARSE_STEP = 0.02
 _RADIAL_CELLS = 511
 
 Array = npt.NDArray[np.float64]
+Floating = npt.NDArray[np.floating[Any]]
 
 
 @functools.cache
@@ -44,9 +46,9 @@ def _paired_rows(factors: Array) -> Array:
     return np.ascontiguousarray(np.stack([factors[:-1], factors[1:]], axis=-1)).ravel()
 
 
-def _ring(radius: Array, distance: Array) -> Array:
+def _ring(radius: Floating, distance: Floating) -> Array:
     """Share of the deficit on a ring of this radius round the rotor's centre, times the radius."""
-    return radius * np.exp(-0.5 * (radius**2 + distance**2)) * np.i0(radius * distance)
+    return np.asarray(radius * np.exp(-0.5 * (radius**2 + distance**2)) * np.i0(radius * distance))
 
 
 def _coarse_factors() -> Array:

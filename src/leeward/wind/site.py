@@ -269,7 +269,8 @@ def speed_bin_edges(speeds: Array) -> Array:
     if len(speeds) == 1:
         return np.array([speeds[0] - 0.5, speeds[0] + 0.5])
     half = np.diff(speeds) / 2.0
-    return np.maximum(np.r_[speeds[0] - half[0], speeds[:-1] + half, speeds[-1] + half[-1]], 0.0)
+    edges: Array = np.r_[speeds[0] - half[0], speeds[:-1] + half, speeds[-1] + half[-1]]
+    return np.maximum(edges, 0.0)
 
 
 def _angles(directions: Array) -> Array:

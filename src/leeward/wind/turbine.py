@@ -139,9 +139,7 @@ class Turbine:
     @classmethod
     def iea37_10mw(cls) -> "Turbine":
         """The turbine of the IEA Wind Task 37 layout case studies 3 and 4."""
-        return cls.cubic(
-            10.0, 198.0, 119.0, cut_in_m_s=4.0, rated_speed_m_s=11.0, cut_out_m_s=25.0, name="IEA37 10 MW"
-        )
+        return cls.cubic(10.0, 198.0, 119.0, cut_in_m_s=4.0, rated_speed_m_s=11.0, cut_out_m_s=25.0, name="IEA37 10 MW")
 
     def _set(self, curve: Curve, rated: float, rotor_diameter_m: float, hub_height_m: float, name: str) -> None:
         diameter = positive(rotor_diameter_m, f"{name}: rotor_diameter_m")
@@ -188,14 +186,12 @@ def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:
         raise InputError(f"{name}: the curves have {len(speeds)} point(s); expected at least 2")
     for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
         raise InputError(
-            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected strictly increasing speeds"
+            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected them strictly increasing"
         )
     for i in np.flatnonzero(power < 0)[:1]:
         raise InputError(f"{name}: power_mw[{i}] is {power[i]:g}; expected 0 or more")
     for i in np.flatnonzero((thrust < 0) | (thrust > HIGHEST_THRUST))[:1]:
-        raise InputError(
-            f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected between 0 and {HIGHEST_THRUST:g}"
-        )
+        raise InputError(f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected between 0 and {HIGHEST_THRUST:g}")
 
 
 def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:

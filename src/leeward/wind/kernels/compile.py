@@ -36,7 +36,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def formula(function: F) -> F:
     """Mark a scalar function or a piece of a loop: it is inlined into the loops that use it, and stays callable."""
-    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, forceinline=True, _nrt=False)
+    options: dict[str, Any] = {"forceinline": True, "_nrt": False}
+    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, **options)
     return jit
 
 
@@ -48,9 +49,9 @@ def allocating(function: F) -> F:
 
 def kernel(function: Callable[..., Any], label: str, sources: tuple[Path, ...]) -> Any:
     """A loop that Python calls: runs without the interpreter lock, and is kept on disk under `label`."""
-    if numba.config.DISABLE_JIT:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    dispatcher = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
+    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
     folder = kernel_folder(sources)
     if folder is not None:
         dispatcher._cache = KernelCache(folder, f"{label}-{function.__name__}")
@@ -103,7 +104,7 @@ class KernelCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         path = self._path(signature)
-        content = serialize.dumps(result._reduce())
+        content: bytes = serialize.dumps(result._reduce())
         write_atomically(path, hashlib.sha256(content).digest() + content)
         self._unlock(path)
 

@@ -16,106 +16,18 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from leeward.wind.kernels.compile import allocating, formula
-from leeward.wind.kernels.curves import Curves, power_and_thrust, power_and_thrust_slopes
+from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
+from leeward.wind.kernels.data import REACH_BINS, Pairs, Slopes, State
 from leeward.wind.wake_models.base import Formulas
 
-Floats = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
-
-REACH_BINS = 512
 ELEMENTS = 512  # at a time: enough for long vector loops, few enough to stay in the nearest cache
 SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
 ROWS_OF_PAIR = 4
 ROWS_OF_SOURCE = 4
 ROWS_OF_VIEW = 6
 ROWS_OF_VIEW_PARTIALS = 11
-
-
-class Batch(NamedTuple):
-    """Wind conditions, and the turbines as seen in each direction, sorted downwind.
-
-    downwind, crosswind: m, shape (directions, turbines); turbine, kind: index and type, same shape;
-    lateral: the ranks in order of crosswind, same shape.
-    speed, weight, turbulence_intensity: shape (directions, lanes); lanes that only fill up have no weight.
-    cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
-    """
-
-    downwind: Floats
-    crosswind: Floats
-    turbine: Integers
-    kind: Integers
-    lateral: Integers
-    speed: Floats
-    weight: Floats
-    turbulence_intensity: Floats
-    cosine: Floats
-    sine: Floats
-
-
-class Kinds(NamedTuple):
-    """What turbines of each type are like; shape (types,)."""
-
-    diameter: Floats
-    hub_height: Floats
-    thrust_low: Floats
-    thrust_high: Floats
-    curves: Curves
-
-
-class Model(NamedTuple):
-    """Options of the wake model, as `leeward.wind.wake_models.base` describes them, and how far its wakes reach.
-
-    reaches: crosswind distance squared, shape (types, types, REACH_BINS), over downwind distances 0 .. longest;
-    widest: the root of the largest of them.
-    """
-
-    parameters: tuple[float, ...]
-    table: Floats
-    squared: bool
-    reaches: Floats
-    longest: float
-    widest: float
-
-
-class Pairs(NamedTuple):
-    """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
-
-    source, target: slots; distance, mirror_distance: from the axis of the wake and of its ground image, m.
-    """
-
-    first: Integers
-    source: Integers
-    target: Integers
-    downwind: Floats
-    crosswind: Floats
-    distance: Floats
-    mirror_distance: Floats
-    radius: Floats
-
-
-class State(NamedTuple):
-    """What is known of each slot and lane: m/s, MW; shape (slots, lanes).
-
-    sources: what the wakes depend on, shape (rows, slots, lanes): ROWS_OF_SOURCE, and, for a gradient, as many
-    derivatives of these with respect to the speed at the slot, and last the derivative of the power.
-    """
-
-    totals: Floats
-    speeds: Floats
-    power: Floats
-    thrust: Floats
-    sources: Floats
-
-
-class Slopes(NamedTuple):
-    """Derivatives of the contribution of each pair and lane; shape (pairs * lanes,)."""
-
-    downwind: Floats
-    crosswind: Floats
-    source_speed: Floats
 
 
 class Loops(NamedTuple):
@@ -431,7 +343,7 @@ def build(formulas: Formulas) -> Loops:
 
     @formula
     def settle(batch, kinds, model, rank, state):
-        """Speed, power, thrust and what the wake depends on, for all slots of this rank, once their totals are known."""
+        """Speed, power, thrust and what the wake depends on, of all slots of this rank, once their totals are known."""
         directions, turbines = batch.downwind.shape
         lanes = batch.speed.shape[1]
         for g in range(directions):

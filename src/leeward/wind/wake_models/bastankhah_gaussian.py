@@ -93,7 +93,7 @@ def view_partials(
     d3: float,
     p: tuple[float, ...],
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
-    """`view` (strength, exponent), then their slopes with downwind, with source speed, and -exponent's with distance."""
+    """`view` (strength, exponent), their slopes with downwind and source speed, and minus exponent's with distance."""
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     inverse_width = 1.0 / (expansion * downwind + s0)
     square = inverse_width * inverse_width
@@ -181,9 +181,7 @@ class BastankhahGaussian(WakeModel):
     superposition: str = "squared"
 
     name: ClassVar[str] = "bastankhah_gaussian"
-    formulas: ClassVar[Formulas] = Formulas(
-        source, source_slopes, view, look, view_partials, look_partials, reach
-    )
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def __post_init__(self) -> None:
         for option in ("expansion", "initial_width"):

@@ -159,9 +159,7 @@ class Iea37Gaussian(WakeModel):
     """The case studies fix everything: no options."""
 
     name: ClassVar[str] = "iea37_gaussian"
-    formulas: ClassVar[Formulas] = Formulas(
-        source, source_slopes, view, look, view_partials, look_partials, reach
-    )
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def parameters(self) -> tuple[float, ...]:
         return (0.0,)

@@ -59,9 +59,7 @@ def overlap(wake_radius: float, radius: float, distance: float) -> tuple[float, 
     by_distance = -2.0 * large * sine_large
     if wake_radius < radius:
         excess = large - small
-        cosine_by_distance = (distance * distance + small * small - large * large) / (
-            2.0 * large * distance * distance
-        )
+        cosine_by_distance = (distance * distance + small * small - large * large) / (2.0 * large * distance * distance)
         cosine_by_small = -small / (large * distance)
         cotangent = cosine_large / sine_large
         by_distance += excess * (sine_large - distance * cotangent * cosine_by_distance)
@@ -123,7 +121,7 @@ def view_partials(
     d3: float,
     p: tuple[float, ...],
 ) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
-    """`view` (strength, wake radius), then the slopes of the strength with downwind and with the speed at the source."""
+    """`view` (strength, wake radius), the slopes of the strength with downwind and with the speed at the source."""
     wake_radius = p[0] * downwind + s1
     ratio = s1 / wake_radius
     square = ratio * ratio
@@ -194,9 +192,7 @@ class Jensen(WakeModel):
     expansion: float = 0.1
 
     name: ClassVar[str] = "jensen"
-    formulas: ClassVar[Formulas] = Formulas(
-        source, source_slopes, view, look, view_partials, look_partials, reach
-    )
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def __post_init__(self) -> None:
         if not self.expansion > 0:

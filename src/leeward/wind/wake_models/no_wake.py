@@ -115,9 +115,7 @@ class NoWake(WakeModel):
     """No options."""
 
     name: ClassVar[str] = "no_wake"
-    formulas: ClassVar[Formulas] = Formulas(
-        source, source_slopes, view, look, view_partials, look_partials, reach
-    )
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def parameters(self) -> tuple[float, ...]:
         return (0.0,)

@@ -141,8 +141,8 @@ def look(
 def overlap(index: float, across: float, along: float, table: npt.NDArray[np.float64]) -> float:
     """Overlap factor, bilinear. The four corners of a cell stand side by side in the table."""
     i = int(index)
-    value = table[i] + along * (table[i + 2] - table[i])
-    value_next = table[i + 1] + along * (table[i + 3] - table[i + 1])
+    value: float = table[i] + along * (table[i + 2] - table[i])
+    value_next: float = table[i + 1] + along * (table[i + 3] - table[i + 1])
     return value + across * (value_next - value)
 
 
@@ -288,9 +288,7 @@ class Nygaard2022(WakeModel):
     thrust_limit: float = 0.96
 
     name: ClassVar[str] = "nygaard_2022"
-    formulas: ClassVar[Formulas] = Formulas(
-        source, source_slopes, view, look, view_partials, look_partials, reach
-    )
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def __post_init__(self) -> None:
         for option in ("expansion", "ambient_turbulence", "added_turbulence", "initial_width"):

@@ -1,0 +1,1 @@
+"""Campaigns: what is to be computed."""

@@ -1,0 +1,45 @@
+"""The built-in case: ten tender areas of the Danish energy island in the North Sea, six generic turbines."""
+
+import json
+from importlib.resources import files
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import yaml
+
+from leeward.wind import Site, Turbine
+
+_DATA = files("leeward.campaign") / "danish_energy_island"
+
+
+def _figures(name: str) -> Any:
+    return yaml.safe_load((_DATA / name).read_text(encoding="utf-8"))
+
+
+def site() -> Site:
+    """Sector-wise Weibull distributions at 150 m."""
+    figures = _figures("site.yaml")
+    return Site.from_weibull(
+        figures["sector_frequency"],
+        figures["weibull_a_m_s"],
+        figures["weibull_k"],
+        figures["turbulence_intensity"],
+        speeds=figures["wind_speed_bins_m_s"],
+    )
+
+
+def turbines() -> list[Turbine]:
+    """Six generic turbines of 10 to 15 MW."""
+    return [
+        Turbine.generic(
+            t["rated_power_mw"], t["rotor_diameter_m"], t["hub_height_m"], name=f"generic {t['rated_power_mw']} MW"
+        )
+        for t in _figures("turbines.yaml")["turbines"]
+    ]
+
+
+def example_layout() -> tuple[str, Turbine, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
+    """Area, turbine, x and y (m, EPSG:25831) of a layout that TopFarm's SmartStart made for the first area."""
+    layout = json.loads((_DATA / "example_layout.json").read_text(encoding="utf-8"))
+    return layout["farm_name"], turbines()[layout["type"]], np.array(layout["x_m"]), np.array(layout["y_m"])

@@ -1,0 +1,133 @@
+"""What goes into the kernels and through them: tuples of arrays. Importing this does not import numba."""
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+if TYPE_CHECKING:
+    from leeward.wind.turbine import Curve
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+
+CURVE_BINS = 4096
+REACH_BINS = 512
+
+
+class Batch(NamedTuple):
+    """Wind conditions, and the turbines as seen in each direction, sorted downwind.
+
+    downwind, crosswind: m, shape (directions, turbines); turbine, kind: index and type, same shape;
+    lateral: the ranks in order of crosswind, same shape.
+    speed, weight, turbulence_intensity: shape (directions, lanes); lanes that only fill up have no weight.
+    cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
+    """
+
+    downwind: Floats
+    crosswind: Floats
+    turbine: Integers
+    kind: Integers
+    lateral: Integers
+    speed: Floats
+    weight: Floats
+    turbulence_intensity: Floats
+    cosine: Floats
+    sine: Floats
+
+
+class Curves(NamedTuple):
+    """Pieces of all types, shape (pieces,) and (pieces, 9); bins, shape (types, CURVE_BINS), their origin and scale."""
+
+    ends: npt.NDArray[np.float64]
+    pieces: npt.NDArray[np.float64]
+    first_piece: npt.NDArray[np.int64]
+    bin_origin: npt.NDArray[np.float64]
+    bins_per_speed: npt.NDArray[np.float64]
+
+
+class Kinds(NamedTuple):
+    """What turbines of each type are like; shape (types,)."""
+
+    diameter: Floats
+    hub_height: Floats
+    thrust_low: Floats
+    thrust_high: Floats
+    curves: Curves
+
+
+class Model(NamedTuple):
+    """Options of the wake model, as `leeward.wind.wake_models.base` describes them, and how far its wakes reach.
+
+    reaches: crosswind distance squared, shape (types, types, REACH_BINS), over downwind distances 0 .. longest;
+    widest: the root of the largest of them.
+    """
+
+    parameters: tuple[float, ...]
+    table: Floats
+    squared: bool
+    reaches: Floats
+    longest: float
+    widest: float
+
+
+class Pairs(NamedTuple):
+    """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
+
+    source, target: slots; distance, mirror_distance: from the axis of the wake and of its ground image, m.
+    """
+
+    first: Integers
+    source: Integers
+    target: Integers
+    downwind: Floats
+    crosswind: Floats
+    distance: Floats
+    mirror_distance: Floats
+    radius: Floats
+
+
+class State(NamedTuple):
+    """What is known of each slot and lane: m/s, MW; shape (slots, lanes).
+
+    sources: what the wakes depend on, shape (rows, slots, lanes): ROWS_OF_SOURCE, and, for a gradient, as many
+    derivatives of these with respect to the speed at the slot, and last the derivative of the power.
+    """
+
+    totals: Floats
+    speeds: Floats
+    power: Floats
+    thrust: Floats
+    sources: Floats
+
+
+class Slopes(NamedTuple):
+    """Derivatives of the contribution of each pair and lane; shape (pairs * lanes,)."""
+
+    downwind: Floats
+    crosswind: Floats
+    source_speed: Floats
+
+
+def curves_of(curves: Sequence["Curve"]) -> Curves:
+    """The curves of several turbine types, in the form that the kernels want."""
+    rows = np.r_[0, np.cumsum([len(curve.ends) for curve in curves])]
+    first_piece = np.empty((len(curves), CURVE_BINS), dtype=np.int64)
+    origin = np.empty(len(curves))
+    scale = np.empty(len(curves))
+    for i, curve in enumerate(curves):
+        knots = curve.ends[:-1]
+        origin[i] = knots[0]
+        scale[i] = CURVE_BINS / max(knots[-1] - knots[0], 1.0)
+        # a little early rather than late: the search only goes up
+        lowest = origin[i] + (np.arange(CURVE_BINS) - 1e-6) / scale[i]
+        first_piece[i] = rows[i] + np.searchsorted(curve.ends, lowest, side="right")
+        first_piece[i, 0] = rows[i]
+    return Curves(
+        np.concatenate([curve.ends for curve in curves]),
+        np.concatenate([curve.coefficients for curve in curves]),
+        first_piece,
+        origin,
+        scale,
+    )

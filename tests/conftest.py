@@ -1,0 +1,91 @@
+"""What the tests share: the reference site, turbines, random layouts, and the same things in PyWake."""
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+import yaml
+
+from leeward.campaign import builtin
+from leeward.wind import Site, Turbine
+
+DATA = Path(__file__).parent / "data"
+BUILTIN = Path(builtin.__file__).parent / "danish_energy_island"
+
+
+@pytest.fixture(scope="session")
+def site_figures():
+    return yaml.safe_load((BUILTIN / "site.yaml").read_text())
+
+
+@pytest.fixture(scope="session")
+def site_file(site_figures, tmp_path_factory):
+    """The reference site file, as PyWake's XRSite.save writes one."""
+    import xarray
+
+    def closed(values):
+        return ("wd", [*values, values[0]])
+
+    dataset = xarray.Dataset(
+        {
+            "Weibull_A": closed(site_figures["weibull_a_m_s"]),
+            "Weibull_k": closed(site_figures["weibull_k"]),
+            "Sector_frequency": closed(site_figures["sector_frequency"]),
+            "TI": site_figures["turbulence_intensity"],
+        },
+        coords={
+            "wd": [*site_figures["sector_centre_deg"], 360.0],
+            "ws": site_figures["wind_speed_bins_m_s"],
+            "height": site_figures["reference_height_m"],
+        },
+        attrs={"sector_width": 30.0},
+    )
+    path = tmp_path_factory.mktemp("site") / "ref_site.nc"
+    dataset.to_netcdf(path, engine="h5netcdf")
+    return path
+
+
+@pytest.fixture(scope="session")
+def site(site_file):
+    return Site.from_netcdf(site_file)
+
+
+@pytest.fixture(scope="session")
+def tiny_site():
+    """Four directions, three speeds: cheap enough for loops that run as plain Python."""
+    return Site.from_weibull(
+        [0.2, 0.3, 0.4, 0.1],
+        [9.0, 10.0, 11.0, 8.0],
+        [2.0, 2.1, 2.2, 1.9],
+        0.08,
+        directions=[0.0, 80.0, 200.0, 270.0],
+        speeds=[7.0, 10.0, 13.0],
+    )
+
+
+@pytest.fixture(scope="session")
+def turbine():
+    return Turbine.generic(rated_power_mw=15, rotor_diameter_m=240, hub_height_m=150)
+
+
+@pytest.fixture(scope="session")
+def turbines():
+    """Three types that differ in everything."""
+    return [
+        Turbine.generic(rated_power_mw=15, rotor_diameter_m=240, hub_height_m=150),
+        Turbine.generic(rated_power_mw=10, rotor_diameter_m=195, hub_height_m=121),
+        Turbine.generic(rated_power_mw=3, rotor_diameter_m=110, hub_height_m=90, constant_thrust=0.75),
+    ]
+
+
+def random_layout(count, seed, density_m=1500.0, origin=(700_000.0, 6_240_000.0), apart_m=500.0):
+    """Positions of `count` turbines, at least `apart_m` from each other."""
+    rng = np.random.default_rng(seed)
+    side = density_m * np.sqrt(count)
+    places = []
+    while len(places) < count:
+        place = rng.uniform(0, side, 2)
+        if all(np.hypot(*(place - other)) > apart_m for other in places):
+            places.append(place)
+    x, y = np.array(places).T
+    return x + origin[0], y + origin[1]
