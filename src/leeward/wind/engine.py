@@ -105,17 +105,22 @@ class Engine:
 
     def power(self, geometry: Geometry) -> Array:
         """Weighted power of each turbine, MW."""
-        return self.power_and_speeds(geometry)[0]
+        return self._power_and_speeds_by_slot(geometry)[0]
 
     def power_and_speeds(self, geometry: Geometry) -> tuple[Array, Array]:
         """Weighted power of each turbine (MW), and effective speeds of shape (turbines, directions, speeds)."""
+        power, by_slot = self._power_and_speeds_by_slot(geometry)
         directions, turbines = geometry.batch.downwind.shape
-        power = np.zeros(turbines)
-        by_slot = np.empty((directions * turbines, geometry.batch.speed.shape[1]))
-        self._kernels.energy(geometry.batch, self._kinds, self._options(geometry.extent), power, by_slot)
-        by_rank = by_slot.reshape(directions, turbines, -1)[:, :, : geometry.lanes]
+        by_rank = by_slot.reshape(directions, turbines, by_slot.shape[1])[:, :, : geometry.lanes]
         speeds = np.empty((turbines, directions, geometry.lanes))
         np.put_along_axis(speeds, geometry.batch.turbine.T[:, :, None], by_rank.transpose(1, 0, 2), axis=0)
+        return power, speeds
+
+    def _power_and_speeds_by_slot(self, geometry: Geometry) -> tuple[Array, Array]:
+        directions, turbines = geometry.batch.downwind.shape
+        power = np.zeros(turbines)
+        speeds = np.empty((directions * turbines, geometry.batch.speed.shape[1]))
+        self._kernels.energy(geometry.batch, self._kinds, self._options(geometry.extent), power, speeds)
         return power, speeds
 
     def gradient(self, geometry: Geometry, counted: Array) -> Array:

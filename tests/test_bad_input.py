@@ -1,0 +1,184 @@
+"""Bad input gets an error that says which number, where, and what was expected."""
+
+import numpy as np
+import pytest
+
+from leeward.errors import InputError, LeewardError
+from leeward.wind import Neighbours, Site, Turbine, WindFarm
+from leeward.wind.wake_models import BastankhahGaussian, Jensen
+
+CURVE = {"wind_speeds_m_s": [3, 10, 25], "power_mw": [0, 8, 10], "thrust_coefficient": [0.8, 0.8, 0.1]}
+SIZE = {"rotor_diameter_m": 198, "hub_height_m": 119}
+NAN, INF = float("nan"), float("inf")
+
+
+@pytest.fixture(scope="module")
+def farm(turbine):
+    return WindFarm(Site.from_table([0.0, 90.0], [8.0, 10.0], np.full((2, 2), 0.25)), turbine)
+
+
+@pytest.mark.parametrize(
+    ("x", "y", "says"),
+    [
+        ([0, NAN], [0, 1], r"x\[1\] is nan; expected a finite number"),
+        ([0, 1], [INF, 1], r"y\[0\] is inf"),
+        ([0, 1, 2], [0, 1], r"x has 3 coordinates and y has 2"),
+        ([0, 5, 0], [7, 1, 7], r"turbines 0 and 2 stand at one point \(0, 7\)"),
+        ([[0, 1]], [[0, 1]], r"x: expected 1 dimension, found the shape \(1, 2\)"),
+        (["a"], [1], r"x: expected numbers"),
+    ],
+)
+def test_positions(farm, x, y, says):
+    for question in (farm.aep, farm.aep_gradient, farm.simulate):
+        with pytest.raises(InputError, match=says):
+            question(x, y)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"wind_speeds_m_s": [3, 10, 10]}, r"\[2\] is 10 after 10; expected them strictly increasing"),
+        ({"wind_speeds_m_s": [3, 10, NAN]}, r"wind_speeds_m_s\[2\] is nan"),
+        ({"power_mw": [0, -1, 10]}, r"power_mw\[1\] is -1; expected 0 or more"),
+        ({"power_mw": [0, 10]}, r"3 wind speeds, 2 powers and 3 thrust"),
+        ({"thrust_coefficient": [0.8, 1.7, 0.1]}, r"thrust_coefficient\[1\] is 1.7"),
+        ({"thrust_coefficient": [-0.1, 0.7, 0.1]}, r"thrust_coefficient\[0\] is -0.1"),
+        ({"wind_speeds_m_s": [3], "power_mw": [10], "thrust_coefficient": [0.8]}, "at least 2"),
+        ({"power_mw": [0, 8000, 10000]}, "looks like kilowatts; expected megawatts: 10"),
+        ({"power_mw": [0, 8e6, 10e6]}, "looks like watts; expected megawatts: 10"),
+        ({"power_mw": [0, 0.008, 0.01]}, "looks like gigawatts"),
+        ({"power_mw": [0, 0, 0]}, "W/m"),
+        ({"rotor_diameter_m": -5}, "rotor_diameter_m is -5; expected a number above 0"),
+        ({"hub_height_m": 80}, "blades would reach the ground"),
+        ({"hub_height_m": "high"}, "hub_height_m: expected a number, found 'high'"),
+    ],
+)
+def test_turbines(change, says):
+    with pytest.raises(InputError, match=says):
+        Turbine(**{**CURVE, **SIZE, **change}, name="T")
+
+
+@pytest.mark.parametrize(("rated", "unit"), [(15e6, "watts"), (15_000, "kilowatts")])
+def test_a_generic_turbine_in_the_wrong_unit(rated, unit):
+    with pytest.raises(InputError, match=f"looks like {unit}; expected megawatts: 15"):
+        Turbine.generic(rated_power_mw=rated, rotor_diameter_m=240, hub_height_m=150)
+
+
+def test_a_small_turbine_in_kilowatts():
+    with pytest.raises(InputError, match="kilowatts"):
+        Turbine.generic(rated_power_mw=25, rotor_diameter_m=12, hub_height_m=20)
+
+
+def test_thrust_that_a_model_cannot_take(farm):
+    strong = Turbine(**{**CURVE, "thrust_coefficient": [1.0, 0.8, 0.1]}, **SIZE, name="strong")
+    with pytest.raises(InputError, match="thrust coefficient of strong goes up to 1; .* needs it below 1"):
+        WindFarm(farm.site, strong, "iea37_gaussian")
+    assert WindFarm(farm.site, strong, "nygaard_2022").aep([0, 900], [0, 0]) > 0
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([0, 90], [8], [[0.5], [0.6]]), "add up to 1.1; expected at most 1"),
+        (([0, 90], [8], [[60], [40]]), "per cent"),
+        (([0, 90], [8], [[-0.1], [0.6]]), r"\[0, 0\] is -0.1; expected 0 or more"),
+        (([0, 90], [8], [[0.5], [NAN]]), r"probability\[1, 0\] is nan"),
+        (([0, 90], [8, 9], [[0.5], [0.5]]), r"2 directions, 2 speeds and probabilities of the shape \(2, 1\)"),
+        (([0, 400], [8], [[0.5], [0.5]]), r"direction \[1\] is 400"),
+        (([0, 90], [0], [[0.5], [0.5]]), r"speed \[0\] is 0; expected a number above 0"),
+        (([0, 90], [8], [[0], [0]]), "all probabilities are 0"),
+        (([0, 90], [8], [[0.5], [0.5]], 8), "expected a fraction from 0 to 1, for example 0.06 .per cent"),
+        (([0, 90], [8], [[0.5], [0.5]], [0.1, 0.2, 0.3]), "turbulence_intensity has the shape"),
+    ],
+)
+def test_tables(arguments, says):
+    with pytest.raises(InputError, match=says):
+        Site.from_table(*arguments)
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        ({"sector_frequency": [0.5, 0.6]}, "add up to 1.1"),
+        ({"sector_frequency": [50, 50]}, "per cent"),
+        ({"weibull_a_m_s": [9, 0]}, r"weibull_a_m_s\[1\] is 0; expected a number above 0"),
+        ({"weibull_k": [2, 2, 2]}, "weibull_k has 3 sectors and sector_frequency has 2"),
+        ({"interpolation": "cubic"}, "interpolation is 'cubic'; expected one of"),
+        ({"directions": [0, 90, 90]}, r"directions\[2\] is 90 after 90"),
+        ({"directions": [0, 180, 360]}, "count twice"),
+        ({"directions": []}, "directions is empty"),
+        ({"speeds": [5, 4]}, r"speeds\[1\] is 4 after 5"),
+        ({"speeds": []}, "speeds is empty"),
+        ({"turbulence_intensity": [0.1, 0.1, 0.1]}, "one for each of the 2 sectors"),
+    ],
+)
+def test_weibull_sites(change, says):
+    good = {"sector_frequency": [0.5, 0.5], "weibull_a_m_s": [9, 9], "weibull_k": [2, 2], "turbulence_intensity": 0.1}
+    assert Site.from_weibull(**good).conditions.weight.shape == (360, 23)
+    with pytest.raises(InputError, match=says):
+        Site.from_weibull(**{**good, **change})
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (([], []), "the time series is empty"),
+        (([1, 2], [3]), "direction has 2 values and speed has 1"),
+        (([1, 2], [3, NAN]), r"speed\[1\] is nan"),
+        (([1, -2], [3, 4]), r"direction \[1\] is -2"),
+        (([1, 2], [3, 4], 0.1, [0.9, 0.2]), "add up to 1.1"),
+        (([1, 2], [3, 4], 0.1, [0.9]), "probabilities of the shape"),
+    ],
+)
+def test_time_series(arguments, says):
+    with pytest.raises(InputError, match=says):
+        Site.from_time_series(*arguments)
+
+
+def test_unknown_wake_models(farm, turbine):
+    with pytest.raises(InputError, match="did you mean 'jensen'.*bastankhah_gaussian, iea37_gaussian, jensen, no_wake"):
+        WindFarm(farm.site, turbine, "jenssen")
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: BastankhahGaussian(expansion=0), "expansion is 0"),
+        (lambda: BastankhahGaussian(induction="glauert"), "induction is 'glauert'; expected one of"),
+        (lambda: BastankhahGaussian(thrust_limit=1.0), "thrust_limit is 1.0"),
+        (lambda: BastankhahGaussian(superposition="max"), "superposition is 'max'"),
+        (lambda: Jensen(expansion=-1), "expansion is -1"),
+    ],
+)
+def test_options_of_wake_models(make, says):
+    with pytest.raises(InputError, match=says):
+        make()
+
+
+def test_turbulence_that_the_default_model_cannot_take(turbine):
+    calm = Site.from_table([0.0], [8.0], [[1.0]], 0.0)
+    with pytest.raises(InputError, match="nygaard_2022: the site's turbulence intensity goes down to 0"):
+        WindFarm(calm, turbine)
+    assert WindFarm(calm, turbine, "jensen").aep([0], [0]) > 0
+
+
+def test_farms(farm, turbine):
+    with pytest.raises(InputError, match="2 turbines were given for 3 positions"):
+        WindFarm(farm.site, [turbine, turbine]).aep([0, 1, 2], [0, 1, 2])
+    with pytest.raises(InputError, match="threads is 0"):
+        WindFarm(farm.site, turbine, threads=0)
+    with pytest.raises(InputError, match="farm and neighbours: turbines 0 and 1 stand at one point"):
+        WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], turbine)).aep([5.0], [6.0])
+    with pytest.raises(InputError, match=r"neighbours: x\[0\] is nan"):
+        WindFarm(farm.site, turbine, neighbours=Neighbours([NAN], [6.0], turbine))
+    with pytest.raises(InputError, match="count is 0"):
+        farm.sampled_aep_gradient([0], [0], 0, np.random.default_rng(0))
+    with pytest.raises(InputError, match="at_x has 1 points and at_y has 2"):
+        farm.next_turbine_aep([0], [0], [1], [1, 2])
+    with pytest.raises(InputError, match="say which one with turbine="):
+        WindFarm(farm.site, [turbine]).next_turbine_aep([0], [0], [1], [1])
+
+
+def test_all_errors_are_of_one_family():
+    assert issubclass(InputError, LeewardError)
+    assert issubclass(InputError, ValueError)

@@ -1,0 +1,107 @@
+"""Sites, and the files they are read from."""
+
+import numpy as np
+import pytest
+import xarray
+from conftest import BUILTIN
+
+from leeward.campaign import builtin
+from leeward.errors import InputError
+from leeward.wind import Site
+
+
+def test_built_in_figures_are_the_reference_file(site):
+    np.testing.assert_allclose(builtin.site().conditions.weight, site.conditions.weight, rtol=1e-12)
+    assert {path.name for path in BUILTIN.iterdir()} >= {"farms.geojson", "site.yaml", "turbines.yaml"}
+
+
+def test_default_bins():
+    conditions = Site.from_weibull([1.0], [10.0], [2.0], 0.1).conditions
+    np.testing.assert_array_equal(conditions.direction, np.arange(360))
+    np.testing.assert_array_equal(conditions.speed[0], np.arange(3, 26))
+    # the wind blows between 2.5 and 25.5 m/s that often
+    expected = np.exp(-(0.25**2)) - np.exp(-(2.55**2))
+    assert conditions.weight.sum() == pytest.approx(expected, rel=1e-12)
+
+
+def test_turbulence_by_sector_is_linear_between_them():
+    conditions = Site.from_weibull([0.5, 0.5], [9, 9], [2, 2], [0.1, 0.2], directions=[0, 90, 270]).conditions
+    np.testing.assert_allclose(conditions.turbulence_intensity[:, 0], [0.1, 0.15, 0.15])
+
+
+def test_one_speed_per_direction():
+    each = Site.from_table([0, 90], [8, 10], [0.3, 0.7], 0.1).conditions
+    np.testing.assert_array_equal(each.speed, [[8], [10]])
+    same = Site.from_table([0, 90], 9.8, [0.3, 0.7], 0.1).conditions
+    np.testing.assert_array_equal(same.speed, [[9.8], [9.8]])
+    np.testing.assert_array_equal(same.weight, [[0.3], [0.7]])
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "linear"])
+def test_draws_follow_the_distribution(site_file, interpolation):
+    site = Site.from_netcdf(site_file, directions=np.arange(0, 360, 10), interpolation=interpolation)
+    fine = Site.from_netcdf(site_file, directions=np.arange(0.5, 360, 1.0), interpolation=interpolation).conditions
+    drawn = site.draw(200_000, np.random.default_rng(0))
+    share = np.histogram(drawn.direction, np.arange(0, 361, 10), weights=drawn.weight[:, 0])[0]
+    expected = fine.weight.sum(axis=1).reshape(36, 10).sum(axis=1)
+    np.testing.assert_allclose(share, expected, atol=4 * np.sqrt(expected.max() / 200_000))
+    speeds = np.histogram(drawn.speed[:, 0], np.arange(2.5, 26), weights=drawn.weight[:, 0])[0]
+    np.testing.assert_allclose(speeds, fine.weight.sum(axis=0), atol=4 * np.sqrt(0.1 / 200_000))
+    assert drawn.speed.min() >= 2.5
+    assert drawn.speed.max() <= 25.5
+
+
+def dataset(**changes):
+    variables = {
+        "Weibull_A": ("wd", [9.0, 10.0]),
+        "Weibull_k": ("wd", [2.0, 2.0]),
+        "Sector_frequency": ("wd", [0.4, 0.6]),
+        "TI": 0.1,
+        **changes,
+    }
+    coordinates = {"wd": [0.0, 180.0], "x": [0.0, 1.0], "h": [100.0]}
+    return xarray.Dataset({k: v for k, v in variables.items() if v is not None}, coords=coordinates)
+
+
+def test_a_file_without_the_repeated_north_and_with_one_height(tmp_path):
+    path = tmp_path / "site.nc"
+    dataset(Weibull_A=(("h", "wd"), [[9.0, 10.0]])).to_netcdf(path, engine="h5netcdf")
+    expected = Site.from_weibull([0.4, 0.6], [9, 10], [2, 2], 0.1).conditions
+    np.testing.assert_array_equal(Site.from_netcdf(path).conditions.weight, expected.weight)
+
+
+def test_a_file_with_a_table(tmp_path):
+    path = tmp_path / "site.nc"
+    table = np.array([[0.1, 0.2], [0.3, 0.4]])
+    xarray.Dataset({"P": (("wd", "ws"), table), "TI": ("ws", [0.1, 0.2])}, coords={"wd": [0, 90], "ws": [8, 10]}).to_netcdf(
+        path, engine="h5netcdf"
+    )
+    conditions = Site.from_netcdf(path).conditions
+    np.testing.assert_array_equal(conditions.weight, table)
+    np.testing.assert_array_equal(conditions.turbulence_intensity, [[0.1, 0.2], [0.1, 0.2]])
+    with pytest.raises(InputError, match="directions and speeds cannot be chosen"):
+        Site.from_netcdf(path, speeds=[8.0])
+
+
+@pytest.mark.parametrize(
+    ("changes", "says"),
+    [
+        ({"Weibull_A": (("x", "wd"), np.full((2, 2), 9.0))}, "Weibull_A varies with x"),
+        ({"Weibull_k": None}, "Weibull_k not in it"),
+        ({"TI": None}, "no turbulence intensity"),
+    ],
+)
+def test_files_that_cannot_be_used(tmp_path, changes, says):
+    path = tmp_path / "site.nc"
+    dataset(**changes).to_netcdf(path, engine="h5netcdf")
+    with pytest.raises(InputError, match=says):
+        Site.from_netcdf(path)
+
+
+def test_a_file_that_is_no_netcdf(tmp_path):
+    path = tmp_path / "site.nc"
+    path.write_text("not this")
+    with pytest.raises(InputError, match=r"site\.nc: cannot be read as NetCDF"):
+        Site.from_netcdf(path)
+    with pytest.raises(InputError, match="no such file"):
+        Site.from_netcdf(tmp_path / "absent.nc")
