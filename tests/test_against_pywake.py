@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import random_layout
 
+from conftest import random_layout
 from leeward.wind import Site, Turbine, WindFarm
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
 

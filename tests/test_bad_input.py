@@ -71,7 +71,7 @@ def test_a_small_turbine_in_kilowatts():
 
 def test_thrust_that_a_model_cannot_take(farm):
     strong = Turbine(**{**CURVE, "thrust_coefficient": [1.0, 0.8, 0.1]}, **SIZE, name="strong")
-    with pytest.raises(InputError, match="thrust coefficient of strong goes up to 1; .* needs it below 1"):
+    with pytest.raises(InputError, match=r"thrust coefficient of strong goes up to 1; .* needs it below 1"):
         WindFarm(farm.site, strong, "iea37_gaussian")
     assert WindFarm(farm.site, strong, "nygaard_2022").aep([0, 900], [0, 0]) > 0
 
@@ -136,7 +136,7 @@ def test_time_series(arguments, says):
 
 
 def test_unknown_wake_models(farm, turbine):
-    with pytest.raises(InputError, match="did you mean 'jensen'.*bastankhah_gaussian, iea37_gaussian, jensen, no_wake"):
+    with pytest.raises(InputError, match=r"did you mean 'jensen'.*bastankhah_gaussian, iea37_gaussian, jensen, no_wake"):
         WindFarm(farm.site, turbine, "jenssen")
 
 

@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import random_layout
 
+from conftest import random_layout
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, known_wake_models
 
 
@@ -55,9 +55,7 @@ def test_results_do_not_depend_on_threads(name, site, turbine):
     for ours, theirs in zip(one.aep_gradient(x, y), three.aep_gradient(x, y), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     np.testing.assert_array_equal(one.next_turbine_aep(x, y, at_x, at_y), three.next_turbine_aep(x, y, at_x, at_y))
-    ours, theirs = (
-        f.sampled_aep_gradient(x, y, 500, np.random.default_rng(1)) for f in (one, three)
-    )
+    ours, theirs = (f.sampled_aep_gradient(x, y, 500, np.random.default_rng(1)) for f in (one, three))
     np.testing.assert_array_equal(ours[1], theirs[1])
 
 
@@ -154,7 +152,7 @@ def test_sampled_gradient_is_unbiased_for_the_continuous_integral(interpolation,
         speeds=np.arange(edges[0] + 0.1, edges[1], 0.2),
         interpolation=interpolation,
     )
-    aep, by_x, by_y = WindFarm(fine, turbine).aep_gradient(x, y)
+    aep, by_x, _ = WindFarm(fine, turbine).aep_gradient(x, y)
     farm = WindFarm(Site.from_netcdf(site_file, interpolation=interpolation), turbine)
     rng = np.random.default_rng(0)
     rounds, count = 200, 1000

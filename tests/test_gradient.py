@@ -2,8 +2,8 @@
 
 import numpy as np
 import pytest
-from conftest import random_layout
 
+from conftest import random_layout
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
 
@@ -53,7 +53,9 @@ def assert_close(ours, expected, rel):
 @pytest.mark.parametrize("make_turbine", [smooth_turbine, cubic_turbine])
 @pytest.mark.parametrize("model", SMOOTH, ids=lambda m: m.name)
 def test_against_differences_on_smooth_curves(model, make_turbine):
-    site = Site.from_weibull([0.3, 0.3, 0.2, 0.2], [9, 10, 11, 9], [2, 2, 2.2, 2], 0.08, directions=np.arange(0, 360, 9))
+    site = Site.from_weibull(
+        [0.3, 0.3, 0.2, 0.2], [9, 10, 11, 9], [2, 2, 2.2, 2], 0.08, directions=np.arange(0, 360, 9)
+    )
     farm = WindFarm(site, make_turbine(), model)
     x, y = random_layout(8, seed=2, density_m=900.0, origin=(0, 0))
     aep, by_x, by_y = farm.aep_gradient(x, y)
@@ -102,7 +104,11 @@ def test_no_nan_where_it_could_be_expected(name, turbine):
 def test_a_saturated_deficit(turbine):
     """With a thrust near 1 the deficit just behind the rotor is the whole wind: constant, not infinitely steep."""
     blocked = Turbine(
-        wind_speeds_m_s=[3, 25], power_mw=[1, 9], thrust_coefficient=[0.99, 0.99], rotor_diameter_m=180, hub_height_m=110
+        wind_speeds_m_s=[3, 25],
+        power_mw=[1, 9],
+        thrust_coefficient=[0.99, 0.99],
+        rotor_diameter_m=180,
+        hub_height_m=110,
     )
     site = Site.from_table([270.0], [10.0], [[1.0]], 0.05)
     for model in ("nygaard_2022", BastankhahGaussian(induction="momentum"), BastankhahGaussian(initial_width=0.1)):

@@ -7,8 +7,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import yaml
-from conftest import DATA
 
+from conftest import DATA
 from leeward.wind import Site, Turbine, WindFarm
 
 PROBLEM = yaml.safe_load((DATA / "iea37-cs1.yaml").read_text())
@@ -16,9 +16,7 @@ PROBLEM = yaml.safe_load((DATA / "iea37-cs1.yaml").read_text())
 
 def farm():
     wind = PROBLEM["wind"]
-    site = Site.from_table(
-        wind["direction_deg"], wind["speed_m_s"], wind["probability"], wind["turbulence_intensity"]
-    )
+    site = Site.from_table(wind["direction_deg"], wind["speed_m_s"], wind["probability"], wind["turbulence_intensity"])
     return WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
 
 

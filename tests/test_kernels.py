@@ -4,12 +4,12 @@ import math
 
 import numpy as np
 import pytest
-from naive import effective_speeds, gaussian_overlap
 
 from leeward.wind import Site, Turbine, WindFarm, known_wake_models
 from leeward.wind.kernels.numerics import log_of_ratio
 from leeward.wind.overlap import overlap_factors
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
+from naive import effective_speeds, gaussian_overlap
 
 pytestmark = pytest.mark.tiny
 

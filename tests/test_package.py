@@ -62,7 +62,9 @@ def test_aep_of_the_built_in_layout():
 def test_aep_of_a_file(tmp_path, site_file):
     layout = tmp_path / "layout.csv"
     layout.write_text("name,x_m,y_m\na,0,0\nb,1000,0\n")
-    result = command("aep", str(layout), "--site", str(site_file), "--rated-power-mw", "10", "--rotor-diameter-m", "195")
+    result = command(
+        "aep", str(layout), "--site", str(site_file), "--rated-power-mw", "10", "--rotor-diameter-m", "195"
+    )
     assert result.returncode == 0
     assert "x 10 MW, rotor 195 m" in result.stdout
 

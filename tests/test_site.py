@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 import xarray
-from conftest import BUILTIN
 
+from conftest import BUILTIN
 from leeward.campaign import builtin
 from leeward.errors import InputError
 from leeward.wind import Site
@@ -73,9 +73,9 @@ def test_a_file_without_the_repeated_north_and_with_one_height(tmp_path):
 def test_a_file_with_a_table(tmp_path):
     path = tmp_path / "site.nc"
     table = np.array([[0.1, 0.2], [0.3, 0.4]])
-    xarray.Dataset({"P": (("wd", "ws"), table), "TI": ("ws", [0.1, 0.2])}, coords={"wd": [0, 90], "ws": [8, 10]}).to_netcdf(
-        path, engine="h5netcdf"
-    )
+    xarray.Dataset(
+        {"P": (("wd", "ws"), table), "TI": ("ws", [0.1, 0.2])}, coords={"wd": [0, 90], "ws": [8, 10]}
+    ).to_netcdf(path, engine="h5netcdf")
     conditions = Site.from_netcdf(path).conditions
     np.testing.assert_array_equal(conditions.weight, table)
     np.testing.assert_array_equal(conditions.turbulence_intensity, [[0.1, 0.2], [0.1, 0.2]])

@@ -13,19 +13,20 @@ from leeward.wind import Site, Turbine
 _DATA = files("leeward.campaign") / "danish_energy_island"
 
 
-def _figures(name: str) -> Any:
+def figures(name: str) -> Any:
+    """The contents of one of the YAML files."""
     return yaml.safe_load((_DATA / name).read_text(encoding="utf-8"))
 
 
 def site() -> Site:
     """Sector-wise Weibull distributions at 150 m."""
-    figures = _figures("site.yaml")
+    wind = figures("site.yaml")
     return Site.from_weibull(
-        figures["sector_frequency"],
-        figures["weibull_a_m_s"],
-        figures["weibull_k"],
-        figures["turbulence_intensity"],
-        speeds=figures["wind_speed_bins_m_s"],
+        wind["sector_frequency"],
+        wind["weibull_a_m_s"],
+        wind["weibull_k"],
+        wind["turbulence_intensity"],
+        speeds=wind["wind_speed_bins_m_s"],
     )
 
 
@@ -35,7 +36,7 @@ def turbines() -> list[Turbine]:
         Turbine.generic(
             t["rated_power_mw"], t["rotor_diameter_m"], t["hub_height_m"], name=f"generic {t['rated_power_mw']} MW"
         )
-        for t in _figures("turbines.yaml")["turbines"]
+        for t in figures("turbines.yaml")["turbines"]
     ]
 
 

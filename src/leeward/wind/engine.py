@@ -70,7 +70,7 @@ def _batch(x: Array, y: Array, kinds: Integers, conditions: Conditions) -> Batch
     """The turbines sorted downwind in each direction."""
     cosine, sine = _cosine_and_sine(conditions.direction)
     downwind, crosswind = _rotate(cosine, sine, x, y)
-    order = np.argsort(downwind, axis=1, kind="stable")
+    order = np.argsort(downwind, axis=1)
     crosswind = np.take_along_axis(crosswind, order, axis=1)
     return Batch(
         downwind=np.take_along_axis(downwind, order, axis=1),
@@ -199,4 +199,4 @@ def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
     """Fill several lanes up to a multiple of LANES: with the last value, or with 0."""
     lanes = values.shape[1]
     missing = -lanes % LANES if lanes > 1 else 0
-    return np.pad(values, ((0, 0), (0, missing)), mode=mode)
+    return np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else np.ascontiguousarray(values)

@@ -75,10 +75,12 @@ class Model(NamedTuple):
 class Pairs(NamedTuple):
     """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
 
-    source, target: slots; distance, mirror_distance: from the axis of the wake and of its ground image, m.
+    direction: index of the wind direction; source, target: slots; downwind, crosswind: from source to target, m;
+    distance, mirror_distance: of the target from the axis of the wake and of its ground image, m.
     """
 
     first: Integers
+    direction: Integers
     source: Integers
     target: Integers
     downwind: Floats
@@ -91,8 +93,8 @@ class Pairs(NamedTuple):
 class State(NamedTuple):
     """What is known of each slot and lane: m/s, MW; shape (slots, lanes).
 
-    sources: what the wakes depend on, shape (rows, slots, lanes): ROWS_OF_SOURCE, and, for a gradient, as many
-    derivatives of these with respect to the speed at the slot, and last the derivative of the power.
+    sources: what the wakes depend on, shape (slots, rows, lanes): four rows, and, for a gradient, the derivatives of
+    these with respect to the speed at the slot, and last the derivatives of power and thrust.
     """
 
     totals: Floats

@@ -28,6 +28,8 @@ ROWS_OF_PAIR = 4
 ROWS_OF_SOURCE = 4
 ROWS_OF_VIEW = 6
 ROWS_OF_VIEW_PARTIALS = 11
+POWER_SLOPE = 2 * ROWS_OF_SOURCE
+THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
 
 
 class Loops(NamedTuple):
@@ -40,87 +42,109 @@ class Loops(NamedTuple):
 
 
 @formula
-def counts(batch, model, g, upstream, rank):
-    """Whether the wake of turbine `upstream` reaches turbine `rank`, in direction `g`."""
-    away = batch.crosswind[g, rank] - batch.crosswind[g, upstream]
-    along = int((batch.downwind[g, rank] - batch.downwind[g, upstream]) * REACH_BINS / model.longest)
-    return away * away < model.reaches[batch.kind[g, upstream], batch.kind[g, rank], min(along, REACH_BINS - 1)]
+def find_windows(batch, widest, window):
+    """Where the turbines stand in order of crosswind that are less than `widest` away: window[0] .. window[1] - 1.
 
-
-@formula
-def mark_pairs(batch, model, place, first, source, target):
-    """Number of wakes that count, and their slots by rank of the target; -1 if they are more than there is room for.
-
-    Only turbines next to each other in order of crosswind are looked at. place: room for (directions, turbines).
+    window: shape (2, directions, turbines).
     """
     directions, turbines = batch.downwind.shape
     for g in range(directions):
+        begin = 0
+        end = 0
         for position in range(turbines):
-            place[g, batch.lateral[g, position]] = position
+            rank = batch.lateral[g, position]
+            own = batch.crosswind[g, rank]
+            while begin < position and own - batch.crosswind[g, batch.lateral[g, begin]] >= widest:
+                begin += 1
+            while end < turbines and batch.crosswind[g, batch.lateral[g, end]] - own < widest:
+                end += 1
+            window[0, g, rank] = begin
+            window[1, g, rank] = end
+
+
+@formula
+def mark_pairs(batch, model, window, pairs):
+    """Number of wakes that count; fill in which and how far off; -1 if they are more than `pairs` has room for."""
+    directions, turbines = batch.downwind.shape
+    per_metre = REACH_BINS / model.longest
     count = 0
     for rank in range(turbines):
         for g in range(directions):
-            if count + turbines > len(source):
+            if count + turbines > len(pairs.source):
                 return -1
-            own = batch.crosswind[g, rank]
-            for step in (-1, 1):
-                position = place[g, rank] + step
-                while 0 <= position < turbines:
-                    upstream = batch.lateral[g, position]
-                    if abs(batch.crosswind[g, upstream] - own) >= model.widest:
-                        break
-                    if upstream < rank:
-                        source[count] = g * turbines + upstream
-                        target[count] = g * turbines + rank
-                        # no branch: a pair that does not count is overwritten by the next
-                        count += counts(batch, model, g, upstream, rank)
-                    position += step
-        first[rank + 1] = count
+            kind = batch.kind[g, rank]
+            own_downwind = batch.downwind[g, rank]
+            own_crosswind = batch.crosswind[g, rank]
+            for position in range(window[0, g, rank], window[1, g, rank]):
+                upstream = batch.lateral[g, position]
+                downwind = own_downwind - batch.downwind[g, upstream]
+                crosswind = own_crosswind - batch.crosswind[g, upstream]
+                along = min(max(int(downwind * per_metre), 0), REACH_BINS - 1)
+                pairs.direction[count] = g
+                pairs.source[count] = g * turbines + upstream
+                pairs.target[count] = g * turbines + rank
+                pairs.downwind[count] = downwind
+                pairs.crosswind[count] = crosswind
+                # no branch: a pair that does not count is overwritten by the next
+                reached = crosswind * crosswind < model.reaches[batch.kind[g, upstream], kind, along]
+                count += (upstream < rank) & reached
+        pairs.first[rank + 1] = count
     return count
 
 
 @formula
-def measure_pairs(batch, kinds, pairs):
-    """Fill in the distances of the pairs."""
-    turbines = batch.downwind.shape[1]
+def measure_pairs(kind_of_slot, kinds, pairs):
+    """Fill in the distances from the axes, and the radius of the target."""
     for e in range(len(pairs.source)):
-        g = pairs.source[e] // turbines
-        i = pairs.source[e] - g * turbines
-        j = pairs.target[e] - g * turbines
-        height = kinds.hub_height[batch.kind[g, j]]
-        source_height = kinds.hub_height[batch.kind[g, i]]
-        away = batch.crosswind[g, j] - batch.crosswind[g, i]
-        pairs.downwind[e] = batch.downwind[g, j] - batch.downwind[g, i]
-        pairs.crosswind[e] = away
-        pairs.distance[e] = math.sqrt(away * away + (height - source_height) ** 2)
-        pairs.mirror_distance[e] = math.sqrt(away * away + (height + source_height) ** 2)
-        pairs.radius[e] = 0.5 * kinds.diameter[batch.kind[g, j]]
+        kind = kind_of_slot[pairs.target[e]]
+        height = kinds.hub_height[kind]
+        source_height = kinds.hub_height[kind_of_slot[pairs.source[e]]]
+        away = pairs.crosswind[e] * pairs.crosswind[e]
+        pairs.distance[e] = math.sqrt(away + (height - source_height) ** 2)
+        pairs.mirror_distance[e] = math.sqrt(away + (height + source_height) ** 2)
+        pairs.radius[e] = 0.5 * kinds.diameter[kind]
+
+
+@allocating
+def room_for_pairs(turbines, room):
+    return Pairs(
+        np.zeros(turbines + 1, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty(room, dtype=np.int64),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+    )
 
 
 @allocating
 def find_pairs(batch, kinds, model):
     """The wakes that count."""
     directions, turbines = batch.downwind.shape
-    first = np.zeros(turbines + 1, dtype=np.int64)
-    place = np.empty((directions, turbines), dtype=np.int64)
-    count = -1
-    room = 2 * directions * turbines
+    window = np.empty((2, directions, turbines), dtype=np.int64)
+    find_windows(batch, model.widest, window)
+    room = 4 * directions * turbines + turbines
+    pairs = room_for_pairs(turbines, room)
+    count = mark_pairs(batch, model, window, pairs)
     while count < 0:
-        room = 2 * room + turbines
-        source = np.empty(room, dtype=np.int64)
-        target = np.empty(room, dtype=np.int64)
-        count = mark_pairs(batch, model, place, first, source, target)
+        room *= 2
+        pairs = room_for_pairs(turbines, room)
+        count = mark_pairs(batch, model, window, pairs)
     pairs = Pairs(
-        first,
-        source[:count],
-        target[:count],
-        np.empty(count),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count),
-        np.empty(count),
+        pairs.first,
+        pairs.direction[:count],
+        pairs.source[:count],
+        pairs.target[:count],
+        pairs.downwind[:count],
+        pairs.crosswind[:count],
+        pairs.distance[:count],
+        pairs.mirror_distance[:count],
+        pairs.radius[:count],
     )
-    measure_pairs(batch, kinds, pairs)
+    measure_pairs(batch.kind.ravel(), kinds, pairs)
     return pairs
 
 
@@ -163,7 +187,7 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
             slot = g * turbines + rank
             turbine = batch.turbine[g, rank]
             for k in range(lanes):
-                own = counted[turbine] * batch.weight[g, k] * state.sources[8, slot, k]
+                own = counted[turbine] * batch.weight[g, k] * state.sources[slot, POWER_SLOPE, k]
                 shares[slot, k] = (shares[slot, k] + own) * effective_speed_slope(
                     batch.speed[g, k], state.totals[slot, k], model.squared
                 )
@@ -177,7 +201,7 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
                 downwind += share * slopes.downwind[e, k]
                 crosswind += share * slopes.crosswind[e, k]
                 shares[source, k] += share * slopes.source_speed[e, k]
-            g = target // turbines
+            g = pairs.direction[e]
             x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
             y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
             moved = batch.turbine[g, target - g * turbines]
@@ -199,7 +223,7 @@ def spread(pairs, e, sources, rows, gathered):
         gathered[3, k] = pairs.radius[e]
     for row in range(rows):
         for k in range(sources.shape[2]):
-            gathered[ROWS_OF_PAIR + row, k] = sources[row, slot, k]
+            gathered[ROWS_OF_PAIR + row, k] = sources[slot, row, k]
 
 
 @formula
@@ -213,7 +237,7 @@ def gather(pairs, begin, end, sources, rows, gathered):
         gathered[2, k] = pairs.mirror_distance[e]
         gathered[3, k] = pairs.radius[e]
         for row in range(rows):
-            gathered[ROWS_OF_PAIR + row, k] = sources[row, slot, 0]
+            gathered[ROWS_OF_PAIR + row, k] = sources[slot, row, 0]
 
 
 @formula
@@ -309,10 +333,10 @@ def build(formulas: Formulas) -> Loops:
                 distance,
                 mirror_distance,
                 radius,
-                sources[0, slot, k],
-                sources[1, slot, k],
-                sources[2, slot, k],
-                sources[3, slot, k],
+                sources[slot, 0, k],
+                sources[slot, 1, k],
+                sources[slot, 2, k],
+                sources[slot, 3, k],
                 p,
             )
 
@@ -364,10 +388,10 @@ def build(formulas: Formulas) -> Loops:
                     batch.turbulence_intensity[g, k],
                     model.parameters,
                 )
-                state.sources[0, slot, k] = s0
-                state.sources[1, slot, k] = s1
-                state.sources[2, slot, k] = s2
-                state.sources[3, slot, k] = s3
+                state.sources[slot, 0, k] = s0
+                state.sources[slot, 1, k] = s1
+                state.sources[slot, 2, k] = s2
+                state.sources[slot, 3, k] = s3
 
     def energy(batch, kinds, model, mean_power, speeds):
         """Add the weighted power (MW) of each turbine to `mean_power` (turbines,); fill `speeds` (slots, lanes)."""
@@ -376,15 +400,14 @@ def build(formulas: Formulas) -> Loops:
         slots = directions * turbines
         pairs = find_pairs(batch, kinds, model)
 
-        elements = max(lanes, ELEMENTS)
-        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, elements))
-        views = np.empty((ROWS_OF_VIEW, elements))
+        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
+        views = np.empty((ROWS_OF_VIEW, ELEMENTS))
         state = State(
             np.zeros((slots, lanes)),
             speeds,
             np.empty((slots, lanes)),
             np.empty((slots, lanes)),
-            np.empty((ROWS_OF_SOURCE, slots, lanes)),
+            np.empty((slots, ROWS_OF_SOURCE, lanes)),
         )
         for rank in range(turbines):
             begin, end = pairs.first[rank], pairs.first[rank + 1]
@@ -470,23 +493,25 @@ def build(formulas: Formulas) -> Loops:
         for g in range(directions):
             slot = g * turbines + rank
             kind = batch.kind[g, rank]
+            diameter = kinds.diameter[kind]
             for k in range(lanes):
-                power_slope, thrust_slope = power_and_thrust_slopes(state.speeds[slot, k], kind, kinds.curves)
-                by_thrust_0, by_thrust_1, by_thrust_2, by_thrust_3, by_ratio_0, by_ratio_1, by_ratio_2, by_ratio_3 = (
-                    source_slopes(
-                        state.thrust[slot, k],
-                        state.speeds[slot, k] / batch.speed[g, k],
-                        kinds.diameter[kind],
-                        batch.turbulence_intensity[g, k],
-                        model.parameters,
-                    )
+                state.sources[slot, POWER_SLOPE, k], state.sources[slot, THRUST_SLOPE, k] = power_and_thrust_slopes(
+                    state.speeds[slot, k], kind, kinds.curves
                 )
+            for k in range(lanes):
+                t0, t1, t2, t3, r0, r1, r2, r3 = source_slopes(
+                    state.thrust[slot, k],
+                    state.speeds[slot, k] / batch.speed[g, k],
+                    diameter,
+                    batch.turbulence_intensity[g, k],
+                    model.parameters,
+                )
+                thrust_slope = state.sources[slot, THRUST_SLOPE, k]
                 ratio_slope = 1.0 / batch.speed[g, k]
-                state.sources[4, slot, k] = by_thrust_0 * thrust_slope + by_ratio_0 * ratio_slope
-                state.sources[5, slot, k] = by_thrust_1 * thrust_slope + by_ratio_1 * ratio_slope
-                state.sources[6, slot, k] = by_thrust_2 * thrust_slope + by_ratio_2 * ratio_slope
-                state.sources[7, slot, k] = by_thrust_3 * thrust_slope + by_ratio_3 * ratio_slope
-                state.sources[8, slot, k] = power_slope
+                state.sources[slot, 4, k] = t0 * thrust_slope + r0 * ratio_slope
+                state.sources[slot, 5, k] = t1 * thrust_slope + r1 * ratio_slope
+                state.sources[slot, 6, k] = t2 * thrust_slope + r2 * ratio_slope
+                state.sources[slot, 7, k] = t3 * thrust_slope + r3 * ratio_slope
 
     def gradient(batch, kinds, model, counted, mean_power, by_x, by_y):
         """Add the weighted power (MW) of each turbine to `mean_power`, and to by_x, by_y (turbines,) the derivatives
@@ -498,15 +523,14 @@ def build(formulas: Formulas) -> Loops:
         pairs = find_pairs(batch, kinds, model)
         count = len(pairs.source)
 
-        elements = max(lanes, ELEMENTS)
-        gathered = np.empty((ROWS_OF_PAIR + 2 * ROWS_OF_SOURCE, elements))
-        views = np.empty((ROWS_OF_VIEW_PARTIALS, elements))
+        gathered = np.empty((ROWS_OF_PAIR + 2 * ROWS_OF_SOURCE, ELEMENTS))
+        views = np.empty((ROWS_OF_VIEW_PARTIALS, ELEMENTS))
         state = State(
             np.zeros((slots, lanes)),
             np.empty((slots, lanes)),
             np.empty((slots, lanes)),
             np.empty((slots, lanes)),
-            np.empty((2 * ROWS_OF_SOURCE + 1, slots, lanes)),
+            np.empty((slots, 2 * ROWS_OF_SOURCE + 2, lanes)),
         )
         slopes = Slopes(np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes)))
         for rank in range(turbines):
@@ -527,32 +551,22 @@ def build(formulas: Formulas) -> Loops:
         lanes = batch.speed.shape[1]
         slots = directions * turbines
         pairs = find_pairs(batch, kinds, model)
-        elements = max(lanes, ELEMENTS)
-        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, elements))
-        views = np.empty((ROWS_OF_VIEW, elements))
+        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
+        views = np.empty((ROWS_OF_VIEW, ELEMENTS))
         state = State(
             np.zeros((slots, lanes)),
             np.empty((slots, lanes)),
             np.empty((slots, lanes)),
             np.empty((slots, lanes)),
-            np.empty((ROWS_OF_SOURCE, slots, lanes)),
+            np.empty((slots, ROWS_OF_SOURCE, lanes)),
         )
         for rank in range(turbines):
             begin, end = pairs.first[rank], pairs.first[rank + 1]
             add_wakes(pairs, begin, end, state.sources, state.totals, model, gathered, views)
             settle(batch, kinds, model, rank, state)
 
-        room = turbines + 1
-        found = Pairs(
-            np.zeros(2, dtype=np.int64),
-            np.empty(room, dtype=np.int64),
-            np.zeros(room, dtype=np.int64),
-            np.empty(room),
-            np.empty(room),
-            np.empty(room),
-            np.empty(room),
-            np.empty(room),
-        )
+        found = room_for_pairs(turbines, turbines + 1)
+        found.target[:] = 0
         totals = np.empty((1, lanes))
         for g in range(directions):
             for point in range(downwind.shape[1]):

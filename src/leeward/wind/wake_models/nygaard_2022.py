@@ -51,23 +51,22 @@ def source_slopes(
 ) -> tuple[float, float, float, float, float, float, float, float]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     expansion, ambient, added, initial_width, thrust_limit = p
-    if thrust <= SMALLEST_THRUST:
-        return 0.0, 0.0, 0.0, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0
-    root = math.sqrt(thrust)
+    held = max(thrust, SMALLEST_THRUST)
+    moving = 1.0 if thrust > SMALLEST_THRUST else 0.0
+    root = math.sqrt(held)
     slope = added * turbulence_intensity / (root * diameter)
     scale = expansion * diameter * root / added
     start = ambient * turbulence_intensity
     hypotenuse = math.sqrt(start * start + 1.0)
     start_expansion = hypotenuse - log_of_ratio(hypotenuse + 1.0, start)
-    d_scale = 0.5 * scale / thrust
-    d_width = 0.0
-    if thrust < thrust_limit:
-        rest = math.sqrt(1.0 - thrust)
-        width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
-        # width ~ sqrt((1 + 1/rest) / 2), d rest / d thrust = -1 / (2 rest)
-        d_width = width * 0.25 / ((1.0 + rest) * rest * rest)
+    half = 0.5 * moving / held
+    rest = math.sqrt(1.0 - min(thrust_limit, thrust))
+    width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
+    # width ~ sqrt((1 + 1 / rest) / 2), d rest / d thrust = -1 / (2 rest); beyond the limit it is constant
+    d_width = width * 0.25 / ((1.0 + rest) * rest * rest) if thrust < thrust_limit else 0.0
+    d_scale = scale * half
     return (
-        -0.5 * slope / thrust,
+        -slope * half,
         d_scale,
         d_width - d_scale * start_expansion,
         diameter * diameter * 0.125,
