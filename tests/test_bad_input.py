@@ -136,7 +136,7 @@ def test_time_series(arguments, says):
 
 
 def test_unknown_wake_models(farm, turbine):
-    with pytest.raises(InputError, match=r"did you mean 'jensen'.*bastankhah_gaussian, iea37_gaussian, jensen, no_wake"):
+    with pytest.raises(InputError, match=r"did you mean 'jensen'.*iea37_gaussian, jensen, no_wake, nygaard_2022"):
         WindFarm(farm.site, turbine, "jenssen")
 
 

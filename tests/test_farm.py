@@ -177,6 +177,20 @@ def test_sampled_gradient_of_a_table_is_unbiased(turbine):
         assert (np.abs(values.mean(axis=0) - exact) < 4.5 * error).all()
 
 
+def test_more_speeds_than_a_kernel_takes_at_once(turbine):
+    speeds = np.linspace(3, 25, 1201)
+    x, y = random_layout(4, seed=15, density_m=800.0)
+    directions = np.array([10.0, 100.0, 250.0])
+    probability = np.full((3, 1201), 1 / 3603)
+    simulation = WindFarm(Site.from_table(directions, speeds, probability), turbine).simulate(x, y, per_condition=True)
+    few = WindFarm(Site.from_table(directions, speeds[::100], probability[:, ::100]), turbine)
+    np.testing.assert_allclose(
+        simulation.condition_speed_m_s[:, :, ::100],
+        few.simulate(x, y, per_condition=True).condition_speed_m_s,
+        rtol=1e-13,
+    )
+
+
 def test_the_same_seed_draws_the_same_conditions(site, turbine):
     x, y = random_layout(5, seed=14)
     farm = WindFarm(site, turbine)

@@ -11,15 +11,14 @@ import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
 from leeward.wind.kernels import Kernels, kernels_of
-from leeward.wind.kernels.data import Batch, Kinds, Model, curves_of
+from leeward.wind.kernels.data import ELEMENTS, Batch, Indices, Kinds, Model, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel
 
 Array = npt.NDArray[np.float64]
-Integers = npt.NDArray[np.int64]
 
 LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
-BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time: they fit into the second cache
+BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time, at most: they fit the second cache
 CHUNK = 1 << 18  # turbines x directions whose geometry is prepared at a time
 
 
@@ -42,15 +41,16 @@ class Geometry:
         cls,
         x: Array,
         y: Array,
-        kinds: Integers,
+        kinds: Indices,
         conditions: Conditions,
         at_x: Array | None = None,
         at_y: Array | None = None,
     ) -> Iterator["Geometry"]:
         """All conditions, in blocks of a fixed size."""
         turbines = max(len(x), 1)
+        conditions = _narrow(conditions)
         lanes = conditions.speed.shape[1]
-        block = max(1, BLOCK // (turbines * lanes))
+        block = max(1, min(BLOCK // turbines, ELEMENTS) // (lanes if lanes == 1 else lanes + LANES - 1))
         chunk = block * max(1, CHUNK // (turbines * block))
         # differences of large coordinates are exact; sums of their products are not
         origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
@@ -63,10 +63,10 @@ class Geometry:
             downwind, crosswind = _rotate(batch.cosine, batch.sine, *points)
             for first in range(0, len(part.direction), block):
                 rows = slice(first, first + block)
-                yield cls(Batch._make(values[rows] for values in batch), lanes, extent, downwind[rows], crosswind[rows])
+                yield cls(_rows(batch, rows), lanes, extent, downwind[rows], crosswind[rows])
 
 
-def _batch(x: Array, y: Array, kinds: Integers, conditions: Conditions) -> Batch:
+def _batch(x: Array, y: Array, kinds: Indices, conditions: Conditions) -> Batch:
     """The turbines sorted downwind in each direction."""
     cosine, sine = _cosine_and_sine(conditions.direction)
     downwind, crosswind = _rotate(cosine, sine, x, y)
@@ -75,14 +75,22 @@ def _batch(x: Array, y: Array, kinds: Integers, conditions: Conditions) -> Batch
     return Batch(
         downwind=np.take_along_axis(downwind, order, axis=1),
         crosswind=crosswind,
-        turbine=order,
+        turbine=order.astype(np.uint32),
         kind=kinds[order],
-        lateral=np.argsort(crosswind, axis=1),
+        lateral=np.argsort(crosswind, axis=1).astype(np.uint32),
         speed=_fill(conditions.speed, "edge"),
         weight=_fill(conditions.weight, "constant"),
         turbulence_intensity=_fill(conditions.turbulence_intensity, "edge"),
         cosine=cosine,
         sine=sine,
+    )
+
+
+def _rows(batch: Batch, rows: slice) -> Batch:
+    """Some of the directions; the lanes of all of them in one row."""
+    part = Batch._make(values[rows] for values in batch)
+    return part._replace(
+        speed=part.speed.ravel(), weight=part.weight.ravel(), turbulence_intensity=part.turbulence_intensity.ravel()
     )
 
 
@@ -105,21 +113,21 @@ class Engine:
 
     def power(self, geometry: Geometry) -> Array:
         """Weighted power of each turbine, MW."""
-        return self._power_and_speeds_by_slot(geometry)[0]
+        return self._power_and_speeds_by_rank(geometry)[0]
 
     def power_and_speeds(self, geometry: Geometry) -> tuple[Array, Array]:
         """Weighted power of each turbine (MW), and effective speeds of shape (turbines, directions, speeds)."""
-        power, by_slot = self._power_and_speeds_by_slot(geometry)
+        power, by_rank = self._power_and_speeds_by_rank(geometry)
         directions, turbines = geometry.batch.downwind.shape
-        by_rank = by_slot.reshape(directions, turbines, by_slot.shape[1])[:, :, : geometry.lanes]
-        speeds = np.empty((turbines, directions, geometry.lanes))
-        np.put_along_axis(speeds, geometry.batch.turbine.T[:, :, None], by_rank.transpose(1, 0, 2), axis=0)
+        by_rank = by_rank.reshape(turbines, directions, by_rank.shape[1] // directions)[:, :, : geometry.lanes]
+        speeds = np.empty(by_rank.shape)
+        np.put_along_axis(speeds, geometry.batch.turbine.T[:, :, None], by_rank, axis=0)
         return power, speeds
 
-    def _power_and_speeds_by_slot(self, geometry: Geometry) -> tuple[Array, Array]:
-        directions, turbines = geometry.batch.downwind.shape
+    def _power_and_speeds_by_rank(self, geometry: Geometry) -> tuple[Array, Array]:
+        turbines = geometry.batch.downwind.shape[1]
         power = np.zeros(turbines)
-        speeds = np.empty((directions * turbines, geometry.batch.speed.shape[1]))
+        speeds = np.empty((turbines, len(geometry.batch.speed)))
         self._kernels.energy(geometry.batch, self._kinds, self._options(geometry.extent), power, speeds)
         return power, speeds
 
@@ -184,6 +192,25 @@ def _extent(x: Array, y: Array) -> float:
         return 1000.0
     diagonal = math.hypot(float(np.ptp(x)), float(np.ptp(y)))
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
+
+
+def _narrow(conditions: Conditions) -> Conditions:
+    """The same conditions with no more speeds per direction than a kernel takes: directions repeated if need be."""
+    directions, speeds = conditions.speed.shape
+    if speeds <= ELEMENTS:
+        return conditions
+    parts = -(-speeds // ELEMENTS)
+    missing = -speeds % parts
+
+    def folded(values: Array, mode: Literal["edge", "constant"]) -> Array:
+        return np.pad(values, ((0, 0), (0, missing)), mode=mode).reshape(directions * parts, -1)
+
+    return Conditions(
+        np.repeat(conditions.direction, parts),
+        folded(conditions.speed, "edge"),
+        folded(conditions.weight, "constant"),
+        folded(conditions.turbulence_intensity, "edge"),
+    )
 
 
 def _slice(conditions: Conditions, part: slice) -> Conditions:

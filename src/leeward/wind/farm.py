@@ -200,7 +200,9 @@ class WindFarm:
         for part, speed in self._map(self._engine.power_and_speeds, self._geometries(x, y, conditions)):
             power += part
             speeds.append(speed)
-        return power[: len(x)], np.concatenate(speeds, axis=1)[: len(x)]
+        directions, lanes = conditions.speed.shape
+        by_direction = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), directions, -1)
+        return power[: len(x)], by_direction[:, :, :lanes]
 
     def _gradient(self, x: Array, y: Array, conditions: Conditions) -> tuple[float, Array, Array]:
         count = len(x)
@@ -217,15 +219,17 @@ class WindFarm:
     def _geometries(
         self, x: Array, y: Array, conditions: Conditions, at_x: Array | None = None, at_y: Array | None = None
     ) -> Iterator[Geometry]:
-        kinds = self._engine_kinds(len(x))
+        kinds = self._kinds(len(x))
         east, north = np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y]
         if len(self._neighbour_x):
             positions(east, north, "farm and neighbours: ")
         return Geometry.blocks(east, north, kinds, conditions, at_x, at_y)
 
-    def _engine_kinds(self, count: int) -> npt.NDArray[np.int64]:
+    @functools.lru_cache(maxsize=16)  # noqa: B019  # as long as the farm
+    def _kinds(self, count: int) -> npt.NDArray[np.uint32]:
+        """Which type each turbine is, the neighbours' after the farm's."""
         turbines = [*self._types(count), *self._neighbour_types]
-        return np.array([self._engine.turbines.index(t) for t in turbines], dtype=np.int64)
+        return np.array([self._engine.turbines.index(t) for t in turbines], dtype=np.uint32)
 
     def _map(self, work: Callable[[Geometry], T], geometries: Iterable[Geometry]) -> Iterable[T]:
         """Results in order, so that sums do not depend on the number of threads."""

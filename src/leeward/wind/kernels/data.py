@@ -11,8 +11,10 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
+Indices = npt.NDArray[np.uint32]  # without a sign: indexing then needs no check for a negative one
 
 CURVE_BINS = 4096
+ELEMENTS = 512  # directions x speeds in a batch: enough for long vector loops, few enough for the nearest cache
 REACH_BINS = 512
 
 
@@ -21,15 +23,15 @@ class Batch(NamedTuple):
 
     downwind, crosswind: m, shape (directions, turbines); turbine, kind: index and type, same shape;
     lateral: the ranks in order of crosswind, same shape.
-    speed, weight, turbulence_intensity: shape (directions, lanes); lanes that only fill up have no weight.
+    speed, weight, turbulence_intensity: of all lanes, direction after direction, shape (elements,), at most ELEMENTS.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
     """
 
     downwind: Floats
     crosswind: Floats
-    turbine: Integers
-    kind: Integers
-    lateral: Integers
+    turbine: Indices
+    kind: Indices
+    lateral: Indices
     speed: Floats
     weight: Floats
     turbulence_intensity: Floats
@@ -72,17 +74,31 @@ class Model(NamedTuple):
     widest: float
 
 
+class Lateral(NamedTuple):
+    """The turbines sorted by crosswind in each direction; shape (directions, turbines).
+
+    downwind, crosswind, kind: in that order. begin, end: by rank, between which places the turbines stand that are
+    close enough, measured crosswind, to matter.
+    """
+
+    downwind: Floats
+    crosswind: Floats
+    kind: Indices
+    begin: Indices
+    end: Indices
+
+
 class Pairs(NamedTuple):
     """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
 
-    direction: index of the wind direction; source, target: slots; downwind, crosswind: from source to target, m;
+    direction: index of the wind direction; source: rank of the turbine that makes the wake;
+    downwind, crosswind: from source to target, m;
     distance, mirror_distance: of the target from the axis of the wake and of its ground image, m.
     """
 
     first: Integers
-    direction: Integers
-    source: Integers
-    target: Integers
+    direction: Indices
+    source: Indices
     downwind: Floats
     crosswind: Floats
     distance: Floats
@@ -91,10 +107,10 @@ class Pairs(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known of each slot and lane: m/s, MW; shape (slots, lanes).
+    """What is known of the turbines of each rank: m/s, MW; shape (turbines, elements).
 
-    sources: what the wakes depend on, shape (slots, rows, lanes): four rows, and, for a gradient, the derivatives of
-    these with respect to the speed at the slot, and last the derivatives of power and thrust.
+    sources: what the wakes depend on, shape (turbines, rows, elements): four rows, and, for a gradient, the derivatives
+    of these with respect to the effective speed, and last the derivatives of power and thrust.
     """
 
     totals: Floats
@@ -105,7 +121,7 @@ class State(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of the contribution of each pair and lane; shape (pairs * lanes,)."""
+    """Derivatives of the contribution of each pair and lane; shape (pairs, lanes)."""
 
     downwind: Floats
     crosswind: Floats

@@ -1,14 +1,15 @@
 """The loops: from positions to effective wind speeds and energy, and back to gradients.
 
-A batch is a number of wind directions, each with one or more wind speeds (*lanes*). Turbines are visited from the most
-upstream one on, all directions in step; a *slot* is a turbine in a direction, numbered by its rank downwind. The wakes
-that count (*pairs* of slots) are found first, sorted by the rank of the turbine they reach, so that all of one rank
-can be evaluated together: `view` in a vector loop, over the lanes where a direction has several and over the pairs
-where it has one, then `look` in a scalar loop. An *element* is a pair and a lane.
+A batch is a number of wind directions, each with one or more wind speeds (*lanes*). Turbines are visited by their rank
+downwind, from the most upstream one on, all directions in step. The wakes that count (*pairs*) are found first, sorted
+by the rank of the turbine they reach. What a few pairs depend on is gathered side by side, an *element* for each pair
+and lane; `view` runs over the elements in a vector loop, `look` in a scalar one. Where a direction has several lanes
+one pair at a time is gathered, where it has one many are.
 
 `build` makes the loops for one set of formulas. They are plain Python: with compilation off they run as they stand.
-Only the kernels themselves allocate arrays; what they call gets its room from them (numba counts references to
-arrays wherever one may be allocated, which costs more than the arithmetic).
+Only what is marked as allocating makes arrays; the rest gets its room from there (numba counts references to arrays
+wherever one may be made, which costs more than the arithmetic). Scratch arrays have rows of a constant length, so that
+the compiler can tell their rows apart and does not have to check at run time whether they overlap.
 """
 
 import math
@@ -19,17 +20,17 @@ import numpy as np
 
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
-from leeward.wind.kernels.data import REACH_BINS, Pairs, Slopes, State
+from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Slopes, State
+from leeward.wind.kernels.pairs import find_pairs, room_for_pairs, wakes_at
 from leeward.wind.wake_models.base import Formulas
 
-ELEMENTS = 512  # at a time: enough for long vector loops, few enough to stay in the nearest cache
-SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
+# rows of the arrays of sources and of gathered elements
 ROWS_OF_PAIR = 4
 ROWS_OF_SOURCE = 4
-ROWS_OF_VIEW = 6
-ROWS_OF_VIEW_PARTIALS = 11
 POWER_SLOPE = 2 * ROWS_OF_SOURCE
 THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
+ROWS_OF_VIEW = 6
+ROWS_OF_VIEW_PARTIALS = 11
 
 
 class Loops(NamedTuple):
@@ -41,215 +42,16 @@ class Loops(NamedTuple):
     points: Callable[..., Any]
 
 
-@formula
-def find_windows(batch, widest, window):
-    """Where the turbines stand in order of crosswind that are less than `widest` away: window[0] .. window[1] - 1.
-
-    window: shape (2, directions, turbines).
-    """
-    directions, turbines = batch.downwind.shape
-    for g in range(directions):
-        begin = 0
-        end = 0
-        for position in range(turbines):
-            rank = batch.lateral[g, position]
-            own = batch.crosswind[g, rank]
-            while begin < position and own - batch.crosswind[g, batch.lateral[g, begin]] >= widest:
-                begin += 1
-            while end < turbines and batch.crosswind[g, batch.lateral[g, end]] - own < widest:
-                end += 1
-            window[0, g, rank] = begin
-            window[1, g, rank] = end
-
-
-@formula
-def mark_pairs(batch, model, window, pairs):
-    """Number of wakes that count; fill in which and how far off; -1 if they are more than `pairs` has room for."""
-    directions, turbines = batch.downwind.shape
-    per_metre = REACH_BINS / model.longest
-    count = 0
-    for rank in range(turbines):
-        for g in range(directions):
-            if count + turbines > len(pairs.source):
-                return -1
-            kind = batch.kind[g, rank]
-            own_downwind = batch.downwind[g, rank]
-            own_crosswind = batch.crosswind[g, rank]
-            for position in range(window[0, g, rank], window[1, g, rank]):
-                upstream = batch.lateral[g, position]
-                downwind = own_downwind - batch.downwind[g, upstream]
-                crosswind = own_crosswind - batch.crosswind[g, upstream]
-                along = min(max(int(downwind * per_metre), 0), REACH_BINS - 1)
-                pairs.direction[count] = g
-                pairs.source[count] = g * turbines + upstream
-                pairs.target[count] = g * turbines + rank
-                pairs.downwind[count] = downwind
-                pairs.crosswind[count] = crosswind
-                # no branch: a pair that does not count is overwritten by the next
-                reached = crosswind * crosswind < model.reaches[batch.kind[g, upstream], kind, along]
-                count += (upstream < rank) & reached
-        pairs.first[rank + 1] = count
-    return count
-
-
-@formula
-def measure_pairs(kind_of_slot, kinds, pairs):
-    """Fill in the distances from the axes, and the radius of the target."""
-    for e in range(len(pairs.source)):
-        kind = kind_of_slot[pairs.target[e]]
-        height = kinds.hub_height[kind]
-        source_height = kinds.hub_height[kind_of_slot[pairs.source[e]]]
-        away = pairs.crosswind[e] * pairs.crosswind[e]
-        pairs.distance[e] = math.sqrt(away + (height - source_height) ** 2)
-        pairs.mirror_distance[e] = math.sqrt(away + (height + source_height) ** 2)
-        pairs.radius[e] = 0.5 * kinds.diameter[kind]
-
-
 @allocating
-def room_for_pairs(turbines, room):
-    return Pairs(
-        np.zeros(turbines + 1, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room, dtype=np.int64),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room),
-        np.empty(room),
+def new_state(batch, speeds, rows):
+    """Room for what is known of each turbine, direction and lane; `speeds` is given, shape (turbines, elements)."""
+    return State(
+        np.zeros(speeds.shape),
+        speeds,
+        np.empty(speeds.shape),
+        np.empty(speeds.shape),
+        np.empty((speeds.shape[0], rows, speeds.shape[1])),
     )
-
-
-@allocating
-def find_pairs(batch, kinds, model):
-    """The wakes that count."""
-    directions, turbines = batch.downwind.shape
-    window = np.empty((2, directions, turbines), dtype=np.int64)
-    find_windows(batch, model.widest, window)
-    room = 4 * directions * turbines + turbines
-    pairs = room_for_pairs(turbines, room)
-    count = mark_pairs(batch, model, window, pairs)
-    while count < 0:
-        room *= 2
-        pairs = room_for_pairs(turbines, room)
-        count = mark_pairs(batch, model, window, pairs)
-    pairs = Pairs(
-        pairs.first,
-        pairs.direction[:count],
-        pairs.source[:count],
-        pairs.target[:count],
-        pairs.downwind[:count],
-        pairs.crosswind[:count],
-        pairs.distance[:count],
-        pairs.mirror_distance[:count],
-        pairs.radius[:count],
-    )
-    measure_pairs(batch.kind.ravel(), kinds, pairs)
-    return pairs
-
-
-@formula
-def wakes_at(batch, kinds, model, g, downwind, crosswind, kind, rotor, found):
-    """Number of wakes that reach a point in direction `g`, and fill `found` with them."""
-    turbines = batch.downwind.shape[1]
-    height = kinds.hub_height[kind]
-    count = 0
-    for upstream in range(turbines):
-        behind = downwind - batch.downwind[g, upstream]
-        away = crosswind - batch.crosswind[g, upstream]
-        if behind > -SAME_PLACE and abs(away) < model.widest:
-            source_kind = batch.kind[g, upstream]
-            source_height = kinds.hub_height[source_kind]
-            along = min(int(max(behind, 0.0) * REACH_BINS / model.longest), REACH_BINS - 1)
-            if away * away < model.reaches[source_kind, kind, along]:
-                found.source[count] = g * turbines + upstream
-                found.downwind[count] = behind
-                found.distance[count] = math.sqrt(away * away + (height - source_height) ** 2)
-                found.mirror_distance[count] = math.sqrt(away * away + (height + source_height) ** 2)
-                found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
-                count += 1
-    return count
-
-
-@formula
-def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
-    """From the most downstream turbines on: what a change of each speed, then of each position, does to the power.
-
-    When a slot's turn comes, all that its wake reaches have passed their share on to it. The share of a slot is kept
-    where its power was, which is no longer needed.
-    """
-    directions, turbines = batch.downwind.shape
-    lanes = batch.speed.shape[1]
-    shares = state.power
-    shares[:] = 0.0
-    for rank in range(turbines - 1, -1, -1):
-        for g in range(directions):
-            slot = g * turbines + rank
-            turbine = batch.turbine[g, rank]
-            for k in range(lanes):
-                own = counted[turbine] * batch.weight[g, k] * state.sources[slot, POWER_SLOPE, k]
-                shares[slot, k] = (shares[slot, k] + own) * effective_speed_slope(
-                    batch.speed[g, k], state.totals[slot, k], model.squared
-                )
-        for e in range(pairs.first[rank], pairs.first[rank + 1]):
-            source = pairs.source[e]
-            target = pairs.target[e]
-            downwind = 0.0
-            crosswind = 0.0
-            for k in range(lanes):
-                share = shares[target, k]
-                downwind += share * slopes.downwind[e, k]
-                crosswind += share * slopes.crosswind[e, k]
-                shares[source, k] += share * slopes.source_speed[e, k]
-            g = pairs.direction[e]
-            x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
-            y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
-            moved = batch.turbine[g, target - g * turbines]
-            fixed = batch.turbine[g, source - g * turbines]
-            by_x[moved] += x
-            by_y[moved] += y
-            by_x[fixed] -= x
-            by_y[fixed] -= y
-
-
-@formula
-def spread(pairs, e, sources, rows, gathered):
-    """Put what pair `e` depends on in each lane side by side, as `gather` does for several pairs and one lane."""
-    slot = pairs.source[e]
-    for k in range(sources.shape[2]):
-        gathered[0, k] = pairs.downwind[e]
-        gathered[1, k] = pairs.distance[e]
-        gathered[2, k] = pairs.mirror_distance[e]
-        gathered[3, k] = pairs.radius[e]
-    for row in range(rows):
-        for k in range(sources.shape[2]):
-            gathered[ROWS_OF_PAIR + row, k] = sources[slot, row, k]
-
-
-@formula
-def gather(pairs, begin, end, sources, rows, gathered):
-    """Put what the pairs begin .. end depend on side by side: their own four numbers, then `rows` of their sources'."""
-    for e in range(begin, end):
-        k = e - begin
-        slot = pairs.source[e]
-        gathered[0, k] = pairs.downwind[e]
-        gathered[1, k] = pairs.distance[e]
-        gathered[2, k] = pairs.mirror_distance[e]
-        gathered[3, k] = pairs.radius[e]
-        for row in range(rows):
-            gathered[ROWS_OF_PAIR + row, k] = sources[slot, row, 0]
-
-
-@formula
-def add_power(batch, state, mean_power):
-    """Add the weighted power of each turbine to `mean_power`."""
-    directions, turbines = batch.downwind.shape
-    for g in range(directions):
-        for rank in range(turbines):
-            total = 0.0
-            for k in range(batch.speed.shape[1]):
-                total += batch.weight[g, k] * state.power[g * turbines + rank, k]
-            mean_power[batch.turbine[g, rank]] += total
 
 
 @formula
@@ -269,6 +71,108 @@ def effective_speed_slope(speed, total, squared):
 def along_axis(crosswind, distance):
     """Derivative of a distance from an axis with respect to the crosswind distance: 0 on the axis."""
     return crosswind / distance if distance > 0.0 else 0.0
+
+
+@formula
+def lanes_of(batch):
+    return len(batch.speed) // len(batch.cosine)
+
+
+@formula
+def gather_sources(pairs, begin, end, lanes, sources, row, gathered):
+    """Put four rows of the sources of the pairs begin .. end side by side, from `row` on. With lanes, of one pair."""
+    into = ROWS_OF_PAIR + row
+    if lanes == 1:
+        for e in range(begin, end):
+            k = e - begin
+            i = pairs.source[e]
+            g = pairs.direction[e]
+            gathered[into, k] = sources[i, row, g]
+            gathered[into + 1, k] = sources[i, row + 1, g]
+            gathered[into + 2, k] = sources[i, row + 2, g]
+            gathered[into + 3, k] = sources[i, row + 3, g]
+    else:
+        i = pairs.source[begin]
+        at = np.uint64(pairs.direction[begin]) * np.uint64(lanes)  # without a sign, as Indices are
+        for k in range(lanes):
+            lane = at + np.uint64(k)
+            gathered[into, k] = sources[i, row, lane]
+            gathered[into + 1, k] = sources[i, row + 1, lane]
+            gathered[into + 2, k] = sources[i, row + 2, lane]
+            gathered[into + 3, k] = sources[i, row + 3, lane]
+
+
+@formula
+def gather(pairs, begin, end, lanes, sources, gathered):
+    """Put what the pairs begin .. end depend on side by side: their own four numbers, then four of their sources'."""
+    if lanes == 1:
+        for e in range(begin, end):
+            k = e - begin
+            gathered[0, k] = pairs.downwind[e]
+            gathered[1, k] = pairs.distance[e]
+            gathered[2, k] = pairs.mirror_distance[e]
+            gathered[3, k] = pairs.radius[e]
+    else:
+        downwind, distance = pairs.downwind[begin], pairs.distance[begin]
+        mirror_distance, radius = pairs.mirror_distance[begin], pairs.radius[begin]
+        for k in range(lanes):
+            gathered[0, k] = downwind
+            gathered[1, k] = distance
+            gathered[2, k] = mirror_distance
+            gathered[3, k] = radius
+    gather_sources(pairs, begin, end, lanes, sources, 0, gathered)
+
+
+@formula
+def add_power(batch, state, mean_power):
+    """Add the weighted power of each turbine to `mean_power`."""
+    directions, turbines = batch.downwind.shape
+    lanes = lanes_of(batch)
+    for rank in range(turbines):
+        for g in range(directions):
+            total = 0.0
+            for k in range(g * lanes, (g + 1) * lanes):
+                total += batch.weight[k] * state.power[rank, k]
+            mean_power[batch.turbine[g, rank]] += total
+
+
+@formula
+def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
+    """From the most downstream turbines on: what a change of each speed, then of each position, does to the power.
+
+    When a turbine's turn comes, all that its wake reaches have passed their share on to it. Its share is kept where its
+    power was, which is no longer needed.
+    """
+    directions, turbines = batch.downwind.shape
+    lanes = lanes_of(batch)
+    shares = state.power
+    shares[:] = 0.0
+    for rank in range(turbines - 1, -1, -1):
+        for g in range(directions):
+            count = counted[batch.turbine[g, rank]]
+            for k in range(g * lanes, (g + 1) * lanes):
+                own = count * batch.weight[k] * state.sources[rank, POWER_SLOPE, k]
+                shares[rank, k] = (shares[rank, k] + own) * effective_speed_slope(
+                    batch.speed[k], state.totals[rank, k], model.squared
+                )
+        for e in range(pairs.first[rank], pairs.first[rank + 1]):
+            upstream = pairs.source[e]
+            g = pairs.direction[e]
+            downwind = 0.0
+            crosswind = 0.0
+            at = np.uint64(g) * np.uint64(lanes)
+            for lane in range(lanes):
+                element = at + np.uint64(lane)
+                share = shares[rank, element]
+                downwind += share * slopes.downwind[e, lane]
+                crosswind += share * slopes.crosswind[e, lane]
+                shares[upstream, element] += share * slopes.source_speed[e, lane]
+            x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
+            y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
+            by_x[batch.turbine[g, rank]] += x
+            by_y[batch.turbine[g, rank]] += y
+            by_x[batch.turbine[g, upstream]] -= x
+            by_y[batch.turbine[g, upstream]] -= y
 
 
 def build(formulas: Formulas) -> Loops:
@@ -304,131 +208,92 @@ def build(formulas: Formulas) -> Loops:
         return squares
 
     @formula
-    def view_pairs(count, gathered, p, views):
-        """`view` of the first `count` pairs gathered."""
-        for k in range(count):
-            views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k] = view(
-                gathered[0, k],
-                gathered[1, k],
-                gathered[2, k],
-                gathered[3, k],
-                gathered[4, k],
-                gathered[5, k],
-                gathered[6, k],
-                gathered[7, k],
-                p,
-            )
-
-    @formula
-    def view_lanes(pairs, e, sources, p, views):
-        """`view` of pair `e` in all lanes."""
-        slot = pairs.source[e]
-        downwind = pairs.downwind[e]
-        distance = pairs.distance[e]
-        mirror_distance = pairs.mirror_distance[e]
-        radius = pairs.radius[e]
-        for k in range(sources.shape[2]):
-            views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k] = view(
-                downwind,
-                distance,
-                mirror_distance,
-                radius,
-                sources[slot, 0, k],
-                sources[slot, 1, k],
-                sources[slot, 2, k],
-                sources[slot, 3, k],
-                p,
-            )
-
-    @formula
-    def look_at(views, k, model):
-        return look(
-            views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k], model.parameters, model.table
-        )
-
-    @formula
-    def add_wakes(pairs, begin, end, sources, totals, model, gathered, views):
-        """Add the contributions of the pairs begin .. end to `totals` (slots, lanes)."""
-        lanes = totals.shape[1]
-        p = model.parameters
-        if lanes == 1:
-            for start in range(begin, end, ELEMENTS):
-                stop = min(start + ELEMENTS, end)
-                gather(pairs, start, stop, sources, ROWS_OF_SOURCE, gathered)
-                view_pairs(stop - start, gathered, p, views)
-                for k in range(stop - start):
-                    totals[pairs.target[start + k], 0] += look_at(views, k, model)
-        else:
-            for e in range(begin, end):
-                view_lanes(pairs, e, sources, p, views)
-                target = pairs.target[e]
-                for k in range(lanes):
-                    totals[target, k] += look_at(views, k, model)
-
-    @formula
-    def settle(batch, kinds, model, rank, state):
-        """Speed, power, thrust and what the wake depends on, of all slots of this rank, once their totals are known."""
-        directions, turbines = batch.downwind.shape
-        lanes = batch.speed.shape[1]
-        for g in range(directions):
-            slot = g * turbines + rank
-            kind = batch.kind[g, rank]
-            diameter = kinds.diameter[kind]
-            for k in range(lanes):
-                state.speeds[slot, k] = effective_speed(batch.speed[g, k], state.totals[slot, k], model.squared)
-            for k in range(lanes):
-                state.power[slot, k], state.thrust[slot, k] = power_and_thrust(
-                    state.speeds[slot, k], kind, kinds.curves
-                )
-            for k in range(lanes):
-                s0, s1, s2, s3 = source(
-                    state.thrust[slot, k],
-                    state.speeds[slot, k] / batch.speed[g, k],
-                    diameter,
-                    batch.turbulence_intensity[g, k],
-                    model.parameters,
-                )
-                state.sources[slot, 0, k] = s0
-                state.sources[slot, 1, k] = s1
-                state.sources[slot, 2, k] = s2
-                state.sources[slot, 3, k] = s3
-
-    def energy(batch, kinds, model, mean_power, speeds):
-        """Add the weighted power (MW) of each turbine to `mean_power` (turbines,); fill `speeds` (slots, lanes)."""
-        directions, turbines = batch.downwind.shape
-        lanes = batch.speed.shape[1]
-        slots = directions * turbines
-        pairs = find_pairs(batch, kinds, model)
-
-        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
-        views = np.empty((ROWS_OF_VIEW, ELEMENTS))
-        state = State(
-            np.zeros((slots, lanes)),
-            speeds,
-            np.empty((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, ROWS_OF_SOURCE, lanes)),
-        )
-        for rank in range(turbines):
-            begin, end = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes(pairs, begin, end, state.sources, state.totals, model, gathered, views)
-            settle(batch, kinds, model, rank, state)
-        add_power(batch, state, mean_power)
-
-    @formula
-    def add_wakes_and_slopes(pairs, begin, end, sources, totals, model, gathered, views, slopes):
-        """`add_wakes`, and fill `slopes` for these pairs."""
-        lanes = totals.shape[1]
+    def add_wakes(pairs, begin, end, lanes, sources, totals, target, model, gathered, views):
+        """Add the contributions of the pairs begin .. end to row `target` of `totals`."""
         p = model.parameters
         step = ELEMENTS if lanes == 1 else 1
         for start in range(begin, end, step):
             stop = min(start + step, end)
-            if lanes == 1:
-                gather(pairs, start, stop, sources, 2 * ROWS_OF_SOURCE, gathered)
-            else:
-                spread(pairs, start, sources, 2 * ROWS_OF_SOURCE, gathered)
-            elements = (stop - start) * lanes
-            for k in range(elements):
+            gather(pairs, start, stop, lanes, sources, gathered)
+            for k in range((stop - start) * lanes):
+                views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k] = view(
+                    gathered[0, k],
+                    gathered[1, k],
+                    gathered[2, k],
+                    gathered[3, k],
+                    gathered[4, k],
+                    gathered[5, k],
+                    gathered[6, k],
+                    gathered[7, k],
+                    p,
+                )
+            for e in range(start, stop):
+                for lane in range(lanes):
+                    k = (e - start) * lanes + lane
+                    totals[target, pairs.direction[e] * lanes + lane] += look(
+                        views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k], p, model.table
+                    )
+
+    @formula
+    def settle(batch, kinds, model, rank, state, diameters):
+        """Speed, power, thrust and what the wake depends on, of all turbines of this rank, once their totals are known.
+
+        diameters: room for one row of elements.
+        """
+        lanes = lanes_of(batch)
+        elements = len(batch.speed)
+        for k in range(elements):
+            state.speeds[rank, k] = effective_speed(batch.speed[k], state.totals[rank, k], model.squared)
+        for g in range(len(batch.cosine)):
+            kind = batch.kind[g, rank]
+            for k in range(g * lanes, (g + 1) * lanes):
+                diameters[k] = kinds.diameter[kind]
+                speed = state.speeds[rank, k]
+                state.power[rank, k], state.thrust[rank, k] = power_and_thrust(speed, kind, kinds.curves)
+        for k in range(elements):
+            s0, s1, s2, s3 = source(
+                state.thrust[rank, k],
+                state.speeds[rank, k] / batch.speed[k],
+                diameters[k],
+                batch.turbulence_intensity[k],
+                model.parameters,
+            )
+            state.sources[rank, 0, k] = s0
+            state.sources[rank, 1, k] = s1
+            state.sources[rank, 2, k] = s2
+            state.sources[rank, 3, k] = s3
+
+    @formula
+    def propagate(batch, kinds, model, pairs, state, gathered, views, diameters):
+        """Fill `state`, from the most upstream turbines on."""
+        lanes = lanes_of(batch)
+        for rank in range(batch.downwind.shape[1]):
+            begin, end = pairs.first[rank], pairs.first[rank + 1]
+            add_wakes(pairs, begin, end, lanes, state.sources, state.totals, rank, model, gathered, views)
+            settle(batch, kinds, model, rank, state, diameters)
+
+    def energy(batch, kinds, model, mean_power, speeds):
+        """Add the weighted power (MW) of each turbine to `mean_power` (turbines,).
+
+        Fill `speeds` (m/s) by rank, shape (turbines, elements).
+        """
+        pairs = find_pairs(batch, kinds, model)
+        state = new_state(batch, speeds, ROWS_OF_SOURCE)
+        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
+        views = np.empty((ROWS_OF_VIEW, ELEMENTS))
+        propagate(batch, kinds, model, pairs, state, gathered, views, np.empty(ELEMENTS))
+        add_power(batch, state, mean_power)
+
+    @formula
+    def add_wakes_and_slopes(pairs, begin, end, lanes, state, rank, model, gathered, views, slopes):
+        """`add_wakes` to the turbines of this rank, and fill `slopes` for these pairs."""
+        p = model.parameters
+        step = ELEMENTS if lanes == 1 else 1
+        for start in range(begin, end, step):
+            stop = min(start + step, end)
+            gather(pairs, start, stop, lanes, state.sources, gathered)
+            gather_sources(pairs, start, stop, lanes, state.sources, ROWS_OF_SOURCE, gathered)
+            for k in range((stop - start) * lanes):
                 (
                     views[0, k],
                     views[1, k],
@@ -457,7 +322,6 @@ def build(formulas: Formulas) -> Loops:
                     p,
                 )
             for e in range(start, stop):
-                slot = pairs.target[e]
                 direct = along_axis(pairs.crosswind[e], pairs.distance[e])
                 image = along_axis(pairs.crosswind[e], pairs.mirror_distance[e])
                 for lane in range(lanes):
@@ -480,64 +344,54 @@ def build(formulas: Formulas) -> Loops:
                         p,
                         model.table,
                     )
-                    totals[slot, lane] += value
+                    state.totals[rank, pairs.direction[e] * lanes + lane] += value
                     slopes.downwind[e, lane] = downwind
                     slopes.crosswind[e, lane] = distance * direct + mirror_distance * image
                     slopes.source_speed[e, lane] = source_speed
 
     @formula
-    def settle_slopes(batch, kinds, model, rank, state):
+    def settle_slopes(batch, kinds, model, rank, state, diameters):
         """What `settle` found, differentiated with respect to the effective speed."""
-        directions, turbines = batch.downwind.shape
-        lanes = batch.speed.shape[1]
-        for g in range(directions):
-            slot = g * turbines + rank
+        lanes = lanes_of(batch)
+        for g in range(len(batch.cosine)):
             kind = batch.kind[g, rank]
-            diameter = kinds.diameter[kind]
-            for k in range(lanes):
-                state.sources[slot, POWER_SLOPE, k], state.sources[slot, THRUST_SLOPE, k] = power_and_thrust_slopes(
-                    state.speeds[slot, k], kind, kinds.curves
+            for k in range(g * lanes, (g + 1) * lanes):
+                state.sources[rank, POWER_SLOPE, k], state.sources[rank, THRUST_SLOPE, k] = power_and_thrust_slopes(
+                    state.speeds[rank, k], kind, kinds.curves
                 )
-            for k in range(lanes):
-                t0, t1, t2, t3, r0, r1, r2, r3 = source_slopes(
-                    state.thrust[slot, k],
-                    state.speeds[slot, k] / batch.speed[g, k],
-                    diameter,
-                    batch.turbulence_intensity[g, k],
-                    model.parameters,
-                )
-                thrust_slope = state.sources[slot, THRUST_SLOPE, k]
-                ratio_slope = 1.0 / batch.speed[g, k]
-                state.sources[slot, 4, k] = t0 * thrust_slope + r0 * ratio_slope
-                state.sources[slot, 5, k] = t1 * thrust_slope + r1 * ratio_slope
-                state.sources[slot, 6, k] = t2 * thrust_slope + r2 * ratio_slope
-                state.sources[slot, 7, k] = t3 * thrust_slope + r3 * ratio_slope
+        for k in range(len(batch.speed)):
+            t0, t1, t2, t3, r0, r1, r2, r3 = source_slopes(
+                state.thrust[rank, k],
+                state.speeds[rank, k] / batch.speed[k],
+                diameters[k],
+                batch.turbulence_intensity[k],
+                model.parameters,
+            )
+            thrust_slope = state.sources[rank, THRUST_SLOPE, k]
+            ratio_slope = 1.0 / batch.speed[k]
+            state.sources[rank, 4, k] = t0 * thrust_slope + r0 * ratio_slope
+            state.sources[rank, 5, k] = t1 * thrust_slope + r1 * ratio_slope
+            state.sources[rank, 6, k] = t2 * thrust_slope + r2 * ratio_slope
+            state.sources[rank, 7, k] = t3 * thrust_slope + r3 * ratio_slope
 
     def gradient(batch, kinds, model, counted, mean_power, by_x, by_y):
         """Add the weighted power (MW) of each turbine to `mean_power`, and to by_x, by_y (turbines,) the derivatives
         of the sum over the turbines that are `counted` (1.0 or 0.0) with respect to positions, MW/m.
         """
-        directions, turbines = batch.downwind.shape
-        lanes = batch.speed.shape[1]
-        slots = directions * turbines
+        turbines = batch.downwind.shape[1]
+        lanes = lanes_of(batch)
         pairs = find_pairs(batch, kinds, model)
-        count = len(pairs.source)
-
+        count = pairs.first[turbines]
+        state = new_state(batch, np.empty((turbines, len(batch.speed))), THRUST_SLOPE + 1)
+        slopes = Slopes(np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes)))
         gathered = np.empty((ROWS_OF_PAIR + 2 * ROWS_OF_SOURCE, ELEMENTS))
         views = np.empty((ROWS_OF_VIEW_PARTIALS, ELEMENTS))
-        state = State(
-            np.zeros((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, 2 * ROWS_OF_SOURCE + 2, lanes)),
-        )
-        slopes = Slopes(np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes)))
+        diameters = np.empty(ELEMENTS)
         for rank in range(turbines):
             begin, end = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes_and_slopes(pairs, begin, end, state.sources, state.totals, model, gathered, views, slopes)
-            settle(batch, kinds, model, rank, state)
-            settle_slopes(batch, kinds, model, rank, state)
+            add_wakes_and_slopes(pairs, begin, end, lanes, state, rank, model, gathered, views, slopes)
+            settle(batch, kinds, model, rank, state, diameters)
+            settle_slopes(batch, kinds, model, rank, state, diameters)
         add_power(batch, state, mean_power)
         trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
@@ -548,34 +402,23 @@ def build(formulas: Formulas) -> Loops:
         rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
         """
         directions, turbines = batch.downwind.shape
-        lanes = batch.speed.shape[1]
-        slots = directions * turbines
+        lanes = lanes_of(batch)
         pairs = find_pairs(batch, kinds, model)
+        state = new_state(batch, np.empty((turbines, len(batch.speed))), ROWS_OF_SOURCE)
         gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
         views = np.empty((ROWS_OF_VIEW, ELEMENTS))
-        state = State(
-            np.zeros((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, lanes)),
-            np.empty((slots, ROWS_OF_SOURCE, lanes)),
-        )
-        for rank in range(turbines):
-            begin, end = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes(pairs, begin, end, state.sources, state.totals, model, gathered, views)
-            settle(batch, kinds, model, rank, state)
+        propagate(batch, kinds, model, pairs, state, gathered, views, np.empty(ELEMENTS))
 
-        found = room_for_pairs(turbines, turbines + 1)
-        found.target[:] = 0
-        totals = np.empty((1, lanes))
-        for g in range(directions):
-            for point in range(downwind.shape[1]):
+        found = room_for_pairs(1, turbines + 1)
+        totals = np.empty((1, len(batch.speed)))
+        for point in range(downwind.shape[1]):
+            totals[:] = 0.0
+            for g in range(directions):
                 count = wakes_at(batch, kinds, model, g, downwind[g, point], crosswind[g, point], kind, rotor, found)
-                totals[:] = 0.0
-                add_wakes(found, 0, count, state.sources, totals, model, gathered, views)
-                for k in range(lanes):
-                    speed = effective_speed(batch.speed[g, k], totals[0, k], model.squared)
-                    power, _ = power_and_thrust(speed, kind, kinds.curves)
-                    mean_power[point] += batch.weight[g, k] * power
+                add_wakes(found, 0, count, lanes, state.sources, totals, 0, model, gathered, views)
+            for k in range(len(batch.speed)):
+                speed = effective_speed(batch.speed[k], totals[0, k], model.squared)
+                power, _ = power_and_thrust(speed, kind, kinds.curves)
+                mean_power[point] += batch.weight[k] * power
 
     return Loops(reaches, energy, gradient, points)

@@ -1,0 +1,143 @@
+"""Which wakes count: pairs of turbines, the one in the other's wake."""
+
+import math
+
+import numpy as np
+
+from leeward.wind.kernels.compile import allocating, formula
+from leeward.wind.kernels.data import REACH_BINS, Lateral, Pairs
+
+SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
+
+
+@formula
+def reach_bin(downwind, longest):
+    """Where to look up how far a wake reaches."""
+    return int(min(max(downwind * (REACH_BINS / longest), 0.0), REACH_BINS - 1.0))
+
+
+@formula
+def order_laterally(batch, widest, lateral):
+    """Sort the turbines by crosswind, and find for each which others are less than `widest` away."""
+    directions, turbines = batch.downwind.shape
+    for g in range(directions):
+        for position in range(turbines):
+            rank = batch.lateral[g, position]
+            lateral.downwind[g, position] = batch.downwind[g, rank]
+            lateral.crosswind[g, position] = batch.crosswind[g, rank]
+            lateral.kind[g, position] = batch.kind[g, rank]
+        begin = 0
+        end = 0
+        for position in range(turbines):
+            own = lateral.crosswind[g, position]
+            while begin < position and own - lateral.crosswind[g, begin] >= widest:
+                begin += 1
+            while end < turbines and lateral.crosswind[g, end] - own < widest:
+                end += 1
+            rank = batch.lateral[g, position]
+            lateral.begin[g, rank] = begin
+            lateral.end[g, rank] = end
+
+
+@formula
+def mark_pairs(batch, model, lateral, pairs):
+    """Number of wakes that count; fill in which and how far off; -1 if they are more than `pairs` has room for."""
+    directions, turbines = batch.downwind.shape
+    count = 0
+    for rank in range(turbines):
+        for g in range(directions):
+            if count + turbines > len(pairs.source):
+                return -1
+            kind = batch.kind[g, rank]
+            own_downwind = batch.downwind[g, rank]
+            own_crosswind = batch.crosswind[g, rank]
+            begin = count
+            for position in range(lateral.begin[g, rank], lateral.end[g, rank]):
+                downwind = own_downwind - lateral.downwind[g, position]
+                crosswind = own_crosswind - lateral.crosswind[g, position]
+                upstream = batch.lateral[g, position]
+                reach = model.reaches[lateral.kind[g, position], kind, reach_bin(downwind, model.longest)]
+                pairs.source[count] = upstream
+                pairs.downwind[count] = downwind
+                pairs.crosswind[count] = crosswind
+                # no branch: a pair that does not count is overwritten by the next
+                count += (upstream < rank) & (crosswind * crosswind < reach)
+            for e in range(begin, count):
+                pairs.direction[e] = g
+        pairs.first[rank + 1] = count
+    return count
+
+
+@formula
+def measure_pairs(batch, kinds, pairs):
+    """Fill in the distances from the axes, and the radius of the target."""
+    for rank in range(batch.downwind.shape[1]):
+        for e in range(pairs.first[rank], pairs.first[rank + 1]):
+            g = pairs.direction[e]
+            kind = batch.kind[g, rank]
+            height = kinds.hub_height[kind]
+            source_height = kinds.hub_height[batch.kind[g, pairs.source[e]]]
+            away = pairs.crosswind[e] * pairs.crosswind[e]
+            pairs.distance[e] = math.sqrt(away + (height - source_height) ** 2)
+            pairs.mirror_distance[e] = math.sqrt(away + (height + source_height) ** 2)
+            pairs.radius[e] = 0.5 * kinds.diameter[kind]
+
+
+@allocating
+def room_for_pairs(turbines, room):
+    return Pairs(
+        np.zeros(turbines + 1, dtype=np.int64),
+        np.zeros(room, dtype=np.uint32),
+        np.empty(room, dtype=np.uint32),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+        np.empty(room),
+    )
+
+
+@allocating
+def find_pairs(batch, kinds, model):
+    """The wakes that count."""
+    directions, turbines = batch.downwind.shape
+    lateral = Lateral(
+        np.empty((directions, turbines)),
+        np.empty((directions, turbines)),
+        np.empty((directions, turbines), dtype=np.uint32),
+        np.empty((directions, turbines), dtype=np.uint32),
+        np.empty((directions, turbines), dtype=np.uint32),
+    )
+    order_laterally(batch, model.widest, lateral)
+    room = 4 * directions * turbines + turbines
+    pairs = room_for_pairs(turbines, room)
+    count = mark_pairs(batch, model, lateral, pairs)
+    while count < 0:
+        room *= 2
+        pairs = room_for_pairs(turbines, room)
+        count = mark_pairs(batch, model, lateral, pairs)
+    measure_pairs(batch, kinds, pairs)
+    return pairs
+
+
+@formula
+def wakes_at(batch, kinds, model, g, downwind, crosswind, kind, rotor, found):
+    """Number of wakes that reach a point in direction `g`, and fill `found` with them."""
+    turbines = batch.downwind.shape[1]
+    height = kinds.hub_height[kind]
+    count = 0
+    for upstream in range(turbines):
+        behind = downwind - batch.downwind[g, upstream]
+        away = crosswind - batch.crosswind[g, upstream]
+        if behind > -SAME_PLACE and abs(away) < model.widest:
+            source_kind = batch.kind[g, upstream]
+            source_height = kinds.hub_height[source_kind]
+            if away * away < model.reaches[source_kind, kind, reach_bin(behind, model.longest)]:
+                found.direction[count] = g
+                found.source[count] = upstream
+                found.downwind[count] = behind
+                found.distance[count] = math.sqrt(away * away + (height - source_height) ** 2)
+                found.mirror_distance[count] = math.sqrt(away * away + (height + source_height) ** 2)
+                found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
+                count += 1
+    return count
