@@ -43,7 +43,11 @@ def peer_farm(model, site, turbines):
     """PyWake's wind farm model for one of ours."""
     machines = peer_turbines(turbines)
     if model.name == "nygaard_2022":
-        return Nygaard_2022(site, machines)
+        farm = Nygaard_2022(site, machines)
+        deficit = farm.wake_deficitModel
+        deficit.A, deficit.cTI = model.expansion, [model.ambient_turbulence, model.added_turbulence]
+        deficit._ceps, deficit._ctlim = model.initial_width, model.thrust_limit
+        return farm
     if model.name == "jensen":
         return Jensen_1983(site, machines, k=model.expansion)
     if model.name == "iea37_gaussian":

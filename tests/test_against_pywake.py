@@ -1,11 +1,13 @@
 """PyWake's numbers: AEP to 1e-9, effective wind speeds to 1e-8, probabilities to 1e-12."""
 
+import json
+
 import numpy as np
 import pytest
 
-from conftest import random_layout
+from conftest import DATA, random_layout
 from leeward.wind import Site, Turbine, WindFarm
-from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
+from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022, wake_model
 
 peer = pytest.importorskip("pywake_peer", reason="needs PyWake, of the extra `test`")
 
@@ -19,6 +21,8 @@ MODELS = [
     wake_model("jensen"),
     Jensen(expansion=0.05),
     wake_model("no_wake"),
+    Nygaard2022(expansion=0.06, ambient_turbulence=1.2, added_turbulence=0.6, initial_width=0.2, thrust_limit=0.9),
+    BastankhahGaussian(thrust_limit=0.5),
 ]
 ALL_DIRECTIONS = np.arange(360.0)
 SOME_DIRECTIONS = np.arange(0.0, 360.0, 7.5)
@@ -72,6 +76,42 @@ def test_a_tabulated_rose(model, turbine):
     assert_same(model, farm, peer_site, [turbine], x, y, np.zeros(25, int), directions, speeds)
 
 
+@pytest.mark.parametrize("name", ["farm0_t5_s0", "farm3_t2_s0", "farm5_t5_s49", "farm9_t4_s24"])
+def test_reference_layouts(name, site):
+    """Layouts of TopFarm 2.7.1 with the AEP that PyWake 2.6.20 gave them."""
+    layout = json.loads((DATA / f"{name}.json").read_text())
+    turbine = Turbine.generic(layout["rated_power_mw"], layout["rotor_diameter_m"], layout["hub_height_m"])
+    assert WindFarm(site, turbine).aep(layout["x_m"], layout["y_m"]) == pytest.approx(layout["aep_gwh"], rel=1e-9)
+
+
+def test_heavily_loaded_rotors(site_file):
+    """A thrust coefficient above 1, where PyWake's models differ in what they limit."""
+    turbine = Turbine(
+        wind_speeds_m_s=[3, 10, 25],
+        power_mw=[0.1, 8, 10],
+        thrust_coefficient=[1.4, 1.2, 0.1],
+        rotor_diameter_m=198,
+        hub_height_m=119,
+    )
+    x, y = random_layout(10, seed=21)
+    for name in ("nygaard_2022", "bastankhah_gaussian", "jensen"):
+        farm = WindFarm(Site.from_netcdf(site_file, directions=SOME_DIRECTIONS), turbine, name)
+        peer_site = peer.peer_site(site_file)
+        assert_same(farm.wake_model, farm, peer_site, [turbine], x, y, np.zeros(10, int), SOME_DIRECTIONS, SPEEDS)
+
+
+def test_very_different_rotors(site_file):
+    """A small rotor's narrow wake on a large rotor: the end of the overlap table."""
+    types = [Turbine.generic(15, 240, 150), Turbine.generic(0.03, 12, 20)]
+    x, y = random_layout(12, seed=22, density_m=400.0, apart_m=150.0)
+    kinds = np.arange(12) % 2
+    site = Site.from_netcdf(site_file, directions=SOME_DIRECTIONS)
+    for name in ("nygaard_2022", "jensen"):
+        farm = WindFarm(site, [types[k] for k in kinds], name)
+        peer_site = peer.peer_site(site_file)
+        assert_same(farm.wake_model, farm, peer_site, types, x, y, kinds, SOME_DIRECTIONS, SPEEDS)
+
+
 def test_default_bins_and_the_default_model(site, site_file, turbine):
     x, y = random_layout(20, seed=1)
     farm = WindFarm(site, turbine)
@@ -88,6 +128,16 @@ def test_the_analytic_turbine(site_file):
     np.testing.assert_allclose(turbine.power_mw(speeds), theirs.power(speeds) * 1e-6, rtol=1e-13, atol=1e-15)
     np.testing.assert_allclose(turbine.thrust_coefficient(speeds), theirs.ct(speeds), rtol=1e-14)
     assert (turbine.rotor_diameter_m, turbine.hub_height_m) == (theirs.diameter(), theirs.hub_height())
+
+
+def test_the_10_mw_turbine():
+    from py_wake.wind_turbines.power_ct_functions import CubePowerSimpleCt
+
+    turbine = Turbine.iea37_10mw()
+    theirs = CubePowerSimpleCt(4.0, 25.0, 11.0, 10.0, "MW", ct=8 / 9, ct_idle=None)
+    speeds = np.linspace(0, 30, 601)
+    np.testing.assert_allclose(turbine.power_mw(speeds), theirs(speeds, run_only=0) * 1e-6, rtol=1e-13, atol=1e-15)
+    assert (turbine.rotor_diameter_m, turbine.hub_height_m, turbine.rated_power_mw) == (198.0, 119.0, 10.0)
 
 
 @pytest.mark.parametrize(("rated", "diameter", "hub"), [(15, 240, 150), (10, 195, 121), (2, 80, 70), (0.5, 40, 45)])
@@ -128,14 +178,15 @@ def test_probabilities(interpolation, directions, speeds, site_file):
     np.testing.assert_allclose(ours.turbulence_intensity, 0.1)
 
 
-def test_a_time_series(turbine):
+@pytest.mark.parametrize("model", MODELS, ids=names)
+def test_a_time_series(model, turbine):
     rng = np.random.default_rng(2)
     direction, speed = rng.uniform(0, 360, 300), rng.uniform(4, 20, 300)
     intensity = rng.uniform(0.05, 0.15, 300)
     x, y = random_layout(12, seed=4)
-    ours = WindFarm(Site.from_time_series(direction, speed, intensity), turbine).simulate(x, y, per_condition=True)
+    site = Site.from_time_series(direction, speed, intensity)
+    ours = WindFarm(site, turbine, model).simulate(x, y, per_condition=True)
     site = peer.peer_table([0.0, 180.0], [3.0, 25.0], np.full((2, 2), 0.25), 0.1)
-    model = wake_model("nygaard_2022")
     theirs = peer.peer_farm(model, site, [turbine])(x, y, wd=direction, ws=speed, time=True, TI=intensity)
     assert ours.total_aep_gwh == pytest.approx(float(theirs.aep().sum()), rel=1e-9)
     np.testing.assert_allclose(ours.condition_speed_m_s[:, :, 0], theirs.WS_eff.values, rtol=0, atol=1e-8)

@@ -5,7 +5,7 @@ import pytest
 
 from leeward.errors import InputError, LeewardError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
-from leeward.wind.wake_models import BastankhahGaussian, Jensen
+from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022
 
 CURVE = {"wind_speeds_m_s": [3, 10, 25], "power_mw": [0, 8, 10], "thrust_coefficient": [0.8, 0.8, 0.1]}
 SIZE = {"rotor_diameter_m": 198, "hub_height_m": 119}
@@ -24,7 +24,7 @@ def farm(turbine):
         ([0, 1], [INF, 1], r"y\[0\] is inf"),
         ([0, 1, 2], [0, 1], r"x has 3 coordinates and y has 2"),
         ([0, 5, 0], [7, 1, 7], r"turbines 0 and 2 stand at one point \(0, 7\)"),
-        ([[0, 1]], [[0, 1]], r"x: expected 1 dimension, found the shape \(1, 2\)"),
+        ([[0, 1]], [[0, 1]], r"x: expected 1 dimension\(s\), found the shape \(1, 2\)"),
         (["a"], [1], r"x: expected numbers"),
     ],
 )
@@ -48,7 +48,7 @@ def test_positions(farm, x, y, says):
         ({"power_mw": [0, 8e6, 10e6]}, "looks like watts; expected megawatts: 10"),
         ({"power_mw": [0, 0.008, 0.01]}, "looks like gigawatts"),
         ({"power_mw": [0, 0, 0]}, "W/m"),
-        ({"rotor_diameter_m": -5}, "rotor_diameter_m is -5; expected a number above 0"),
+        ({"rotor_diameter_m": -5}, "rotor_diameter_m is -5; expected a finite number above 0"),
         ({"hub_height_m": 80}, "blades would reach the ground"),
         ({"hub_height_m": "high"}, "hub_height_m: expected a number, found 'high'"),
     ],
@@ -85,7 +85,10 @@ def test_thrust_that_a_model_cannot_take(farm):
         (([0, 90], [8], [[0.5], [NAN]]), r"probability\[1, 0\] is nan"),
         (([0, 90], [8, 9], [[0.5], [0.5]]), r"2 directions, 2 speeds and probabilities of the shape \(2, 1\)"),
         (([0, 400], [8], [[0.5], [0.5]]), r"direction \[1\] is 400"),
-        (([0, 90], [0], [[0.5], [0.5]]), r"speed \[0\] is 0; expected a number above 0"),
+        (([0, 90], [-1], [[0.5], [0.5]]), r"speed \[0\] is -1; expected 0 m/s or more"),
+        (([0, 90], ["fast"], [[0.5], [0.5]]), "speeds: expected numbers, found"),
+        (([0, 90], [8], [[0.5], [0.5, 0.1]]), "probability: expected numbers"),
+        (([0, 90], [8], [[0.5], [0.5]], "calm"), "turbulence_intensity: expected numbers, found 'calm'"),
         (([0, 90], [8], [[0], [0]]), "all probabilities are 0"),
         (([0, 90], [8], [[0.5], [0.5]], 8), "expected a fraction from 0 to 1, for example 0.06 .per cent"),
         (([0, 90], [8], [[0.5], [0.5]], [0.1, 0.2, 0.3]), "turbulence_intensity has the shape"),
@@ -110,6 +113,8 @@ def test_tables(arguments, says):
         ({"speeds": [5, 4]}, r"speeds\[1\] is 4 after 5"),
         ({"speeds": []}, "speeds is empty"),
         ({"turbulence_intensity": [0.1, 0.1, 0.1]}, "one for each of the 2 sectors"),
+        ({"sector_frequency": [0, 0]}, "adds up to 0"),
+        ({"sector_frequency": []}, "sector_frequency is empty"),
     ],
 )
 def test_weibull_sites(change, says):
@@ -136,7 +141,7 @@ def test_time_series(arguments, says):
 
 
 def test_unknown_wake_models(farm, turbine):
-    with pytest.raises(InputError, match=r"did you mean 'jensen'.*iea37_gaussian, jensen, no_wake, nygaard_2022"):
+    with pytest.raises(InputError, match=r"Did you mean 'jensen'.*iea37_gaussian, jensen, no_wake, nygaard_2022"):
         WindFarm(farm.site, turbine, "jenssen")
 
 
@@ -148,6 +153,11 @@ def test_unknown_wake_models(farm, turbine):
         (lambda: BastankhahGaussian(thrust_limit=1.0), "thrust_limit is 1.0"),
         (lambda: BastankhahGaussian(superposition="max"), "superposition is 'max'"),
         (lambda: Jensen(expansion=-1), "expansion is -1"),
+        (lambda: Jensen(expansion=NAN), "expansion is nan; expected a finite number"),
+        (lambda: Jensen(expansion=None), "expansion: expected a number, found None"),
+        (lambda: Nygaard2022(thrust_limit=1.2), "thrust_limit is 1.2"),
+        (lambda: Turbine.generic(15, 240, 150, max_power_coefficient=0.7), "expected at most 0.5926, the Betz limit"),
+        (lambda: Turbine.generic(15, 240, 150, air_density_kg_m3=0), "air_density_kg_m3 is 0"),
     ],
 )
 def test_options_of_wake_models(make, says):
@@ -160,10 +170,13 @@ def test_turbulence_that_the_default_model_cannot_take(turbine):
     with pytest.raises(InputError, match="nygaard_2022: the site's turbulence intensity goes down to 0"):
         WindFarm(calm, turbine)
     assert WindFarm(calm, turbine, "jensen").aep([0], [0]) > 0
+    quiet = Site.from_table([0.0], [8.0], [[1.0]], 0.001)
+    with pytest.raises(InputError, match=r"goes down to 0.001; .* at least 0.01"):
+        WindFarm(quiet, turbine, Nygaard2022(ambient_turbulence=0.01))
 
 
 def test_farms(farm, turbine):
-    with pytest.raises(InputError, match="2 turbines were given for 3 positions"):
+    with pytest.raises(InputError, match="2 turbines for 3 positions; expected one for each"):
         WindFarm(farm.site, [turbine, turbine]).aep([0, 1, 2], [0, 1, 2])
     with pytest.raises(InputError, match="threads is 0"):
         WindFarm(farm.site, turbine, threads=0)
@@ -175,8 +188,24 @@ def test_farms(farm, turbine):
         farm.sampled_aep_gradient([0], [0], 0, np.random.default_rng(0))
     with pytest.raises(InputError, match="at_x has 1 points and at_y has 2"):
         farm.next_turbine_aep([0], [0], [1], [1, 2])
+    other = Turbine.generic(10, 195, 121)
     with pytest.raises(InputError, match="say which one with turbine="):
-        WindFarm(farm.site, [turbine]).next_turbine_aep([0], [0], [1], [1])
+        WindFarm(farm.site, [turbine, other]).next_turbine_aep([0, 900], [0, 0], [1], [1])
+    with pytest.raises(InputError, match="neighbours: 2 turbines for 1 positions"):
+        WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], [turbine, turbine]))
+    with pytest.raises(InputError, match=r"neighbours is .*; expected Neighbours\(x, y, turbine\)"):
+        WindFarm(farm.site, turbine, neighbours=([5.0], [6.0]))
+    with pytest.raises(InputError, match=r"site is 'ref_site\.nc'; expected a Site"):
+        WindFarm("ref_site.nc", turbine)
+    for wrong in ("V80", [], [turbine, "V80"]):
+        with pytest.raises(InputError, match="expected a Turbine, or one Turbine for each position"):
+            WindFarm(farm.site, wrong)
+    with pytest.raises(InputError, match=r"count is 10\.0; expected a whole number"):
+        farm.sampled_aep_gradient([0], [0], 10.0, np.random.default_rng(0))
+    with pytest.raises(InputError, match="rng is 42; expected a generator"):
+        farm.sampled_aep_gradient([0], [0], 10, 42)
+    with pytest.raises(InputError, match=r"Write Jensen\(\) for an object"):
+        WindFarm(farm.site, turbine, Jensen)
 
 
 def test_all_errors_are_of_one_family():

@@ -1,5 +1,7 @@
 """What farms answer, whatever the coordinates, the order of turbines and the number of threads."""
 
+import pickle
+
 import numpy as np
 import pytest
 
@@ -37,7 +39,7 @@ def test_rotating_farm_and_rose_together_changes_nothing(name, turbine):
         assert WindFarm(site, turbine, name).aep(turned_x, turned_y) == pytest.approx(here, rel=1e-10, abs=0)
 
 
-def test_a_regular_grid_can_be_shifted_and_turned_too(site, turbine):
+def test_a_regular_grid_can_be_shifted_too(site, turbine):
     """Many turbines exactly side by side: rounding must not decide who is in whose wake."""
     x, y = (720.0 * c.ravel() for c in np.meshgrid(np.arange(5.0), np.arange(5.0)))
     farm = WindFarm(site, turbine)
@@ -90,9 +92,18 @@ def test_simulation_adds_up(site, turbine):
         simulation.effective_speed_m_s,
         rtol=1e-12,
     )
+    assert simulation.conditions is site.conditions
+    loss = simulation.condition_wake_loss
+    assert loss.shape == (10, *weight.shape)
+    np.testing.assert_allclose(
+        (loss * simulation.condition_free_power_mw * weight).sum(axis=(1, 2)) * 8.76,
+        simulation.free_aep_gwh - simulation.aep_gwh,
+        rtol=1e-9,
+    )
     assert simulation.total_aep_gwh == pytest.approx(farm.aep(x, y), rel=1e-14)
     assert 0 < simulation.total_wake_loss < 0.3
     assert farm.simulate(x, y).condition_power_mw is None
+    assert farm.simulate(x, y).condition_wake_loss is None
 
 
 def test_neighbours_cast_wakes_and_yield_nothing(site, turbines):
@@ -197,6 +208,40 @@ def test_the_same_seed_draws_the_same_conditions(site, turbine):
     first, again = (farm.sampled_aep_gradient(x, y, 10, np.random.default_rng(3)) for _ in range(2))
     assert first[0] == again[0]
     np.testing.assert_array_equal(first[1], again[1])
+
+
+def test_equal_turbines_are_one_type(site):
+    x, y = random_layout(40, seed=16)
+    many = WindFarm(site, [Turbine.generic(15, 240, 150) for _ in range(40)])
+    assert many.aep(x, y) == WindFarm(site, Turbine.generic(15, 240, 150)).aep(x, y)
+    assert len(many._engine.turbines) == 1
+    assert Turbine.generic(15, 240, 150) != Turbine.generic(15, 240, 151)
+
+
+def test_a_used_farm_can_be_pickled(site, turbine):
+    farm = WindFarm(site, turbine)
+    x, y = random_layout(5, seed=17)
+    aep = farm.aep(x, y)
+    stored = pickle.dumps(farm)
+    assert len(stored) < 1_000_000
+    assert pickle.loads(stored).aep(x, y) == aep
+
+
+def test_the_layout_of_arrays_in_memory_compiles_nothing_new(turbine):
+    """Fortran order, read-only: as they come out of pandas and broadcasting."""
+    directions, speeds, probability = rose(30.0)
+    x, y = random_layout(4, seed=18)
+    readonly = probability.copy()
+    readonly.flags.writeable = False
+    aeps = []
+    for table in (probability, np.asfortranarray(probability), readonly):
+        farm = WindFarm(Site.from_table(directions, speeds, table, 0.08), turbine)
+        aeps.append(farm.aep(x, y))
+        kernel = farm._engine._kernels.energy
+    assert len(set(aeps)) == 1
+    if hasattr(kernel, "__wrapped__"):
+        dispatcher = kernel.__closure__[[*kernel.__code__.co_freevars].index("dispatcher")].cell_contents
+        assert len(dispatcher.signatures) == 1
 
 
 def test_no_turbines_no_energy(site, turbine):

@@ -42,7 +42,7 @@ def finish(process):
 
 
 def kernels(cache):
-    return sorted(cache.glob("kernels-*/*.kernel"))
+    return sorted(cache.glob("*/kernels-*/*.kernel"))
 
 
 @pytest.fixture(scope="module")
@@ -66,8 +66,9 @@ def test_only_what_is_needed_was_compiled(warm):
 
 def test_the_folder_is_the_users_own(warm):
     cache, _ = warm
-    for folder in (cache, kernels(cache)[0].parent):
-        assert stat.S_IMODE(folder.stat().st_mode) == 0o700
+    folder = kernels(cache)[0].parent
+    for private in (folder, folder.parent):
+        assert stat.S_IMODE(private.stat().st_mode) == 0o700
     for path in kernels(cache):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
@@ -84,7 +85,7 @@ def test_eight_processes_on_a_cold_cache(tmp_path, warm):
 def test_a_process_that_dies_while_compiling_holds_nobody_up(tmp_path, warm):
     cache = tmp_path / "cache"
     first = start(cache)
-    while not list(cache.glob("kernels-*/*.lock")):
+    while not list(cache.glob("*/kernels-*/*.lock")):
         assert first.poll() is None
     first.kill()
     first.communicate()
@@ -122,20 +123,64 @@ def test_a_folder_that_cannot_be_used_is_said_and_costs_no_result(tmp_path, warm
     occupied.write_text("a file where the folder should be")
     number, err = finish(start(occupied))
     assert number == warm[1]
-    assert "cannot use the cache folder" in err
+    assert "cannot use its cache folder" in err
     assert "LEEWARD_CACHE_DIR" in err
 
 
-def test_somebody_elses_folder_is_not_used(tmp_path, warm):
-    if os.getuid() != 0:
-        pytest.skip("only root can give a folder to somebody else")
-    cache = tmp_path / "cache"
-    cache.mkdir()
-    os.chown(cache, 12345, -1)
-    number, err = finish(start(cache))
+def test_a_folder_open_to_others_is_not_used(tmp_path, warm):
+    private = tmp_path / f"of-user-{os.getuid()}"
+    private.mkdir(mode=0o777)
+    private.chmod(0o777)
+    number, err = finish(start(tmp_path))
     assert number == warm[1]
-    assert "belongs to user 12345" in err
-    assert not list(cache.iterdir())
+    assert "is open to others" in err
+    assert not list(private.iterdir())
+    assert stat.S_IMODE(private.stat().st_mode) == 0o777
+
+
+def test_a_shared_folder_stays_as_it_is(tmp_path, warm):
+    """People name a scratch folder that others use too: ours is a private one inside of it."""
+    tmp_path.chmod(0o775)
+    assert finish(start(tmp_path))[0] == warm[1]
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o775
+    assert kernels(tmp_path)
+
+
+def test_a_disk_that_is_full_costs_no_result(tmp_path, warm):
+    """A file system of 64 kB: the folder can be made, the kernels do not fit."""
+    if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=64k", "tmpfs", tmp_path]).returncode:
+        pytest.skip("only root can mount a small file system")
+    try:
+        number, err = finish(start(tmp_path))
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)
+    assert number == warm[1]
+    assert "it will be made again next time" in err
+
+
+def test_a_call_that_failed_does_not_block_the_next(tmp_path):
+    """Interrupted while compiling (here: by an exception in the middle of it), then called again."""
+    program = """
+import numba.core.compiler, time
+from leeward.wind import Site, Turbine, WindFarm
+farm = WindFarm(Site.from_table([0.0], [8.0], [[1.0]], 0.1), Turbine.generic(15, 240, 150), "jensen")
+original = numba.core.compiler.compile_extra
+def interrupted(*arguments, **options):
+    numba.core.compiler.compile_extra = original
+    raise KeyboardInterrupt
+numba.core.compiler.compile_extra = interrupted
+try:
+    farm.aep([0.0], [0.0])
+    print("not interrupted")
+except KeyboardInterrupt:
+    pass
+before = time.monotonic()
+farm.aep([0.0], [0.0])
+print(time.monotonic() - before < 120)
+"""
+    variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=250, env=variables)
+    assert result.stdout.strip() == "True", result.stderr
 
 
 def test_compiling_is_said_on_a_terminal_only(tmp_path):
@@ -157,9 +202,53 @@ def test_compiling_is_said_on_a_terminal_only(tmp_path):
     assert "leeward: compiling jensen-energy for this machine" in said
 
 
-def test_the_table_is_kept_and_shared(tmp_path):
+def test_the_table_is_kept_shared_and_checked(tmp_path):
     cache = tmp_path / "cache"
     numbers = {finish(process)[0] for process in [start(cache, model="nygaard_2022") for _ in range(3)]}
     assert len(numbers) == 1
-    assert len(list(cache.glob("overlap-*.npy"))) == 1
-    assert len([p for p in cache.iterdir() if p.is_file()]) == 1
+    (table,) = cache.glob("*/overlap-*.npy")
+    assert len([p for p in table.parent.iterdir() if p.is_file()]) == 1
+    whole = table.read_bytes()
+    for damaged in (whole[:1000], b"", whole[:200_000] + bytes(200_000) + whole[400_000:]):
+        table.write_bytes(damaged)
+        assert {finish(start(cache, model="nygaard_2022"))[0]} == numbers
+        assert table.read_bytes() == whole
+
+
+MODEL = """
+from dataclasses import dataclass
+from typing import ClassVar
+from leeward.wind.kernels.compile import formula
+from leeward.wind.wake_models.base import Formulas, WakeModel
+from leeward.wind.wake_models.iea37_gaussian import source, source_slopes, view, view_partials, look_partials, reach
+
+@formula
+def look(strength, exponent, v2, v3, v4, v5, p, table):
+    return p[0] * strength
+
+@dataclass(frozen=True)
+class TopHat(WakeModel):
+    share: float = 0.5
+    name: ClassVar[str] = "top_hat"
+    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    def parameters(self):
+        return (float(self.share),)
+"""
+
+
+def test_a_new_model_is_one_file(tmp_path):
+    """Dropped into the folder it is known by its name; in a file of one's own it is given as an object."""
+    copy = tmp_path / "src"
+    shutil.copytree(SOURCE, copy / "leeward", ignore=shutil.ignore_patterns("__pycache__"))
+    (copy / "leeward" / "wind" / "wake_models" / "top_hat.py").write_text(MODEL)
+    by_name = finish(start(tmp_path / "cache", model="top_hat", source=copy))[0]
+    (tmp_path / "own.py").write_text(MODEL)
+    program = "from own import TopHat\n" + PROGRAM.replace("{model!r}", "TopHat()")
+    variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own"), "PYTHONPATH": str(tmp_path)}
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, env=variables)
+    assert result.stdout.strip() == by_name, result.stderr
+    assert float(by_name) > 0
+    typed = subprocess.run(
+        [sys.executable, "-"], input=MODEL + program.split("\n", 1)[1], capture_output=True, text=True, env=variables
+    )
+    assert typed.stdout.strip() == by_name, typed.stderr

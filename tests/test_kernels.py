@@ -85,7 +85,9 @@ def test_partials_of_every_formula(model):
         step = 1e-4
         ahead, behind = (contribution(model, *(point + sign * step * tangent), turbine) for sign in (1, -1))
         slope = float(np.dot(partials, tangent))
-        assert (ahead - behind) / (2 * step) == pytest.approx(slope, rel=2e-3, abs=1e-9)
+        # the overlap table of the default model has a kink now and then
+        tolerance = 2e-3 if model.name == "nygaard_2022" else 1e-6
+        assert (ahead - behind) / (2 * step) == pytest.approx(slope, rel=tolerance, abs=1e-9)
 
 
 @pytest.mark.parametrize("name", known_wake_models())

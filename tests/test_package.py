@@ -1,6 +1,7 @@
 """Imports, command line, and what the files of the project say."""
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -9,7 +10,7 @@ import pytest
 
 import leeward
 from leeward.campaign import builtin
-from leeward.wind import WindFarm, known_wake_models
+from leeward.wind import Site, Turbine, WindFarm, known_wake_models
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("numba", "h5py", "xarray", "pandas", "shapely", "matplotlib", "dask")
@@ -30,7 +31,9 @@ def test_importing_is_light():
 
 def test_help_imports_nothing_heavy():
     program = (
-        "import sys, leeward.cli, typer.testing; typer.testing.CliRunner().invoke(leeward.cli.app, ['--help']); "
+        "import sys, leeward.cli, typer.testing; "
+        "result = typer.testing.CliRunner().invoke(leeward.cli.app, ['--help']); "
+        "assert result.exit_code == 0 and 'aep' in result.output; "
         f"print([m for m in {(*HEAVY, 'numpy')} if m in sys.modules])"
     )
     assert run("-c", program).stdout.strip() == "[]"
@@ -67,6 +70,14 @@ def test_aep_of_a_file(tmp_path, site_file):
     )
     assert result.returncode == 0
     assert "x 10 MW, rotor 195 m" in result.stdout
+    farm = WindFarm(Site.from_netcdf(site_file), Turbine.generic(10, 195, 150))
+    assert f"{farm.aep([0, 1000], [0, 0]):.2f}  GWh" in result.stdout
+
+
+def test_a_file_from_a_spreadsheet(tmp_path):
+    layout = tmp_path / "layout.csv"
+    layout.write_text("\ufeffx_m,y_m\r\n0,0\r\n\r\n\r\n5,oops\r\n", encoding="utf-8")
+    assert "line 5: y_m is 'oops'" in command("aep", str(layout)).stderr
 
 
 @pytest.mark.parametrize(
@@ -110,7 +121,23 @@ def test_every_wake_model_is_documented():
         assert f"`{name}`" in page
 
 
-def test_readme_names_the_two_commands():
+def test_readme():
     text = (ROOT / "README.md").read_text()
     assert re.search(r"^make demo", text, re.M)
     assert re.search(r"^make test", text, re.M)
+
+
+@pytest.mark.parametrize(
+    "page", ["README.md", "CONTRIBUTING.md", *(f"docs/{p.name}" for p in (ROOT / "docs").iterdir())]
+)
+def test_pages(page, tmp_path, site_file):
+    """Links lead somewhere, and the examples run."""
+    path = ROOT / page
+    text = path.read_text()
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+        assert (path.parent / link).exists(), link
+    program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
+    if program:
+        shutil.copy(site_file, tmp_path / "ref_site.nc")
+        result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
+        assert result.returncode == 0, result.stderr

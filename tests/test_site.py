@@ -7,7 +7,7 @@ import xarray
 from conftest import BUILTIN
 from leeward.campaign import builtin
 from leeward.errors import InputError
-from leeward.wind import Site
+from leeward.wind import Site, WindFarm
 
 
 def test_built_in_figures_are_the_reference_file(site):
@@ -37,6 +37,36 @@ def test_one_speed_per_direction():
     np.testing.assert_array_equal(same.weight, [[0.3], [0.7]])
 
 
+def test_single_numbers_will_do():
+    one = Site.from_weibull([1.0], [10.0], [2.0], 0.1, directions=270, speeds=10).conditions
+    assert one.weight.shape == (1, 1)
+    low = Site.from_weibull([1.0], [10.0], [2.0], 0.1, speeds=0.3).conditions
+    assert np.isfinite(low.weight).all()
+
+
+def test_fine_directions_have_fine_bins():
+    """np.arange(0, 50, 0.1) is not quite equidistant; its bins are 0.1 degree wide all the same."""
+    fine, coarse = (
+        Site.from_weibull([1.0], [10.0], [2.0], 0.1, directions=np.arange(0, 50, step)).conditions
+        for step in (0.1, 0.5)
+    )
+    assert fine.weight.sum() == pytest.approx(coarse.weight.sum(), rel=1e-9)
+
+
+def test_calms_are_taken(turbine):
+    site = Site.from_time_series([10, 20, 30], [0.0, 8.0, 9.0])
+    assert site.conditions.speed.min() < 1e-6
+    farm = WindFarm(site, turbine, "bastankhah_gaussian")
+    assert np.isfinite(farm.aep_gradient([0, 500], [0, 900])[1]).all()
+
+
+def test_a_site_keeps_its_own_numbers():
+    probability = np.array([[0.5], [0.5]])
+    site = Site.from_table([0, 180], [8], probability)
+    probability[0] = 99
+    assert site.conditions.weight.sum() == 1.0
+
+
 @pytest.mark.parametrize("interpolation", ["nearest", "linear"])
 def test_draws_follow_the_distribution(site_file, interpolation):
     site = Site.from_netcdf(site_file, directions=np.arange(0, 360, 10), interpolation=interpolation)
@@ -59,14 +89,14 @@ def dataset(**changes):
         "TI": 0.1,
         **changes,
     }
-    coordinates = {"wd": [0.0, 180.0], "x": [0.0, 1.0], "h": [100.0]}
+    coordinates = {"wd": [0.0, 180.0], "ws": [8.0, 9.0], "x": [0.0, 1.0], "h": [100.0]}
     return xarray.Dataset({k: v for k, v in variables.items() if v is not None}, coords=coordinates)
 
 
 def test_a_file_without_the_repeated_north_and_with_one_height(tmp_path):
     path = tmp_path / "site.nc"
     dataset(Weibull_A=(("h", "wd"), [[9.0, 10.0]])).to_netcdf(path, engine="h5netcdf")
-    expected = Site.from_weibull([0.4, 0.6], [9, 10], [2, 2], 0.1).conditions
+    expected = Site.from_weibull([0.4, 0.6], [9, 10], [2, 2], 0.1, speeds=[8, 9]).conditions
     np.testing.assert_array_equal(Site.from_netcdf(path).conditions.weight, expected.weight)
 
 
@@ -74,13 +104,28 @@ def test_a_file_with_a_table(tmp_path):
     path = tmp_path / "site.nc"
     table = np.array([[0.1, 0.2], [0.3, 0.4]])
     xarray.Dataset(
-        {"P": (("wd", "ws"), table), "TI": ("ws", [0.1, 0.2])}, coords={"wd": [0, 90], "ws": [8, 10]}
+        {"P": (("wd", "ws"), table), "TI": ("ws", [0.1, 0.2])}, coords={"wd": [0, 180], "ws": [8, 10]}
     ).to_netcdf(path, engine="h5netcdf")
-    conditions = Site.from_netcdf(path).conditions
-    np.testing.assert_array_equal(conditions.weight, table)
-    np.testing.assert_array_equal(conditions.turbulence_intensity, [[0.1, 0.2], [0.1, 0.2]])
-    with pytest.raises(InputError, match="directions and speeds cannot be chosen"):
+    own = Site.from_netcdf(path, directions=[0, 180]).conditions
+    np.testing.assert_array_equal(own.weight, table)
+    np.testing.assert_array_equal(own.turbulence_intensity, [[0.1, 0.2], [0.1, 0.2]])
+    with pytest.raises(InputError, match="its own speeds; they cannot be chosen"):
         Site.from_netcdf(path, speeds=[8.0])
+
+
+@pytest.mark.parametrize("interpolation", ["nearest", "linear"])
+def test_a_file_with_a_table_is_spread_over_directions_as_in_pywake(tmp_path, interpolation):
+    peer = pytest.importorskip("pywake_peer", reason="needs PyWake, of the extra `test`")
+    path = tmp_path / "site.nc"
+    table = np.random.default_rng(1).random((12, 4))
+    xarray.Dataset(
+        {"P": (("wd", "ws"), table / table.sum()), "TI": ("wd", np.linspace(0.05, 0.1, 12))},
+        coords={"wd": np.arange(0.0, 360.0, 30.0), "ws": [6.0, 8.0, 10.0, 12.0]},
+    ).to_netcdf(path, engine="h5netcdf")
+    ours = Site.from_netcdf(path, interpolation=interpolation).conditions
+    theirs = peer.peer_site(path, interpolation).local_wind(x=[0], y=[0], h=[100])
+    np.testing.assert_allclose(ours.weight, theirs.P_ilk[0], rtol=0, atol=1e-12)
+    np.testing.assert_allclose(ours.turbulence_intensity[:, 0], theirs.TI_ilk[0, :, 0], rtol=1e-12)
 
 
 @pytest.mark.parametrize(
@@ -89,6 +134,11 @@ def test_a_file_with_a_table(tmp_path):
         ({"Weibull_A": (("x", "wd"), np.full((2, 2), 9.0))}, "Weibull_A varies with x"),
         ({"Weibull_k": None}, "Weibull_k not in it"),
         ({"TI": None}, "no turbulence intensity"),
+        ({"TI": ("h", [0.1]), "Speedup": 1.2}, "it has Speedup, which leeward does not take into account"),
+        ({"Turning": ("wd", [1.0, 2.0])}, "it has Turning"),
+        ({"TI": ("ws", [0.1, 0.2])}, "TI depends on ws; expected wd alone"),
+        ({"P": ("ws", [0.4, 0.6])}, "P depends on ws; expected wd and ws"),
+        ({"P": ("wd", [0.4, 0.6])}, "P depends on wd; expected wd and ws"),
     ],
 )
 def test_files_that_cannot_be_used(tmp_path, changes, says):

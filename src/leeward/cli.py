@@ -92,17 +92,17 @@ def aep(
 def _read_layout(path: Path) -> tuple[Any, Any]:
     """Columns x_m and y_m of a CSV file."""
     try:
-        with path.open(newline="", encoding="utf-8") as file:
+        with path.open(newline="", encoding="utf-8-sig") as file:  # spreadsheets put a mark at the start
             reader = csv.DictReader(file)
             columns = reader.fieldnames or []
-            rows = list(reader)
+            rows = [(reader.line_num, row) for row in reader]
     except (OSError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: cannot be read ({error})") from error
     for column in ("x_m", "y_m"):
         if column not in columns:
             raise InputError(f"{path}: no column {column}; found {', '.join(columns) or 'nothing'}")
     coordinates: list[list[float]] = [[], []]
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         for column, values in zip(("x_m", "y_m"), coordinates, strict=True):
             try:
                 values.append(float(row[column]))

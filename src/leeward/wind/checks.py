@@ -11,16 +11,15 @@ Array = npt.NDArray[np.float64]
 SLACK = 1e-6
 
 
-def finite_array(values: npt.ArrayLike, what: str, dimensions: int = 1) -> Array:
-    """`values` as an array of finite floats."""
+def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
+    """`values` as an array of finite floats, with a number of dimensions that is allowed."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
-    if array.ndim != dimensions:
-        raise InputError(
-            f"{what}: expected {dimensions} dimension{'s' if dimensions > 1 else ''}, found the shape {array.shape}"
-        )
+    if array.ndim not in dimensions:
+        allowed = " or ".join(str(d) for d in dimensions)
+        raise InputError(f"{what}: expected {allowed} dimension(s), found the shape {array.shape}")
     for place in np.argwhere(~np.isfinite(array))[:1]:
         index = ", ".join(str(i) for i in place)
         raise InputError(f"{what}[{index}] is {array[tuple(place)]}; expected a finite number")
@@ -34,7 +33,7 @@ def positive(value: float, what: str) -> float:
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected a number, found {value!r:.100}") from error
     if not (np.isfinite(number) and number > 0):
-        raise InputError(f"{what} is {number:g}; expected a number above 0")
+        raise InputError(f"{what} is {number:g}; expected a finite number above 0")
     return number
 
 
@@ -52,7 +51,10 @@ def probabilities(values: Array, what: str) -> Array:
 
 def turbulence(values: npt.ArrayLike, what: str) -> Array:
     """Turbulence intensities as fractions; a number or an array of any shape."""
-    array = np.array(values, dtype=np.float64)
+    try:
+        array = np.array(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
     bad = ~(np.isfinite(array) & (array >= 0) & (array < 1))
     if bad.any():
         found = array[bad].flat[0]

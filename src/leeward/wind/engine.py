@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
 BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time, at most: they fit the second cache
-CHUNK = 1 << 18  # turbines x directions whose geometry is prepared at a time
+CHUNK = 1 << 18  # turbines (or points) x directions whose geometry is prepared at a time
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Geometry:
         conditions = _narrow(conditions)
         lanes = conditions.speed.shape[1]
         block = max(1, min(BLOCK // turbines, ELEMENTS) // (lanes if lanes == 1 else lanes + LANES - 1))
-        chunk = block * max(1, CHUNK // (turbines * block))
+        chunk = block * max(1, CHUNK // (max(turbines, 0 if at_x is None else len(at_x)) * block))
         # differences of large coordinates are exact; sums of their products are not
         origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
         east, north = x - origin_x, y - origin_y
@@ -70,7 +70,7 @@ def _batch(x: Array, y: Array, kinds: Indices, conditions: Conditions) -> Batch:
     """The turbines sorted downwind in each direction."""
     cosine, sine = _cosine_and_sine(conditions.direction)
     downwind, crosswind = _rotate(cosine, sine, x, y)
-    order = np.argsort(downwind, axis=1)
+    order = np.argsort(downwind, axis=1, kind="stable")  # side by side: in the order they were given
     crosswind = np.take_along_axis(crosswind, order, axis=1)
     return Batch(
         downwind=np.take_along_axis(downwind, order, axis=1),
@@ -110,6 +110,11 @@ class Engine:
         self.turbines = list(turbines)
         self._model = model
         self._turbulence = (float(turbulence_intensity.min()), float(turbulence_intensity.max()))
+        self._options_by_extent: dict[float, Model] = {}
+
+    def __getstate__(self) -> dict[str, object]:
+        """Without compiled kernels: another process loads them from the disk cache."""
+        return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
     def power(self, geometry: Geometry) -> Array:
         """Weighted power of each turbine, MW."""
@@ -168,8 +173,12 @@ class Engine:
             curves_of([t.curve for t in self.turbines]),
         )
 
-    @functools.lru_cache(maxsize=16)  # noqa: B019  # an engine lives as long as its farm
     def _options(self, extent: float) -> Model:
+        if extent not in self._options_by_extent:
+            self._options_by_extent[extent] = self._new_options(extent)
+        return self._options_by_extent[extent]
+
+    def _new_options(self, extent: float) -> Model:
         parameters = self._model.parameters()
         reaches = self._kernels.reaches(
             self._kinds, parameters, 0.5 * self._kinds.diameter, extent, self._turbulence[0], self._turbulence[1]
@@ -226,4 +235,5 @@ def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
     """Fill several lanes up to a multiple of LANES: with the last value, or with 0."""
     lanes = values.shape[1]
     missing = -lanes % LANES if lanes > 1 else 0
-    return np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else np.ascontiguousarray(values)
+    filled = np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values
+    return np.array(filled, order="C")  # a copy of one kind, whatever came in: the kernels are compiled for it

@@ -1,6 +1,7 @@
 """Wind farms: the energy of a layout, and in which direction each turbine should move."""
 
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -39,14 +40,17 @@ class Simulation:
     """What each turbine of a layout does over a year.
 
     aep_gwh, free_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
-    (turbines,). Per condition, where asked for: shape (turbines, directions, speeds).
+    (turbines,). Per condition, where asked for: effective speed, power and power without wakes, shape (turbines,
+    directions, speeds); `conditions` says which these are.
     """
 
     aep_gwh: Array
     free_aep_gwh: Array
     effective_speed_m_s: Array
+    conditions: Conditions
     condition_speed_m_s: Array | None = None
     condition_power_mw: Array | None = None
+    condition_free_power_mw: Array | None = None
 
     @property
     def power_mw(self) -> Array:
@@ -57,6 +61,13 @@ class Simulation:
     def wake_loss(self) -> Array:
         """Share of its energy that each turbine loses to the wakes of others."""
         return _loss(self.aep_gwh, self.free_aep_gwh)
+
+    @property
+    def condition_wake_loss(self) -> Array | None:
+        """Share of its power that each turbine loses in each condition; 0 where there is none to lose."""
+        if self.condition_power_mw is None or self.condition_free_power_mw is None:
+            return None
+        return _loss(self.condition_power_mw, self.condition_free_power_mw)
 
     @property
     def total_aep_gwh(self) -> float:
@@ -84,18 +95,23 @@ class WindFarm:
         neighbours: Neighbours | None = None,
         threads: int = 1,
     ) -> None:
-        if threads < 1:
-            raise InputError(f"threads is {threads}; expected 1 or more")
+        if not isinstance(site, Site):
+            raise InputError(f"site is {site!r:.60}; expected a Site, for example Site.from_netcdf(path)")
+        if not (isinstance(threads, int) and threads >= 1):
+            raise InputError(f"threads is {threads!r}; expected 1 or more")
         self.site = site
-        self.turbine = turbine
+        self.turbine = turbine if isinstance(turbine, Turbine) else _turbines(turbine, "turbine")
         self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
-        self._neighbour_x, self._neighbour_y = (
-            positions(neighbours.x, neighbours.y, "neighbours: ") if neighbours else (np.empty(0), np.empty(0))
-        )
-        self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x)) if neighbours else []
-        own = [turbine] if isinstance(turbine, Turbine) else list(turbine)
+        self._neighbour_x, self._neighbour_y = np.empty(0), np.empty(0)
+        self._neighbour_types: list[Turbine] = []
+        if neighbours is not None:
+            if not isinstance(neighbours, Neighbours):
+                raise InputError(f"neighbours is {neighbours!r:.60}; expected Neighbours(x, y, turbine)")
+            self._neighbour_x, self._neighbour_y = positions(neighbours.x, neighbours.y, "neighbours: ")
+            self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x), "neighbours: ")
+        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
         self._engine = Engine(
             list(dict.fromkeys([*own, *self._neighbour_types])),
             self.wake_model,
@@ -119,8 +135,10 @@ class WindFarm:
         Unbiased for the integral over the continuous wind distribution: all directions, and the speeds that the
         site's bins cover. For a table or a time series the conditions drawn are those of the table or series.
         """
-        if count < 1:
-            raise InputError(f"count is {count}; expected 1 or more")
+        if not (isinstance(count, int | np.integer) and count >= 1):
+            raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
         return self._gradient(*positions(x, y), self.site.draw(count, rng))
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
@@ -129,18 +147,19 @@ class WindFarm:
         turbines = self._types(len(east))
         conditions = self.site.conditions
         power, speeds = self._with_speeds(east, north, conditions)
-        free = {t: float(np.sum(conditions.weight * t.power_mw(conditions.speed))) for t in dict.fromkeys(turbines)}
-        total = conditions.weight.sum()
+        free = np.array([t.power_mw(conditions.speed) for t in turbines]).reshape(speeds.shape)
         return Simulation(
             aep_gwh=power * GWH_PER_MW,
-            free_aep_gwh=np.array([free[t] for t in turbines]) * GWH_PER_MW,
-            effective_speed_m_s=np.einsum("tds,ds->t", speeds, conditions.weight) / total,
+            free_aep_gwh=np.einsum("tds,ds->t", free, conditions.weight) * GWH_PER_MW,
+            effective_speed_m_s=np.einsum("tds,ds->t", speeds, conditions.weight) / conditions.weight.sum(),
+            conditions=conditions,
             condition_speed_m_s=speeds if per_condition else None,
             condition_power_mw=(
                 np.array([t.power_mw(s) for t, s in zip(turbines, speeds, strict=True)]).reshape(speeds.shape)
                 if per_condition
                 else None
             ),
+            condition_free_power_mw=free if per_condition else None,
         )
 
     def wake_loss(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -166,8 +185,9 @@ class WindFarm:
         points_x, points_y = finite_array(at_x, "at_x"), finite_array(at_y, "at_y")
         if len(points_x) != len(points_y):
             raise InputError(f"at_x has {len(points_x)} points and at_y has {len(points_y)}; expected as many of each")
-        kind = turbine or (self.turbine if isinstance(self.turbine, Turbine) else None)
-        if kind is None:
+        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
+        kind = turbine or own[0]
+        if turbine is None and any(other != kind for other in own):
             raise InputError("this farm has several turbine types; say which one with turbine=")
         engine = self._engine_with(kind)
         power = np.zeros(len(points_x))
@@ -179,7 +199,7 @@ class WindFarm:
         return power * GWH_PER_MW
 
     def _types(self, count: int) -> list[Turbine]:
-        return _one_each(self.turbine, count)
+        return _one_each(self.turbine, count, "")
 
     def _engine_with(self, turbine: Turbine) -> Engine:
         if turbine in self._engine.turbines:
@@ -225,30 +245,44 @@ class WindFarm:
             positions(east, north, "farm and neighbours: ")
         return Geometry.blocks(east, north, kinds, conditions, at_x, at_y)
 
-    @functools.lru_cache(maxsize=16)  # noqa: B019  # as long as the farm
     def _kinds(self, count: int) -> npt.NDArray[np.uint32]:
         """Which type each turbine is, the neighbours' after the farm's."""
+        if isinstance(self.turbine, Turbine) and not self._neighbour_types:
+            return np.zeros(count, dtype=np.uint32)
         turbines = [*self._types(count), *self._neighbour_types]
-        return np.array([self._engine.turbines.index(t) for t in turbines], dtype=np.uint32)
+        index = {turbine: i for i, turbine in enumerate(self._engine.turbines)}
+        return np.array([index[t] for t in turbines], dtype=np.uint32)
 
     def _map(self, work: Callable[[Geometry], T], geometries: Iterable[Geometry]) -> Iterable[T]:
         """Results in order, so that sums do not depend on the number of threads."""
         if self.threads == 1:
             return map(work, geometries)
+        return self._map_in_threads(work, iter(geometries))
+
+    def _map_in_threads(self, work: Callable[[Geometry], T], geometries: Iterator[Geometry]) -> Iterator[T]:
+        """A few blocks at a time, so that they need not all be in memory."""
         with ThreadPoolExecutor(self.threads) as pool:
-            return list(pool.map(work, geometries))
+            while blocks := list(itertools.islice(geometries, 4 * self.threads)):
+                yield from pool.map(work, blocks)
 
 
-def _one_each(turbine: Turbine | Sequence[Turbine], count: int) -> list[Turbine]:
+def _turbines(turbines: object, what: str) -> list[Turbine]:
+    """One turbine for each position."""
+    each = list(turbines) if isinstance(turbines, Iterable) else []
+    if not each or not all(isinstance(turbine, Turbine) for turbine in each):
+        raise InputError(f"{what} is {turbines!r:.60}; expected a Turbine, or one Turbine for each position")
+    return each
+
+
+def _one_each(turbine: Turbine | Iterable[Turbine], count: int, where: str) -> list[Turbine]:
     if isinstance(turbine, Turbine):
         return [turbine] * count
-    if len(turbine) != count:
-        raise InputError(
-            f"{len(turbine)} turbines were given for {count} positions; expected one for each, or one type"
-        )
-    return list(turbine)
+    each = _turbines(turbine, f"{where}turbine")
+    if len(each) != count:
+        raise InputError(f"{where}{len(each)} turbines for {count} positions; expected one for each, or one type")
+    return each
 
 
 def _loss(aep: npt.ArrayLike, free: npt.ArrayLike) -> Array:
     free = np.asarray(free)
-    return 1.0 - np.asarray(aep) / np.where(free > 0, free, 1.0) - np.where(free > 0, 0.0, 1.0)
+    return np.where(free > 0, 1.0 - np.asarray(aep) / np.where(free > 0, free, 1.0), 0.0)

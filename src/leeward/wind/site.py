@@ -18,6 +18,7 @@ Array = npt.NDArray[np.float64]
 DEFAULT_DIRECTIONS = np.arange(360.0)
 DEFAULT_SPEEDS = np.arange(3.0, 26.0)
 INTERPOLATIONS = ("nearest", "linear")
+CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relative to it
 
 
 class Site(ABC):
@@ -54,8 +55,8 @@ class Site(ABC):
             finite_array(weibull_a_m_s, "weibull_a_m_s"),
             finite_array(weibull_k, "weibull_k"),
             turbulence(turbulence_intensity, "turbulence_intensity"),
-            DEFAULT_DIRECTIONS if directions is None else finite_array(directions, "directions"),
-            DEFAULT_SPEEDS if speeds is None else finite_array(speeds, "speeds"),
+            DEFAULT_DIRECTIONS if directions is None else _one_or_more(directions, "directions"),
+            DEFAULT_SPEEDS if speeds is None else _one_or_more(speeds, "speeds"),
             interpolation,
         )
 
@@ -72,9 +73,9 @@ class Site(ABC):
         each. turbulence_intensity: one number, or of the shape of `probability`.
         """
         return TableSite(
-            _angles(finite_array(directions, "directions")),
-            np.atleast_1d(np.asarray(speeds, dtype=np.float64)),
-            np.asarray(probability, dtype=np.float64),
+            _angles(_one_or_more(directions, "directions")),
+            _one_or_more(speeds, "speeds"),
+            finite_array(probability, "probability", (1, 2)),
             turbulence(turbulence_intensity, "turbulence_intensity"),
         )
 
@@ -113,7 +114,8 @@ class Site(ABC):
     ) -> "Site":
         """A site file as PyWake's `XRSite.save` writes it and `XRSite.load` reads it.
 
-        directions, speeds, interpolation: as in `from_weibull`; the default is that of `XRSite.load`.
+        directions, speeds, interpolation: as in `from_weibull`; the defaults are those of `XRSite.load`. A file with
+        tabulated probabilities has its own speeds.
         """
         from leeward.wind.site_file import read_site_file
 
@@ -134,6 +136,8 @@ class WeibullSite(Site):
         interpolation: str,
     ) -> None:
         sectors = len(frequency)
+        if not frequency.sum() > 0:
+            raise InputError("sector_frequency is empty or adds up to 0; expected shares of time that add up to 1")
         for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
             if len(values) != sectors:
                 raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
@@ -144,53 +148,40 @@ class WeibullSite(Site):
                 f"turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or one for "
                 f"each of the {sectors} sectors"
             )
-        if interpolation not in INTERPOLATIONS:
-            raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
         self._frequency = probabilities(frequency, "sector_frequency")
         self._scale = scale
         self._shape = shape
         self._turbulence = np.broadcast_to(turbulence_intensity.ravel(), (sectors,))
-        self._linear = interpolation == "linear"
+        self._linear = is_linear(interpolation)
         self._edges = speed_bin_edges(_check_speeds(speeds))
-        self.conditions = self._binned(_check_directions(directions), speeds)
-
-    def _at(self, values: Array, direction: Array, linear: bool) -> Array:
-        """Values by sector, at directions: of the nearest sector (half-way, the next) or linear between the centres."""
-        sectors = len(values)
-        position = np.asarray(direction, dtype=np.float64) / (360.0 / sectors)
-        if not linear:
-            return values[np.floor(position + 0.5).astype(np.int64) % sectors]
-        below = np.floor(position).astype(np.int64)
-        share = position - below
-        lower, upper = values[below % sectors], values[(below + 1) % sectors]
-        return np.asarray(lower * (1.0 - share) + upper * share)
+        self.conditions = self._binned(check_directions(directions), speeds)
 
     def _below(self, speed: npt.ArrayLike, direction: Array) -> Array:
         """Probability of a wind slower than `speed`; shape of direction and speed, broadcast."""
-        scale = self._at(self._scale, direction, self._linear)
-        shape = self._at(self._shape, direction, self._linear)
+        scale = by_sector(self._scale, direction, self._linear)
+        shape = by_sector(self._shape, direction, self._linear)
         return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
     def _binned(self, directions: Array, speeds: Array) -> Conditions:
         column = directions[:, None]
         width = direction_bin_width(directions) / (360.0 / len(self._frequency))
-        by_direction = self._at(self._frequency, column, self._linear) * width
+        by_direction = by_sector(self._frequency, column, self._linear) * width
         weight = by_direction * np.diff(self._below(self._edges, column), axis=1)
         # turbulence is linear between sectors in either case, as in PyWake
-        intensity = np.broadcast_to(self._at(self._turbulence, column, True), weight.shape)
+        intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """From the continuous distribution over all directions and over the speeds that the bins cover."""
+        """From the continuous distribution over the whole circle and over the speeds that the bins cover."""
         direction = self._draw_directions(count, rng)
         lowest = self._below(self._edges[0], direction)
         highest = self._below(self._edges[-1], direction)
         quantile = lowest + (highest - lowest) * rng.random(count)
-        scale = self._at(self._scale, direction, self._linear)
-        shape = self._at(self._shape, direction, self._linear)
+        scale = by_sector(self._scale, direction, self._linear)
+        shape = by_sector(self._shape, direction, self._linear)
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
         weight = self._frequency.sum() / count * (highest - lowest)
-        intensity = self._at(self._turbulence, direction, True)
+        intensity = by_sector(self._turbulence, direction, True)
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
 
     def _draw_directions(self, count: int, rng: np.random.Generator) -> Array:
@@ -226,10 +217,9 @@ class TableSite(Site):
                 f"{what}: {count} directions, {speeds.size} speeds and probabilities of the shape {probability.shape}; "
                 "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
             )
-        finite_array(probability, f"{what}: probability", probability.ndim)
-        finite_array(speeds, f"{what}: speeds")
-        for i in np.flatnonzero(speeds <= 0)[:1]:
-            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected a number above 0 m/s")
+        for i in np.flatnonzero(speeds < 0)[:1]:
+            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
+        speeds = np.maximum(speeds, CALM)
         probabilities(probability, f"{what}: probabilities")
         if probability.sum() == 0:
             raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
@@ -258,16 +248,45 @@ class TableSite(Site):
         )
 
 
+def is_linear(interpolation: str) -> bool:
+    """Whether to interpolate between sectors."""
+    if interpolation not in INTERPOLATIONS:
+        raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
+    return interpolation == "linear"
+
+
+def _one_or_more(values: npt.ArrayLike, what: str) -> Array:
+    """A number, or several."""
+    return finite_array(np.atleast_1d(np.asarray(values)), what)
+
+
+def by_sector(values: Array, direction: Array, linear: bool) -> Array:
+    """Values by sector, at directions: of the nearest sector (half-way, the next) or linear between the centres.
+
+    values: shape (sectors, ...); direction: of the shape of what is wanted, less the rest of the values' shape.
+    """
+    sectors = len(values)
+    position = np.asarray(direction, dtype=np.float64) / (360.0 / sectors)
+    if not linear:
+        return np.asarray(values[np.floor(position + 0.5).astype(np.int64) % sectors])
+    below = np.floor(position).astype(np.int64)
+    share = (position - below).reshape(position.shape + (1,) * (values.ndim - 1))
+    lower, upper = values[below % sectors], values[(below + 1) % sectors]
+    return np.asarray(lower * (1.0 - share) + upper * share)
+
+
 def direction_bin_width(directions: Array) -> float:
     """Width of equal bins round these directions; where they are not equidistant, an equal share of the circle."""
-    steps = np.unique(np.diff(directions))
-    return float(steps[0]) if len(steps) == 1 else 360.0 / len(directions)
+    steps = np.diff(directions)
+    if len(steps) and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
+        return float(steps[0])
+    return 360.0 / len(directions)
 
 
 def speed_bin_edges(speeds: Array) -> Array:
     """Edges half-way between the speeds, the outermost as far out as the next one in; 1 m/s wide round a single one."""
     if len(speeds) == 1:
-        return np.array([speeds[0] - 0.5, speeds[0] + 0.5])
+        return np.array([max(speeds[0] - 0.5, 0.0), speeds[0] + 0.5])
     half = np.diff(speeds) / 2.0
     edges: Array = np.r_[speeds[0] - half[0], speeds[:-1] + half, speeds[-1] + half[-1]]
     return np.maximum(edges, 0.0)
@@ -275,11 +294,11 @@ def speed_bin_edges(speeds: Array) -> Array:
 
 def _angles(directions: Array) -> Array:
     for i in np.flatnonzero((directions < 0) | (directions > 360))[:1]:
-        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360")
+        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360 (take them % 360)")
     return directions
 
 
-def _check_directions(directions: Array) -> Array:
+def check_directions(directions: Array) -> Array:
     if len(directions) == 0:
         raise InputError("directions is empty; expected at least one")
     for i in np.flatnonzero(np.diff(directions) <= 0)[:1]:

@@ -8,7 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.site import Site
+from leeward.wind.checks import finite_array
+from leeward.wind.site import (
+    DEFAULT_DIRECTIONS,
+    Site,
+    by_sector,
+    check_directions,
+    direction_bin_width,
+    is_linear,
+)
 
 if TYPE_CHECKING:
     import xarray
@@ -16,6 +24,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
+NOT_TAKEN = ("Speedup", "Turning", "WS", "WD")  # PyWake changes the wind by these
 
 
 def read_site_file(
@@ -27,7 +36,10 @@ def read_site_file(
     """See `Site.from_netcdf`."""
     file = Path(path)
     data = _load(file)
+    found = ", ".join(map(str, data.data_vars)) or "nothing"
     for name in data.data_vars:
+        if name in NOT_TAKEN:
+            raise InputError(f"{file}: it has {name}, which leeward does not take into account; remove it first")
         spatial = [d for d in data[name].dims if d in ("i", "x", "y", "h", "time") and data.sizes[d] > 1]
         if spatial:
             raise InputError(
@@ -36,17 +48,13 @@ def read_site_file(
             )
     data = data.squeeze([d for d in data.dims if d not in ("wd", "ws") and data.sizes[d] == 1], drop=True)
     if "TI" not in data:
-        raise InputError(f"{file}: no turbulence intensity (TI) in it; found {', '.join(map(str, data.data_vars))}")
+        raise InputError(f"{file}: no turbulence intensity (TI) in it; found {found}")
     if "P" in data:
-        return _table(file, data, directions, speeds)
+        return _table(file, data, directions, speeds, interpolation)
     missing = [name for name in WEIBULL if name not in data]
     if missing:
-        raise InputError(
-            f"{file}: {', '.join(missing)} not in it; expected P, or {', '.join(WEIBULL)}; "
-            f"found {', '.join(map(str, data.data_vars))}"
-        )
-    frequency, scale, shape = (_by_sector(file, data, name) for name in WEIBULL)
-    intensity = _by_sector(file, data, "TI") if "wd" in data["TI"].dims else np.asarray(data["TI"].values)
+        raise InputError(f"{file}: {', '.join(missing)} not in it; expected P, or {', '.join(WEIBULL)}; found {found}")
+    frequency, scale, shape, intensity = (_by_sector(file, data, name) for name in (*WEIBULL, "TI"))
     if speeds is None and "ws" in data:
         speeds = data["ws"].values
     return Site.from_weibull(
@@ -72,8 +80,12 @@ def _by_sector(file: Path, data: "xarray.Dataset", name: str) -> Array:
         return np.atleast_1d(np.asarray(variable.values, dtype=np.float64))
     if variable.dims != ("wd",):
         raise InputError(f"{file}: {name} depends on {', '.join(map(str, variable.dims))}; expected wd alone")
-    centres = np.asarray(data["wd"].values, dtype=np.float64)
-    values = np.asarray(variable.values, dtype=np.float64)
+    return _open_circle(file, data, np.asarray(variable.values, dtype=np.float64))
+
+
+def _open_circle(file: Path, data: "xarray.Dataset", values: Array) -> Array:
+    """Values by sector, shape (sectors, ...), without a repeated one at 360 degrees."""
+    centres = np.atleast_1d(np.asarray(data["wd"].values, dtype=np.float64))
     if len(centres) > 1 and centres[-1] == 360.0:
         centres, values = centres[:-1], values[:-1]
     if not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
@@ -83,14 +95,31 @@ def _by_sector(file: Path, data: "xarray.Dataset", name: str) -> Array:
     return values
 
 
-def _table(file: Path, data: "xarray.Dataset", directions: npt.ArrayLike | None, speeds: npt.ArrayLike | None) -> Site:
-    """A tabulated rose is taken as it stands: its own directions and speeds."""
-    if directions is not None or speeds is not None:
-        raise InputError(f"{file}: holds a table of probabilities (P); directions and speeds cannot be chosen")
-    own = np.asarray(data["wd"].values, dtype=np.float64)
-    probability = data["P"].transpose("wd", ...)
-    intensity = data["TI"].broadcast_like(probability).transpose("wd", ...).values
-    values = np.asarray(probability.values, dtype=np.float64)
-    if len(own) > 1 and own[-1] == 360.0:
-        own, values, intensity = own[:-1], values[:-1], intensity[:-1]
-    return Site.from_table(own, data["ws"].values, values, intensity)
+def _table(
+    file: Path,
+    data: "xarray.Dataset",
+    directions: npt.ArrayLike | None,
+    speeds: npt.ArrayLike | None,
+    interpolation: str,
+) -> Site:
+    """Probabilities by sector and speed, spread over the directions asked for, as PyWake does."""
+    if speeds is not None:
+        raise InputError(f"{file}: holds a table of probabilities (P) with its own speeds; they cannot be chosen")
+    for coordinate in ("wd", "ws"):
+        if coordinate not in data.coords:
+            raise InputError(f"{file}: no {coordinate} in it; expected probabilities P by wd and ws")
+    if data["P"].dims == ("wd",) and data["ws"].size == 1:
+        data["P"] = data["P"].expand_dims(ws=np.atleast_1d(data["ws"].values))
+    if set(data["P"].dims) != {"wd", "ws"}:
+        raise InputError(f"{file}: P depends on {', '.join(map(str, data['P'].dims)) or 'nothing'}; expected wd and ws")
+    probability = data["P"].transpose("wd", "ws")
+    intensity = data["TI"].broadcast_like(probability).transpose("wd", "ws").values
+    table = _open_circle(file, data, np.asarray(probability.values, dtype=np.float64))
+    bins = DEFAULT_DIRECTIONS if directions is None else check_directions(finite_array(directions, "directions"))
+    share = direction_bin_width(bins) / (360.0 / len(table))
+    return Site.from_table(
+        bins,
+        data["ws"].values,
+        by_sector(table, bins, is_linear(interpolation)) * share,
+        by_sector(_open_circle(file, data, intensity), bins, True),
+    )

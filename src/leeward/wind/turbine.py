@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import finite_array, positive
+from leeward.wind.checks import finite_array, positive, turbulence
 
 Array = npt.NDArray[np.float64]
 
@@ -90,6 +90,14 @@ class Turbine:
         rated = positive(rated_power_mw, f"{name}: rated_power_mw")
         diameter = positive(rotor_diameter_m, f"{name}: rotor_diameter_m")
         _check_specific_power(name, rated, diameter)
+        turbulence(turbulence_intensity, f"{name}: turbulence_intensity")
+        positive(air_density_kg_m3, f"{name}: air_density_kg_m3")
+        for what, value, most in (
+            ("max_power_coefficient", max_power_coefficient, BETZ),
+            ("constant_thrust", constant_thrust, BETZ_THRUST),
+        ):
+            if not positive(value, f"{name}: {what}") <= most:
+                raise InputError(f"{name}: {what} is {value:g}; expected at most {most:.4g}, the Betz limit")
         speeds, power, thrust = _generic_curves(
             rated, diameter, turbulence_intensity, air_density_kg_m3, max_power_coefficient, constant_thrust
         )
@@ -168,6 +176,21 @@ class Turbine:
     def thrust_coefficient(self, wind_speeds_m_s: npt.ArrayLike) -> Array:
         """Thrust coefficient at wind speeds of any shape."""
         return self.curve(wind_speeds_m_s)[1]
+
+    def _key(self) -> tuple[object, ...]:
+        return (
+            self.rotor_diameter_m,
+            self.hub_height_m,
+            self.curve.ends.tobytes(),
+            self.curve.coefficients.tobytes(),
+        )
+
+    def __eq__(self, other: object) -> bool:
+        """The same figures, whatever the name."""
+        return isinstance(other, Turbine) and self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash((self.rotor_diameter_m, self.hub_height_m, self.rated_power_mw, len(self.curve.ends)))
 
     def __repr__(self) -> str:
         return (

@@ -22,5 +22,6 @@ def kernels_of(model: "type[WakeModel]") -> Kernels:
     from leeward.wind.kernels.compile import kernel, source_file
     from leeward.wind.kernels.sweep import build
 
-    sources = (source_file(model),)
-    return Kernels(*(kernel(loop, model.name, sources) for loop in build(model.formulas)))
+    ours = model.__module__.startswith("leeward.")
+    label = model.name if ours else f"{model.name}-{model.__module__}.{model.__qualname__}"
+    return Kernels(*(kernel(loop, label, source_file(model)) for loop in build(model.formulas)))

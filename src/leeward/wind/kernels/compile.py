@@ -7,6 +7,7 @@ code (all sources, the versions of numba and Python, the CPU).
 """
 
 import contextlib
+import functools
 import hashlib
 import inspect
 import os
@@ -23,10 +24,9 @@ import numba
 from numba.core import serialize
 from numba.core.compiler import CompileResult
 
-from leeward.wind.cache import cache_folder, write_atomically
+from leeward.wind.cache import cache_folder, fetch, store
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
-_CHECKSUM = 32
 
 # fused multiply-add and no care for the sign of zero; nothing that changes the order of additions
 FAST_MATH = {"contract", "nsz"}
@@ -47,26 +47,40 @@ def allocating(function: F) -> F:
     return jit
 
 
-def kernel(function: Callable[..., Any], label: str, sources: tuple[Path, ...]) -> Any:
-    """A loop that Python calls: runs without the interpreter lock, and is kept on disk under `label`."""
+def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
+    """A loop that Python calls: runs without the interpreter lock, and is kept on disk under `label`.
+
+    source: the file with the formulas it uses; None if there is none (typed by hand), then nothing is kept.
+    """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
-    folder = kernel_folder(sources)
-    if folder is not None:
-        dispatcher._cache = KernelCache(folder, f"{label}-{function.__name__}")
-    return dispatcher
+    folder = kernel_folder(source) if source is not None else None
+    if folder is None:
+        return dispatcher
+    cache = KernelCache(folder, f"{label}-{function.__name__}")
+    dispatcher._cache = cache
+
+    @functools.wraps(function)
+    def call(*arguments: Any) -> Any:
+        try:
+            return dispatcher(*arguments)
+        except BaseException:
+            cache.give_up()
+            raise
+
+    return call
 
 
-def kernel_folder(sources: tuple[Path, ...]) -> Path | None:
-    """Where kernels made from these and our own sources are kept; None without a cache folder."""
+def kernel_folder(source: Path) -> Path | None:
+    """Where kernels made from this and our own sources are kept; None without a cache folder."""
     base = cache_folder()
     if base is None:
         return None
     wind = Path(__file__).parent.parent
     own = sorted([*wind.glob("kernels/*.py"), *wind.glob("wake_models/*.py"), wind / "overlap.py"])
     digest = hashlib.sha256()
-    for path in [*own, *sources]:
+    for path in [*own, source]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     for fact in (
         numba.__version__,
@@ -104,9 +118,13 @@ class KernelCache:
 
     def save_overload(self, signature: Any, result: Any) -> None:
         path = self._path(signature)
-        content: bytes = serialize.dumps(result._reduce())
-        write_atomically(path, hashlib.sha256(content).digest() + content)
+        store(path, serialize.dumps(result._reduce()))
         self._unlock(path)
+
+    def give_up(self) -> None:
+        """Let others compile what was not compiled here after all."""
+        for path in list(self._locks):
+            self._unlock(path)
 
     def enable(self) -> None:
         """Always on."""
@@ -121,15 +139,11 @@ class KernelCache:
         return self._folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
 
     def _read(self, path: Path, target_context: Any) -> Any:
-        try:
-            stored = path.read_bytes()
-        except FileNotFoundError:
+        stored = fetch(path)
+        if stored is None:
             return None
-        if hashlib.sha256(stored[_CHECKSUM:]).digest() != stored[:_CHECKSUM]:
-            return None  # damaged: it is compiled again and replaced
-        # numba's Python-level environment of a kernel; the folder is the user's own, mode 0700
-        payload = pickle.loads(stored[_CHECKSUM:])
-        return CompileResult._rebuild(target_context, *payload)
+        # machine code with numba's description of it, pickled; the folder is the user's own, mode 0700
+        return CompileResult._rebuild(target_context, *pickle.loads(stored))
 
     def _lock(self, path: Path) -> None:
         """Let one process compile while the others wait. The lock goes with its owner, however that ends."""
@@ -158,9 +172,13 @@ class KernelCache:
             )
 
 
-def source_file(thing: Any) -> Path:
-    """The file in which a class was written."""
-    return Path(inspect.getfile(thing))
+def source_file(thing: type) -> Path | None:
+    """The file in which a class was written; None if it was typed by hand."""
+    try:
+        path = Path(inspect.getfile(thing))
+    except (TypeError, OSError):
+        return None
+    return path if path.is_file() else None
 
 
 def _until(seconds: float) -> Iterator[None]:

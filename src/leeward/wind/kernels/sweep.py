@@ -14,7 +14,7 @@ the compiler can tell their rows apart and does not have to check at run time wh
 
 import math
 from collections.abc import Callable
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -22,7 +22,9 @@ from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
 from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Slopes, State
 from leeward.wind.kernels.pairs import find_pairs, room_for_pairs, wakes_at
-from leeward.wind.wake_models.base import Formulas
+
+if TYPE_CHECKING:
+    from leeward.wind.wake_models.base import Formulas
 
 # rows of the arrays of sources and of gathered elements
 ROWS_OF_PAIR = 4
@@ -175,7 +177,7 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
             by_y[batch.turbine[g, upstream]] -= y
 
 
-def build(formulas: Formulas) -> Loops:
+def build(formulas: "Formulas") -> Loops:
     """The kernels for these formulas."""
     source = formulas.source
     source_slopes = formulas.source_slopes

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
+from leeward.wind.wake_models._induction import INDUCTIONS, twice_induction, twice_induction_slope
 from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
-from leeward.wind.wake_models.induction import INDUCTIONS, twice_induction, twice_induction_slope
 
 SUPERPOSITIONS = ("squared", "linear")
 REFERENCE_SPEEDS = ("ambient", "effective")
@@ -185,9 +186,8 @@ class BastankhahGaussian(WakeModel):
 
     def __post_init__(self) -> None:
         for option in ("expansion", "initial_width"):
-            if not getattr(self, option) > 0:
-                raise InputError(f"{self.name}: {option} is {getattr(self, option)}; expected a number above 0")
-        if not 0 < self.thrust_limit < 1:
+            positive(getattr(self, option), f"{self.name}: {option}")
+        if not positive(self.thrust_limit, f"{self.name}: thrust_limit") < 1:
             raise InputError(f"{self.name}: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
         for option, known in (
             ("induction", tuple(INDUCTIONS)),

@@ -7,10 +7,10 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from leeward.errors import InputError
+from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
+from leeward.wind.wake_models._induction import madsen, madsen_slope
 from leeward.wind.wake_models.base import Formulas, WakeModel
-from leeward.wind.wake_models.induction import MADSEN, twice_induction, twice_induction_slope
 
 ALMOST_ONE = 1.0 - 2.0 * 2.220446049250313e-16
 
@@ -20,7 +20,7 @@ def source(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
 ) -> tuple[float, float, float, float]:
     """Relative deficit just behind the rotor, and the rotor's radius."""
-    return twice_induction(thrust, MADSEN), 0.5 * diameter, 0.0, 0.0
+    return madsen(thrust), 0.5 * diameter, 0.0, 0.0
 
 
 @formula
@@ -28,7 +28,7 @@ def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
 ) -> tuple[float, float, float, float, float, float, float, float]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
-    return twice_induction_slope(thrust, MADSEN), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    return madsen_slope(thrust), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @formula
@@ -195,8 +195,7 @@ class Jensen(WakeModel):
     formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
     def __post_init__(self) -> None:
-        if not self.expansion > 0:
-            raise InputError(f"jensen: expansion is {self.expansion}; expected a number above 0")
+        positive(self.expansion, "jensen: expansion")
 
     def parameters(self) -> tuple[float, ...]:
         return (float(self.expansion),)

@@ -13,6 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import log_of_ratio
 from leeward.wind.overlap import CELLS_CROSSWIND, CELLS_RADIUS, PER_UNIT, ROW, overlap_table
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
 
 SMALLEST_THRUST = 1e-20  # below it the width is that of this thrust, to keep it defined
+SMALLEST_START = 1e-4  # of q, where the wake starts: `log_of_ratio` ends at about 2 / 65536
 WIDEST = CELLS_CROSSWIND / PER_UNIT  # the table ends here, in widths; beyond, its last value counts
 
 
@@ -291,9 +293,8 @@ class Nygaard2022(WakeModel):
 
     def __post_init__(self) -> None:
         for option in ("expansion", "ambient_turbulence", "added_turbulence", "initial_width"):
-            if not getattr(self, option) > 0:
-                raise InputError(f"nygaard_2022: {option} is {getattr(self, option)}; expected a number above 0")
-        if not 0 < self.thrust_limit < 1:
+            positive(getattr(self, option), f"{self.name}: {option}")
+        if not positive(self.thrust_limit, f"{self.name}: thrust_limit") < 1:
             raise InputError(f"nygaard_2022: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
 
     def parameters(self) -> tuple[float, ...]:
@@ -310,8 +311,9 @@ class Nygaard2022(WakeModel):
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:
         smallest = float(np.min(turbulence_intensity))
-        if not smallest >= 1e-4:
+        needed = SMALLEST_START / self.ambient_turbulence
+        if not smallest >= needed:
             raise InputError(
-                f"wake model nygaard_2022: the site's turbulence intensity goes down to {smallest}; the wake expands "
-                "with it, so expected at least 0.0001 (typical offshore values are 0.04 to 0.1)"
+                f"wake model {self.name}: the site's turbulence intensity goes down to {smallest:g}; the wake expands "
+                f"with it, so expected at least {needed:.2g} (typical offshore values are 0.04 to 0.1)"
             )
