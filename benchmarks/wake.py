@@ -10,6 +10,7 @@ import os
 import platform
 import subprocess
 import sys
+import tempfile
 import time
 
 import numpy as np
@@ -192,6 +193,10 @@ def report(rounds, with_gradient):
     sampled = best_of("ours_sampled", 66, rounds)
     print(f"{'100 random conditions, with gradient':36}{sampled['seconds'] * 1e3:10.2f}ms\n")
 
+    cold, warm, help_text = start_up()
+    print(f"from starting python to the first AEP: {cold:.1f} s with a cold cache, {warm:.2f} s with a warm one")
+    print(f"to the end of `leeward --help`: {help_text:.2f} s\n")
+
     print(f"leeward alone: {'turbines':>8}{'AEP':>12}{'gradient':>12}{'100 cond.':>12}{'memory':>12}")
     for count in SIZES:
         a, g, s = (best_of(n, count, 2) for n in ("ours_aep", "ours_gradient", "ours_sampled"))
@@ -199,6 +204,28 @@ def report(rounds, with_gradient):
             f"{count:23d}{a['seconds'] * 1e3:10.1f}ms{g['seconds'] * 1e3:10.1f}ms"
             f"{s['seconds'] * 1e3:10.2f}ms{g['memory_mb']:10.0f}MB"
         )
+
+
+def start_up():
+    """Seconds from starting python: to a first AEP with a cold and with a warm cache, and to the command's help."""
+    program = (
+        "from leeward.campaign import builtin\n"
+        "from leeward.wind import WindFarm\n"
+        "_, turbine, x, y = builtin.example_layout()\n"
+        "WindFarm(builtin.site(), turbine).aep(x, y)\n"
+    )
+    with tempfile.TemporaryDirectory() as cache:
+        variables = os.environ | ONE_CORE | {"LEEWARD_CACHE_DIR": cache}
+
+        def once(*arguments):
+            before = time.perf_counter()
+            subprocess.run([sys.executable, *arguments], env=variables, check=True, stdout=subprocess.DEVNULL)
+            return time.perf_counter() - before
+
+        cold = once("-c", program)
+        warm = min(once("-c", program) for _ in range(5))
+        help_text = min(once("-c", "from leeward.cli import main; main()", "--help") for _ in range(5))
+    return cold, warm, help_text
 
 
 def row(label, peer, own, difference):

@@ -98,7 +98,7 @@ def test_an_edited_formula_gives_the_new_number(tmp_path, warm):
     copy = tmp_path / "src"
     shutil.copytree(SOURCE, copy / "leeward", ignore=shutil.ignore_patterns("__pycache__"))
     assert finish(start(cache, source=copy))[0] == number
-    formula = copy / "leeward" / "wind" / "wake_models" / "induction.py"
+    formula = copy / "leeward" / "wind" / "wake_models" / "_induction.py"
     text = formula.read_text()
     assert "0.2460 +" in text
     formula.write_text(text.replace("0.2460 +", "0.2000 +"))

@@ -47,10 +47,9 @@ def test_single_numbers_will_do():
 def test_fine_directions_have_fine_bins():
     """np.arange(0, 50, 0.1) is not quite equidistant; its bins are 0.1 degree wide all the same."""
     fine, coarse = (
-        Site.from_weibull([1.0], [10.0], [2.0], 0.1, directions=np.arange(0, 50, step)).conditions
-        for step in (0.1, 0.5)
+        Site.from_weibull([1.0], [10.0], [2.0], 0.1, directions=np.arange(0, 50, step)) for step in (0.1, 0.5)
     )
-    assert fine.weight.sum() == pytest.approx(coarse.weight.sum(), rel=1e-9)
+    assert fine.conditions.weight.sum() == pytest.approx(coarse.conditions.weight.sum(), rel=1e-9)
 
 
 def test_calms_are_taken(turbine):

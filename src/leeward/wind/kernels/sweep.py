@@ -230,10 +230,12 @@ def build(formulas: "Formulas") -> Loops:
                     p,
                 )
             for e in range(start, stop):
+                at = np.uint64(pairs.direction[e]) * np.uint64(lanes)
+                first = np.uint64(e - start) * np.uint64(lanes)
                 for lane in range(lanes):
-                    k = (e - start) * lanes + lane
-                    totals[target, pairs.direction[e] * lanes + lane] += look(
-                        views[0, k], views[1, k], views[2, k], views[3, k], views[4, k], views[5, k], p, model.table
+                    i = first + np.uint64(lane)
+                    totals[target, at + np.uint64(lane)] += look(
+                        views[0, i], views[1, i], views[2, i], views[3, i], views[4, i], views[5, i], p, model.table
                     )
 
     @formula
@@ -324,29 +326,34 @@ def build(formulas: "Formulas") -> Loops:
                     p,
                 )
             for e in range(start, stop):
-                direct = along_axis(pairs.crosswind[e], pairs.distance[e])
-                image = along_axis(pairs.crosswind[e], pairs.mirror_distance[e])
+                pair_distance = pairs.distance[e]
+                pair_mirror_distance = pairs.mirror_distance[e]
+                radius = pairs.radius[e]
+                direct = along_axis(pairs.crosswind[e], pair_distance)
+                image = along_axis(pairs.crosswind[e], pair_mirror_distance)
+                at = np.uint64(pairs.direction[e]) * np.uint64(lanes)
+                first = np.uint64(e - start) * np.uint64(lanes)
                 for lane in range(lanes):
-                    k = (e - start) * lanes + lane
+                    i = first + np.uint64(lane)
                     value, downwind, distance, mirror_distance, source_speed = look_partials(
-                        views[0, k],
-                        views[1, k],
-                        views[2, k],
-                        views[3, k],
-                        views[4, k],
-                        views[5, k],
-                        views[6, k],
-                        views[7, k],
-                        views[8, k],
-                        views[9, k],
-                        views[10, k],
-                        pairs.distance[e],
-                        pairs.mirror_distance[e],
-                        pairs.radius[e],
+                        views[0, i],
+                        views[1, i],
+                        views[2, i],
+                        views[3, i],
+                        views[4, i],
+                        views[5, i],
+                        views[6, i],
+                        views[7, i],
+                        views[8, i],
+                        views[9, i],
+                        views[10, i],
+                        pair_distance,
+                        pair_mirror_distance,
+                        radius,
                         p,
                         model.table,
                     )
-                    state.totals[rank, pairs.direction[e] * lanes + lane] += value
+                    state.totals[rank, at + np.uint64(lane)] += value
                     slopes.downwind[e, lane] = downwind
                     slopes.crosswind[e, lane] = distance * direct + mirror_distance * image
                     slopes.source_speed[e, lane] = source_speed
