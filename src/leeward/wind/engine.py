@@ -10,8 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
-from leeward.wind.kernels import Kernels, kernels_of
-from leeward.wind.kernels.data import ELEMENTS, Batch, Indices, Kinds, Model, curves_of
+from leeward.wind.kernels import kernels_of
+from leeward.wind.kernels.data import ELEMENTS, Batch, Indices, Kernels, Kinds, Model, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel
 

@@ -1,24 +1,17 @@
 """The compiled part of the wake engine."""
 
 import functools
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
+
+from leeward.wind.kernels.data import Kernels
 
 if TYPE_CHECKING:
     from leeward.wind.wake_models.base import WakeModel
 
 
-class Kernels(NamedTuple):
-    """The compiled loops of a wake model; each is compiled on its first call."""
-
-    reaches: Any
-    energy: Any
-    gradient: Any
-    points: Any
-
-
 @functools.cache
 def kernels_of(model: "type[WakeModel]") -> Kernels:
-    """The kernels of a model's formulas, shared by all farms of this process."""
+    """The kernels of a model's formulas, shared by all farms of this process; each is compiled on its first call."""
     from leeward.wind.kernels.compile import kernel, source_file
     from leeward.wind.kernels.sweep import build
 

@@ -1,7 +1,7 @@
 """What goes into the kernels and through them: tuples of arrays. Importing this does not import numba."""
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -16,6 +16,15 @@ Indices = npt.NDArray[np.uint32]  # without a sign: indexing then needs no check
 CURVE_BINS = 4096
 ELEMENTS = 512  # directions x speeds in a batch: enough for long vector loops, few enough for the nearest cache
 REACH_BINS = 512
+
+
+class Kernels(NamedTuple):
+    """The loops that Python calls, for one wake model; `leeward.wind.kernels.sweep` says what they take."""
+
+    reaches: Callable[..., Any]
+    energy: Callable[..., Any]
+    gradient: Callable[..., Any]
+    points: Callable[..., Any]
 
 
 class Batch(NamedTuple):

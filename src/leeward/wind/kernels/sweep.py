@@ -13,14 +13,13 @@ the compiler can tell their rows apart and does not have to check at run time wh
 """
 
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
-from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Slopes, State
+from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Kernels, Slopes, State
 from leeward.wind.kernels.pairs import find_pairs, room_for_pairs, wakes_at
 
 if TYPE_CHECKING:
@@ -33,15 +32,6 @@ POWER_SLOPE = 2 * ROWS_OF_SOURCE
 THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
 ROWS_OF_VIEW = 6
 ROWS_OF_VIEW_PARTIALS = 11
-
-
-class Loops(NamedTuple):
-    """The kernels of one wake model, not yet compiled."""
-
-    reaches: Callable[..., Any]
-    energy: Callable[..., Any]
-    gradient: Callable[..., Any]
-    points: Callable[..., Any]
 
 
 @allocating
@@ -177,8 +167,8 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
             by_y[batch.turbine[g, upstream]] -= y
 
 
-def build(formulas: "Formulas") -> Loops:
-    """The kernels for these formulas."""
+def build(formulas: "Formulas") -> Kernels:
+    """The kernels for these formulas, not yet compiled."""
     source = formulas.source
     source_slopes = formulas.source_slopes
     view = formulas.view
@@ -430,4 +420,4 @@ def build(formulas: "Formulas") -> Loops:
                 power, _ = power_and_thrust(speed, kind, kinds.curves)
                 mean_power[point] += batch.weight[k] * power
 
-    return Loops(reaches, energy, gradient, points)
+    return Kernels(reaches, energy, gradient, points)
