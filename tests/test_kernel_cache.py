@@ -223,8 +223,8 @@ from leeward.wind.wake_models.base import Formulas, WakeModel
 from leeward.wind.wake_models.iea37_gaussian import source, source_slopes, view, view_partials, look_partials, reach
 
 @formula
-def look(strength, exponent, v2, v3, v4, v5, p, table):
-    return p[0] * strength
+def look(v, p, table):
+    return p[0] * v[0]
 
 @dataclass(frozen=True)
 class TopHat(WakeModel):

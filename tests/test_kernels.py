@@ -62,11 +62,11 @@ def contribution(model, downwind, distance, mirror_distance, speed, turbine, par
     radius = 90.0
     s = f.source(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
     if not partials:
-        return f.look(*f.view(downwind, distance, mirror_distance, radius, *s, p), p, table)
+        return f.look(f.view(downwind, distance, mirror_distance, radius, s, p), p, table)
     by = f.source_slopes(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
-    along = [by[m] * slope + by[4 + m] / 12 for m in range(4)]
-    views = f.view_partials(downwind, distance, mirror_distance, radius, *s, *along, p)
-    return f.look_partials(*views, distance, mirror_distance, radius, p, table)
+    along = tuple(by[m] * slope + by[4 + m] / 12 for m in range(4))
+    views = f.view_partials(downwind, distance, mirror_distance, radius, s, along, p)
+    return f.look_partials(views, distance, mirror_distance, radius, p, table)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
@@ -100,8 +100,8 @@ def test_nothing_beyond_its_reach(name):
             if math.isinf(away):
                 continue
             s = f.source(thrust, 1.0, 200.0, 0.08, p)
-            views = f.view(downwind, away * 1.000001, math.hypot(away, 250.0), 100.0, *s, p)
-            left_out = f.look(*views, p, table)
+            views = f.view(downwind, away * 1.000001, math.hypot(away, 250.0), 100.0, s, p)
+            left_out = f.look(views, p, table)
             assert (math.sqrt(left_out) if model.squared else left_out) <= 2e-11
 
 

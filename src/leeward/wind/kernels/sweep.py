@@ -213,10 +213,7 @@ def build(formulas: "Formulas") -> Kernels:
                     gathered[1, k],
                     gathered[2, k],
                     gathered[3, k],
-                    gathered[4, k],
-                    gathered[5, k],
-                    gathered[6, k],
-                    gathered[7, k],
+                    (gathered[4, k], gathered[5, k], gathered[6, k], gathered[7, k]),
                     p,
                 )
             for e in range(start, stop):
@@ -225,7 +222,7 @@ def build(formulas: "Formulas") -> Kernels:
                 for lane in range(lanes):
                     i = first + np.uint64(lane)
                     totals[target, at + np.uint64(lane)] += look(
-                        views[0, i], views[1, i], views[2, i], views[3, i], views[4, i], views[5, i], p, model.table
+                        (views[0, i], views[1, i], views[2, i], views[3, i], views[4, i], views[5, i]), p, model.table
                     )
 
     @formula
@@ -305,14 +302,8 @@ def build(formulas: "Formulas") -> Kernels:
                     gathered[1, k],
                     gathered[2, k],
                     gathered[3, k],
-                    gathered[4, k],
-                    gathered[5, k],
-                    gathered[6, k],
-                    gathered[7, k],
-                    gathered[8, k],
-                    gathered[9, k],
-                    gathered[10, k],
-                    gathered[11, k],
+                    (gathered[4, k], gathered[5, k], gathered[6, k], gathered[7, k]),
+                    (gathered[8, k], gathered[9, k], gathered[10, k], gathered[11, k]),
                     p,
                 )
             for e in range(start, stop):
@@ -326,17 +317,19 @@ def build(formulas: "Formulas") -> Kernels:
                 for lane in range(lanes):
                     i = first + np.uint64(lane)
                     value, downwind, distance, mirror_distance, source_speed = look_partials(
-                        views[0, i],
-                        views[1, i],
-                        views[2, i],
-                        views[3, i],
-                        views[4, i],
-                        views[5, i],
-                        views[6, i],
-                        views[7, i],
-                        views[8, i],
-                        views[9, i],
-                        views[10, i],
+                        (
+                            views[0, i],
+                            views[1, i],
+                            views[2, i],
+                            views[3, i],
+                            views[4, i],
+                            views[5, i],
+                            views[6, i],
+                            views[7, i],
+                            views[8, i],
+                            views[9, i],
+                            views[10, i],
+                        ),
                         pair_distance,
                         pair_mirror_distance,
                         radius,

@@ -32,32 +32,40 @@ NEGLIGIBLE_WIDTHS = float(np.sqrt(-2.0 * np.log(NEGLIGIBLE)))
 
 NO_TABLE = np.zeros(1)
 
+Parameters = tuple[float, ...]
+Table = npt.NDArray[np.float64]
+Four = tuple[float, float, float, float]
+Five = tuple[float, float, float, float, float]
+Six = tuple[float, float, float, float, float, float]
+Eight = tuple[float, float, float, float, float, float, float, float]
+Eleven = tuple[float, float, float, float, float, float, float, float, float, float, float]
+
 
 @dataclass(frozen=True)
 class Formulas:
     """The scalar functions of one model. `p` is the tuple that `WakeModel.parameters` returns.
 
-    source(thrust, speed_ratio, diameter, turbulence_intensity, p) -> (s0, s1, s2, s3)
+    source(thrust, speed_ratio, diameter, turbulence_intensity, p) -> four numbers, s
     source_slopes(the same)
         -> the derivatives of the four with respect to thrust, then with respect to speed_ratio: eight numbers
-    view(downwind, distance, mirror_distance, radius, s0, s1, s2, s3, p) -> six numbers
+    view(downwind, distance, mirror_distance, radius, s, p) -> six numbers, v
         distance: from the wake's axis to the rotor's centre; mirror_distance: from the axis of its ground image;
         radius: of the rotor, 0 for a point
-    look(v0, .., v5, p, table) -> contribution
-    view_partials(downwind, distance, mirror_distance, radius, s0, .., s3, d0, .., d3, p) -> eleven numbers
-        d0, .., d3: how the four of the source change with the wind speed at the source
-    look_partials(v0, .., v10, distance, mirror_distance, radius, p, table)
+    look(v, p, table) -> contribution
+    view_partials(downwind, distance, mirror_distance, radius, s, d, p) -> eleven numbers, v
+        d: how the four of the source change with the wind speed at the source
+    look_partials(v, distance, mirror_distance, radius, p, table)
         -> (contribution, and its derivatives with respect to downwind, distance, mirror_distance, speed at the source)
     reach(downwind, thrust_low, thrust_high, diameter, turbulence_intensity, radius, p)
         -> the crosswind distance (m) beyond which the contribution is zero or NEGLIGIBLE
     """
 
-    source: Callable[..., tuple[float, ...]]
-    source_slopes: Callable[..., tuple[float, ...]]
-    view: Callable[..., tuple[float, ...]]
+    source: Callable[..., Four]
+    source_slopes: Callable[..., Eight]
+    view: Callable[..., Six]
     look: Callable[..., float]
-    view_partials: Callable[..., tuple[float, ...]]
-    look_partials: Callable[..., tuple[float, ...]]
+    view_partials: Callable[..., Eleven]
+    look_partials: Callable[..., Five]
     reach: Callable[..., float]
 
 
@@ -73,10 +81,10 @@ class WakeModel(ABC):
         return True
 
     @abstractmethod
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         """The options as the formulas want them."""
 
-    def table(self) -> npt.NDArray[np.float64]:
+    def table(self) -> Table:
         """What `look` looks things up in."""
         return NO_TABLE
 

@@ -4,23 +4,29 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from leeward.errors import InputError
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models._induction import INDUCTIONS, twice_induction, twice_induction_slope
-from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
+from leeward.wind.wake_models.base import (
+    NEGLIGIBLE_WIDTHS,
+    Eight,
+    Eleven,
+    Five,
+    Formulas,
+    Four,
+    Parameters,
+    Six,
+    Table,
+    WakeModel,
+)
 
 SUPERPOSITIONS = ("squared", "linear")
 REFERENCE_SPEEDS = ("ambient", "effective")
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float]:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
     """Initial width (m), thrust * D^2 / 8, and the speed that deficits are relative to, in free wind speeds."""
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     rest = math.sqrt(1.0 - min(thrust_limit, thrust))
@@ -31,8 +37,8 @@ def source(
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float, float, float, float, float]:
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Eight:
     """Derivatives of `source` with respect to thrust, then speed ratio."""
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     d_width = 0.0
@@ -44,18 +50,9 @@ def source_slopes(
 
 
 @formula
-def view(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float]:
+def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
     """Relative deficit on the axis, and the exponent of the profile."""
+    s0, s1, s2, s3 = s
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     inverse_width = 1.0 / (expansion * downwind + s0)
     square = inverse_width * inverse_width
@@ -63,38 +60,20 @@ def view(
 
 
 @formula
-def look(
-    strength: float,
-    exponent: float,
-    v2: float,
-    v3: float,
-    v4: float,
-    v5: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> float:
+def look(v: Six, p: Parameters, table: Table) -> float:
     """Relative deficit at the hub, squared if they add up that way."""
+    strength, exponent, _, _, _, _ = v
     deficit = strength * math.exp(exponent)
     return deficit * deficit if p[5] == 1.0 else deficit
 
 
 @formula
 def view_partials(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    d0: float,
-    d1: float,
-    d2: float,
-    d3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
+) -> Eleven:
     """`view` (strength, exponent), their slopes with downwind and source speed, and minus exponent's with distance."""
+    s0, s1, s2, s3 = s
+    d0, d1, d2, d3 = d
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     inverse_width = 1.0 / (expansion * downwind + s0)
     square = inverse_width * inverse_width
@@ -120,24 +99,22 @@ def view_partials(
 
 @formula
 def look_partials(
-    strength: float,
-    exponent: float,
-    strength_downwind: float,
-    exponent_downwind: float,
-    strength_speed: float,
-    exponent_speed: float,
-    minus_exponent_distance: float,
-    v7: float,
-    v8: float,
-    v9: float,
-    v10: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
+    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
+) -> Five:
     """`look` with the derivatives of the contribution."""
+    (
+        strength,
+        exponent,
+        strength_downwind,
+        exponent_downwind,
+        strength_speed,
+        exponent_speed,
+        minus_exponent_distance,
+        _,
+        _,
+        _,
+        _,
+    ) = v
     profile = math.exp(exponent)
     deficit = strength * profile
     factor = 2.0 * deficit if p[5] == 1.0 else 1.0
@@ -158,7 +135,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """The wake widens with thrust."""
     width, _, _, _ = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
@@ -201,7 +178,7 @@ class BastankhahGaussian(WakeModel):
     def squared(self) -> bool:
         return self.superposition == "squared"
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return (
             float(self.expansion),
             float(self.initial_width),

@@ -10,7 +10,18 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.kernels.compile import formula
-from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
+from leeward.wind.wake_models.base import (
+    NEGLIGIBLE_WIDTHS,
+    Eight,
+    Eleven,
+    Five,
+    Formulas,
+    Four,
+    Parameters,
+    Six,
+    Table,
+    WakeModel,
+)
 
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
@@ -20,34 +31,23 @@ INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float]:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
     """Initial width (m), thrust * D^2 / 8."""
     return INITIAL_WIDTH * diameter, thrust * diameter * diameter * 0.125, 0.0, 0.0
 
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float, float, float, float, float]:
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Eight:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     return 0.0, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @formula
-def view(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float]:
+def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
     """Relative deficit on the axis, squared, and the exponent of the squared profile."""
+    s0, s1, s2, s3 = s
     inverse_width = 1.0 / (EXPANSION * downwind + s0)
     square = inverse_width * inverse_width
     deficit = 1.0 - math.sqrt(1.0 - s1 * square)
@@ -55,37 +55,19 @@ def view(
 
 
 @formula
-def look(
-    strength: float,
-    exponent: float,
-    v2: float,
-    v3: float,
-    v4: float,
-    v5: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> float:
+def look(v: Six, p: Parameters, table: Table) -> float:
     """Squared relative deficit at the hub."""
+    strength, exponent, _, _, _, _ = v
     return strength * math.exp(exponent)
 
 
 @formula
 def view_partials(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    d0: float,
-    d1: float,
-    d2: float,
-    d3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
+) -> Eleven:
     """`view` (strength, exponent), then their slopes with downwind, strength's with speed, exponent's with distance."""
+    s0, s1, s2, s3 = s
+    d0, d1, d2, d3 = d
     inverse_width = 1.0 / (EXPANSION * downwind + s0)
     square = inverse_width * inverse_width
     load = s1 * square
@@ -111,24 +93,10 @@ def view_partials(
 
 @formula
 def look_partials(
-    strength: float,
-    exponent: float,
-    strength_downwind: float,
-    exponent_downwind: float,
-    strength_speed: float,
-    exponent_distance: float,
-    v6: float,
-    v7: float,
-    v8: float,
-    v9: float,
-    v10: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
+    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
+) -> Five:
     """`look` with the derivatives of the contribution."""
+    strength, exponent, strength_downwind, exponent_downwind, strength_speed, exponent_distance, _, _, _, _, _ = v
     profile = math.exp(exponent)
     contribution = strength * profile
     return (
@@ -148,7 +116,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """The width does not depend on thrust."""
     return NEGLIGIBLE_WIDTHS * (EXPANSION * downwind + INITIAL_WIDTH * diameter)
@@ -161,7 +129,7 @@ class Iea37Gaussian(WakeModel):
     name: ClassVar[str] = "iea37_gaussian"
     formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return (0.0,)
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:

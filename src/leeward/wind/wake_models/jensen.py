@@ -4,29 +4,34 @@ import math
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models._induction import madsen, madsen_slope
-from leeward.wind.wake_models.base import Formulas, WakeModel
+from leeward.wind.wake_models.base import (
+    Eight,
+    Eleven,
+    Five,
+    Formulas,
+    Four,
+    Parameters,
+    Six,
+    Table,
+    WakeModel,
+)
 
 ALMOST_ONE = 1.0 - 2.0 * 2.220446049250313e-16
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float]:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
     """Relative deficit just behind the rotor, and the rotor's radius."""
     return madsen(thrust), 0.5 * diameter, 0.0, 0.0
 
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float, float, float, float, float]:
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Eight:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     return madsen_slope(thrust), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
@@ -71,35 +76,18 @@ def overlap(wake_radius: float, radius: float, distance: float) -> tuple[float, 
 
 
 @formula
-def view(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float]:
+def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
     """Relative deficit in the wake, its radius, and what the overlap depends on."""
+    s0, s1, s2, s3 = s
     wake_radius = p[0] * downwind + s1
     ratio = s1 / wake_radius
     return s0 * ratio * ratio, wake_radius, radius, distance, 0.0, 0.0
 
 
 @formula
-def look(
-    strength: float,
-    wake_radius: float,
-    radius: float,
-    distance: float,
-    v4: float,
-    v5: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> float:
+def look(v: Six, p: Parameters, table: Table) -> float:
     """Squared relative deficit, averaged over the rotor."""
+    strength, wake_radius, radius, distance, _, _ = v
     share, _, _ = overlap(wake_radius, radius, distance)
     deficit = strength * share
     return deficit * deficit
@@ -107,21 +95,11 @@ def look(
 
 @formula
 def view_partials(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    d0: float,
-    d1: float,
-    d2: float,
-    d3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
+) -> Eleven:
     """`view` (strength, wake radius), the slopes of the strength with downwind and with the speed at the source."""
+    s0, s1, s2, s3 = s
+    d0, d1, d2, d3 = d
     wake_radius = p[0] * downwind + s1
     ratio = s1 / wake_radius
     square = ratio * ratio
@@ -142,24 +120,10 @@ def view_partials(
 
 @formula
 def look_partials(
-    strength: float,
-    wake_radius: float,
-    strength_downwind: float,
-    strength_speed: float,
-    v4: float,
-    v5: float,
-    v6: float,
-    v7: float,
-    v8: float,
-    v9: float,
-    v10: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
+    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
+) -> Five:
     """`look` with the derivatives of the contribution."""
+    strength, wake_radius, strength_downwind, strength_speed, _, _, _, _, _, _, _ = v
     share, by_wake_radius, by_distance = overlap(wake_radius, radius, distance)
     deficit = strength * share
     return (
@@ -179,7 +143,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """The wake has an edge."""
     return p[0] * downwind + 0.5 * diameter + radius
@@ -197,5 +161,5 @@ class Jensen(WakeModel):
     def __post_init__(self) -> None:
         positive(self.expansion, "jensen: expansion")
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return (float(self.expansion),)

@@ -3,96 +3,55 @@
 from dataclasses import dataclass
 from typing import ClassVar
 
-import numpy as np
-import numpy.typing as npt
-
 from leeward.wind.kernels.compile import formula
-from leeward.wind.wake_models.base import Formulas, WakeModel
+from leeward.wind.wake_models.base import (
+    Eight,
+    Eleven,
+    Five,
+    Formulas,
+    Four,
+    Parameters,
+    Six,
+    Table,
+    WakeModel,
+)
 
 ZEROS = (0.0,) * 11
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float]:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
     return 0.0, 0.0, 0.0, 0.0
 
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float, float, float, float, float]:
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Eight:
     return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @formula
-def view(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float]:
+def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
     return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
 
 
 @formula
-def look(
-    v0: float,
-    v1: float,
-    v2: float,
-    v3: float,
-    v4: float,
-    v5: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> float:
+def look(v: Six, p: Parameters, table: Table) -> float:
     return 0.0
 
 
 @formula
 def view_partials(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    d0: float,
-    d1: float,
-    d2: float,
-    d3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
+) -> Eleven:
     return ZEROS
 
 
 @formula
 def look_partials(
-    v0: float,
-    v1: float,
-    v2: float,
-    v3: float,
-    v4: float,
-    v5: float,
-    v6: float,
-    v7: float,
-    v8: float,
-    v9: float,
-    v10: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
+    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
+) -> Five:
     return 0.0, 0.0, 0.0, 0.0, 0.0
 
 
@@ -104,7 +63,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """Nowhere: no pair is ever visited."""
     return 0.0
@@ -117,5 +76,5 @@ class NoWake(WakeModel):
     name: ClassVar[str] = "no_wake"
     formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return (0.0,)

@@ -17,7 +17,18 @@ from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import log_of_ratio
 from leeward.wind.overlap import CELLS_CROSSWIND, CELLS_RADIUS, PER_UNIT, ROW, overlap_table
-from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, Formulas, WakeModel
+from leeward.wind.wake_models.base import (
+    NEGLIGIBLE_WIDTHS,
+    Eight,
+    Eleven,
+    Five,
+    Formulas,
+    Four,
+    Parameters,
+    Six,
+    Table,
+    WakeModel,
+)
 
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
@@ -28,9 +39,7 @@ WIDEST = CELLS_CROSSWIND / PER_UNIT  # the table ends here, in widths; beyond, i
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float]:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
     """Wake width = s1 * G(q) + s2 with q = s0 * (downwind + s1 * c1 / A); strength from s3 = thrust * D^2 / 8.
 
     G(q) = sqrt(q^2 + 1) - ln((sqrt(q^2 + 1) + 1) / q) is the wake expansion of TurbOPark, integrated.
@@ -49,8 +58,8 @@ def source(
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> tuple[float, float, float, float, float, float, float, float]:
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
+) -> Eight:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     expansion, ambient, added, initial_width, thrust_limit = p
     held = max(thrust, SMALLEST_THRUST)
@@ -80,8 +89,9 @@ def source_slopes(
 
 
 @formula
-def width_at(downwind: float, s0: float, s1: float, s2: float, p: tuple[float, ...]) -> float:
+def width_at(downwind: float, s: Four, p: Parameters) -> float:
     """Standard deviation of the Gaussian profile (m)."""
+    s0, s1, s2, _ = s
     expansion, ambient, added, initial_width, thrust_limit = p
     q = s0 * (downwind + s1 * (ambient / expansion))
     hypotenuse = math.sqrt(q * q + 1.0)
@@ -97,22 +107,13 @@ def cell_of(position: float, last: float) -> tuple[float, float]:
 
 
 @formula
-def view(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float]:
+def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
     """Squared relative deficit on the axis (1-D momentum theory), and where to look in the overlap table.
 
     The latter: place across the cell (radius), then index and place along (distance), of the wake and of its image.
     """
-    inverse_width = 1.0 / width_at(downwind, s0, s1, s2, p)
+    s0, s1, s2, s3 = s
+    inverse_width = 1.0 / width_at(downwind, s, p)
     deficit = 1.0 - math.sqrt(1.0 - min(s3 * inverse_width * inverse_width, 1.0))
     cells = PER_UNIT * inverse_width
     row, across = cell_of(radius * cells, CELLS_RADIUS - 1.0)
@@ -122,24 +123,16 @@ def view(
 
 
 @formula
-def look(
-    strength: float,
-    across: float,
-    index: float,
-    along: float,
-    mirror_index: float,
-    mirror_along: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> float:
+def look(v: Six, p: Parameters, table: Table) -> float:
     """Squared relative deficit, averaged over the rotor: the wake's and its ground image's together."""
+    strength, across, index, along, mirror_index, mirror_along = v
     direct = overlap(index, across, along, table)
     image = overlap(mirror_index, across, mirror_along, table)
     return strength * (direct * direct + image * image)
 
 
 @formula
-def overlap(index: float, across: float, along: float, table: npt.NDArray[np.float64]) -> float:
+def overlap(index: float, across: float, along: float, table: Table) -> float:
     """Overlap factor, bilinear. The four corners of a cell stand side by side in the table."""
     i = int(index)
     value: float = table[i] + along * (table[i + 2] - table[i])
@@ -148,9 +141,7 @@ def overlap(index: float, across: float, along: float, table: npt.NDArray[np.flo
 
 
 @formula
-def overlap_partials(
-    index: float, across: float, along: float, table: npt.NDArray[np.float64]
-) -> tuple[float, float, float]:
+def overlap_partials(index: float, across: float, along: float, table: Table) -> tuple[float, float, float]:
     """`overlap` with its slopes across and along, per cell; beyond the table's end it is constant."""
     i = int(index)
     slope = table[i + 2] - table[i]
@@ -166,24 +157,14 @@ def overlap_partials(
 
 @formula
 def view_partials(
-    downwind: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    s0: float,
-    s1: float,
-    s2: float,
-    s3: float,
-    d0: float,
-    d1: float,
-    d2: float,
-    d3: float,
-    p: tuple[float, ...],
-) -> tuple[float, float, float, float, float, float, float, float, float, float, float]:
+    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
+) -> Eleven:
     """`view`, then the inverse width, and the slopes of strength and inverse width with downwind and source speed.
 
     The expansion G of `source` has the derivative dG/dq = sqrt(q^2 + 1) / q.
     """
+    s0, s1, s2, s3 = s
+    d0, d1, d2, d3 = d
     expansion, ambient, added, initial_width, thrust_limit = p
     offset = ambient / expansion
     path = downwind + s1 * offset
@@ -225,24 +206,22 @@ def view_partials(
 
 @formula
 def look_partials(
-    strength: float,
-    across: float,
-    index: float,
-    along: float,
-    mirror_index: float,
-    mirror_along: float,
-    inverse_width: float,
-    strength_downwind: float,
-    inverse_downwind: float,
-    strength_speed: float,
-    inverse_speed: float,
-    distance: float,
-    mirror_distance: float,
-    radius: float,
-    p: tuple[float, ...],
-    table: npt.NDArray[np.float64],
-) -> tuple[float, float, float, float, float]:
+    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
+) -> Five:
     """`look` with the derivatives of the contribution."""
+    (
+        strength,
+        across,
+        index,
+        along,
+        mirror_index,
+        mirror_along,
+        inverse_width,
+        strength_downwind,
+        inverse_downwind,
+        strength_speed,
+        inverse_speed,
+    ) = v
     direct, direct_across, direct_along = overlap_partials(index, across, along, table)
     image, image_across, image_along = overlap_partials(mirror_index, across, mirror_along, table)
     both = direct * direct + image * image
@@ -268,14 +247,14 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """The wake widens with thrust. A large rotor in a narrow wake sees the table's end: then nothing is left out."""
-    s0, s1, s2, s3 = source(thrust_low, 1.0, diameter, turbulence_intensity, p)
-    if WIDEST - radius / width_at(downwind, s0, s1, s2, p) < NEGLIGIBLE_WIDTHS:
+    s = source(thrust_low, 1.0, diameter, turbulence_intensity, p)
+    if WIDEST - radius / width_at(downwind, s, p) < NEGLIGIBLE_WIDTHS:
         return math.inf
-    s0, s1, s2, s3 = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
-    return NEGLIGIBLE_WIDTHS * width_at(downwind, s0, s1, s2, p) + radius
+    s = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
+    return NEGLIGIBLE_WIDTHS * width_at(downwind, s, p) + radius
 
 
 @dataclass(frozen=True)
@@ -297,7 +276,7 @@ class Nygaard2022(WakeModel):
         if not positive(self.thrust_limit, f"{self.name}: thrust_limit") < 1:
             raise InputError(f"nygaard_2022: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return (
             float(self.expansion),
             float(self.ambient_turbulence),
@@ -306,7 +285,7 @@ class Nygaard2022(WakeModel):
             float(self.thrust_limit),
         )
 
-    def table(self) -> npt.NDArray[np.float64]:
+    def table(self) -> Table:
         return overlap_table()
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:
