@@ -245,4 +245,9 @@ def test_the_layout_of_arrays_in_memory_compiles_nothing_new(turbine):
 
 
 def test_no_turbines_no_energy(site, turbine):
-    assert WindFarm(site, turbine).aep([], []) == 0.0
+    farm = WindFarm(site, turbine)
+    assert farm.aep([], []) == 0.0
+    assert farm.wake_loss([], []) == 0.0
+    assert len(farm.simulate([], [], per_condition=True).condition_wake_loss) == 0
+    aep, by_x, by_y = farm.aep_gradient([], [])
+    assert (aep, len(by_x), len(by_y)) == (0.0, 0, 0)

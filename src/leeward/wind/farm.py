@@ -221,7 +221,8 @@ class WindFarm:
             power += part
             speeds.append(speed)
         directions, lanes = conditions.speed.shape
-        by_direction = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), directions, -1)
+        joined = np.concatenate(speeds, axis=1)[: len(x)]  # directions may have been repeated, to split their speeds
+        by_direction = joined.reshape(len(x), directions, joined.shape[1] * joined.shape[2] // directions)
         return power[: len(x)], by_direction[:, :, :lanes]
 
     def _gradient(self, x: Array, y: Array, conditions: Conditions) -> tuple[float, Array, Array]:
