@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from leeward.wind import Site, Turbine, WindFarm, known_wake_models
-from leeward.wind.kernels.numerics import log_of_ratio
+from leeward.wind.kernels.numerics import exp_below_zero, log_of_ratio
 from leeward.wind.overlap import overlap_factors
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
 from naive import effective_speeds, gaussian_overlap
@@ -43,6 +43,12 @@ def test_logarithm():
     ratios = np.r_[1.0, 1.0 + 1e-12, np.geomspace(1.0001, 65000, 500)]
     ours = [log_of_ratio(3.7 * r, 3.7) for r in ratios]
     np.testing.assert_allclose(ours, np.log(ratios), rtol=2e-15, atol=1e-15)
+
+
+def test_exponential():
+    powers = np.r_[0.0, -1e-12, -np.geomspace(1e-6, 127.9, 500)]
+    np.testing.assert_allclose([exp_below_zero(p) for p in powers], np.exp(powers), rtol=3e-13)
+    assert exp_below_zero(-1e6) < 1e-55
 
 
 MODELS = [

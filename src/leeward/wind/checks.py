@@ -20,7 +20,8 @@ def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] =
     if array.ndim not in dimensions:
         allowed = " or ".join(str(d) for d in dimensions)
         raise InputError(f"{what}: expected {allowed} dimension(s), found the shape {array.shape}")
-    for place in np.argwhere(~np.isfinite(array))[:1]:
+    if not np.isfinite(array).all():
+        place = np.argwhere(~np.isfinite(array))[0]
         index = ", ".join(str(i) for i in place)
         raise InputError(f"{what}[{index}] is {array[tuple(place)]}; expected a finite number")
     return array
@@ -69,6 +70,8 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
     north = finite_array(y, f"{what}y")
     if len(east) != len(north):
         raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected as many of each")
+    if len(np.unique(east)) == len(east):  # the usual case, and cheap to find out
+        return east, north
     order = np.lexsort((north, east))
     same = (np.diff(east[order]) == 0) & (np.diff(north[order]) == 0)
     for i in np.flatnonzero(same)[:1]:

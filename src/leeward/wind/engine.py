@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
 from leeward.wind.kernels import kernels_of
-from leeward.wind.kernels.data import ELEMENTS, Batch, Indices, Kernels, Kinds, Model, curves_of
+from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel
 
@@ -19,84 +19,63 @@ Array = npt.NDArray[np.float64]
 
 LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
 BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time, at most: they fit the second cache
-CHUNK = 1 << 18  # turbines (or points) x directions whose geometry is prepared at a time
+
+NOWHERE = np.empty(0)
+NO_KIND = np.empty(0, dtype=np.uint32)
+NO_SPEEDS = np.empty((0, 0))
 
 
 @dataclass(frozen=True)
-class Geometry:
-    """Turbines as seen in some wind directions, with the conditions of these directions.
+class Block:
+    """Turbines in some of the wind's directions: as much as a kernel works on at a time.
 
-    lanes: number of speeds that are not only there to fill up; extent: a distance (m) that no two points exceed;
-    at_downwind, at_crosswind: of further points, shape (directions, points).
+    extent: a distance (m) that no two places exceed; at: further places, of which something is asked.
     """
 
-    batch: Batch
-    lanes: int
+    places: Places
+    wind: Wind
+    begin: int
+    end: int
     extent: float
-    at_downwind: Array
-    at_crosswind: Array
+    at: Places
 
-    @classmethod
-    def blocks(
-        cls,
-        x: Array,
-        y: Array,
-        kinds: Indices,
-        conditions: Conditions,
-        at_x: Array | None = None,
-        at_y: Array | None = None,
-    ) -> Iterator["Geometry"]:
-        """All conditions, in blocks of a fixed size."""
-        turbines = max(len(x), 1)
-        conditions = _narrow(conditions)
-        lanes = conditions.speed.shape[1]
-        block = max(1, min(BLOCK // turbines, ELEMENTS) // (lanes if lanes == 1 else lanes + LANES - 1))
-        chunk = block * max(1, CHUNK // (max(turbines, 0 if at_x is None else len(at_x)) * block))
-        # differences of large coordinates are exact; sums of their products are not
-        origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
-        east, north = x - origin_x, y - origin_y
-        points = (np.empty(0) if at_x is None else at_x - origin_x, np.empty(0) if at_y is None else at_y - origin_y)
-        extent = _extent(np.r_[east, points[0]], np.r_[north, points[1]])
-        for start in range(0, len(conditions.direction), chunk):
-            part = _slice(conditions, slice(start, start + chunk))
-            batch = _batch(east, north, kinds, part)
-            downwind, crosswind = _rotate(batch.cosine, batch.sine, *points)
-            for first in range(0, len(part.direction), block):
-                rows = slice(first, first + block)
-                yield cls(_rows(batch, rows), lanes, extent, downwind[rows], crosswind[rows])
+    @property
+    def elements(self) -> int:
+        """Number of directions times speeds."""
+        return (self.end - self.begin) * int(self.wind.speed.shape[1])
 
 
-def _batch(x: Array, y: Array, kinds: Indices, conditions: Conditions) -> Batch:
-    """The turbines sorted downwind in each direction."""
-    cosine, sine = _cosine_and_sine(conditions.direction)
-    downwind, crosswind = _rotate(cosine, sine, x, y)
-    order = np.argsort(downwind, axis=1, kind="stable")  # side by side: in the order they were given
-    crosswind = np.take_along_axis(crosswind, order, axis=1)
-    return Batch(
-        downwind=np.take_along_axis(downwind, order, axis=1),
-        crosswind=crosswind,
-        turbine=order.astype(np.uint32),
-        kind=kinds[order],
-        lateral=np.argsort(crosswind, axis=1).astype(np.uint32),
-        speed=_fill(conditions.speed, "edge"),
-        weight=_fill(conditions.weight, "constant"),
-        turbulence_intensity=_fill(conditions.turbulence_intensity, "edge"),
-        cosine=cosine,
-        sine=sine,
+def wind_of(conditions: Conditions) -> Wind:
+    """Conditions as the kernels take them."""
+    conditions = _narrow(conditions)
+    return Wind(
+        *_cosine_and_sine(conditions.direction),
+        _fill(conditions.speed, "edge"),
+        _fill(conditions.weight, "constant"),
+        _fill(conditions.turbulence_intensity, "edge"),
     )
 
 
-def _rows(batch: Batch, rows: slice) -> Batch:
-    """Some of the directions; the lanes of all of them in one row."""
-    part = Batch._make(values[rows] for values in batch)
-    return part._replace(
-        speed=part.speed.ravel(), weight=part.weight.ravel(), turbulence_intensity=part.turbulence_intensity.ravel()
-    )
-
-
-def _rotate(cosine: Array, sine: Array, x: Array, y: Array) -> tuple[Array, Array]:
-    """Downwind and crosswind coordinates, shape (directions, points)."""
-    return -np.outer(cosine, x) - np.outer(sine, y), np.outer(sine, x) - np.outer(cosine, y)
+def blocks(
+    wind: Wind,
+    x: Array,
+    y: Array,
+    kinds: Indices,
+    at: tuple[Array, Array, Indices] | None = None,
+    widening: float = 1.0,
+) -> Iterator[Block]:
+    """All conditions, in blocks of a fixed size."""
+    # differences of large coordinates are exact; sums of their products are not
+    origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
+    places = Places(x - origin_x, y - origin_y, kinds, widening)
+    points = Places(NOWHERE, NOWHERE, NO_KIND, widening)
+    if at is not None:
+        points = Places(at[0] - origin_x, at[1] - origin_y, at[2], widening)
+    extent = _extent((places.x, points.x), (places.y, points.y))
+    directions, lanes = wind.speed.shape
+    size = max(1, min(BLOCK // max(len(x), 1), ELEMENTS) // lanes)
+    for begin in range(0, directions, size):
+        yield Block(places, wind, begin, min(begin + size, directions), extent, points)
 
 
 class Engine:
@@ -116,48 +95,33 @@ class Engine:
         """Without compiled kernels: another process loads them from the disk cache."""
         return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
-    def power(self, geometry: Geometry) -> Array:
+    def power(self, block: Block) -> Array:
         """Weighted power of each turbine, MW."""
-        return self._power_and_speeds_by_rank(geometry)[0]
+        power = np.zeros(len(block.places.x))
+        self._kernels.energy(*self._arguments(block), power, NO_SPEEDS)
+        return power
 
-    def power_and_speeds(self, geometry: Geometry) -> tuple[Array, Array]:
-        """Weighted power of each turbine (MW), and effective speeds of shape (turbines, directions, speeds)."""
-        power, by_rank = self._power_and_speeds_by_rank(geometry)
-        directions, turbines = geometry.batch.downwind.shape
-        by_rank = by_rank.reshape(turbines, directions, by_rank.shape[1] // directions)[:, :, : geometry.lanes]
-        speeds = np.empty(by_rank.shape)
-        np.put_along_axis(speeds, geometry.batch.turbine.T[:, :, None], by_rank, axis=0)
+    def power_and_speeds(self, block: Block) -> tuple[Array, Array]:
+        """Weighted power of each turbine (MW), and effective speeds of shape (turbines, elements)."""
+        power = np.zeros(len(block.places.x))
+        speeds = np.empty((len(power), block.elements))
+        self._kernels.energy(*self._arguments(block), power, speeds)
         return power, speeds
 
-    def _power_and_speeds_by_rank(self, geometry: Geometry) -> tuple[Array, Array]:
-        turbines = geometry.batch.downwind.shape[1]
-        power = np.zeros(turbines)
-        speeds = np.empty((turbines, len(geometry.batch.speed)))
-        self._kernels.energy(geometry.batch, self._kinds, self._options(geometry.extent), power, speeds)
-        return power, speeds
-
-    def gradient(self, geometry: Geometry, counted: Array) -> Array:
+    def gradient(self, block: Block, counted: Array) -> Array:
         """Weighted power of each turbine (MW), and derivatives of the sum of the counted ones by x and by y (MW/m)."""
-        sums = np.zeros((3, geometry.batch.downwind.shape[1]))
-        self._kernels.gradient(
-            geometry.batch, self._kinds, self._options(geometry.extent), counted, sums[0], sums[1], sums[2]
-        )
+        sums = np.zeros((3, len(counted)))
+        self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2])
         return sums
 
-    def points(self, geometry: Geometry, turbine: Turbine, rotor_average: bool) -> Array:
-        """Weighted power (MW) of one more turbine at each of the geometry's points."""
-        power = np.zeros(geometry.at_downwind.shape[1])
-        self._kernels.points(
-            geometry.batch,
-            self._kinds,
-            self._options(geometry.extent),
-            self.turbines.index(turbine),
-            float(rotor_average),
-            geometry.at_downwind,
-            geometry.at_crosswind,
-            power,
-        )
+    def points(self, block: Block, rotor_average: bool) -> Array:
+        """Weighted power (MW) of one more turbine at each of the block's further places."""
+        power = np.zeros(len(block.at.x))
+        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), power)
         return power
+
+    def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
+        return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)
 
     @functools.cached_property
     def _kernels(self) -> Kernels:
@@ -195,12 +159,15 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
     return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
 
 
-def _extent(x: Array, y: Array) -> float:
+def _extent(x: Iterable[Array], y: Iterable[Array]) -> float:
     """A distance (m) that no two points exceed, rounded up so that layouts of one area share it."""
-    if len(x) == 0:
-        return 1000.0
-    diagonal = math.hypot(float(np.ptp(x)), float(np.ptp(y)))
+    diagonal = math.hypot(_range(x), _range(y))
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
+
+
+def _range(values: Iterable[Array]) -> float:
+    ends = [end for part in values if len(part) for end in (float(part.min()), float(part.max()))]
+    return max(ends) - min(ends) if ends else 0.0
 
 
 def _narrow(conditions: Conditions) -> Conditions:
@@ -219,15 +186,6 @@ def _narrow(conditions: Conditions) -> Conditions:
         folded(conditions.speed, "edge"),
         folded(conditions.weight, "constant"),
         folded(conditions.turbulence_intensity, "edge"),
-    )
-
-
-def _slice(conditions: Conditions, part: slice) -> Conditions:
-    return Conditions(
-        conditions.direction[part],
-        conditions.speed[part],
-        conditions.weight[part],
-        conditions.turbulence_intensity[part],
     )
 
 

@@ -1,5 +1,6 @@
 """Wind farms: the energy of a layout, and in which direction each turbine should move."""
 
+import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -12,9 +13,10 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import finite_array, positions
+from leeward.wind.checks import finite_array, positions, positive
 from leeward.wind.conditions import Conditions
-from leeward.wind.engine import Engine, Geometry
+from leeward.wind.engine import Block, Engine, blocks, wind_of
+from leeward.wind.kernels.data import Indices, Wind
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
@@ -104,6 +106,7 @@ class WindFarm:
         self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
+        self._widening = 1.0
         self._neighbour_x, self._neighbour_y = np.empty(0), np.empty(0)
         self._neighbour_types: list[Turbine] = []
         if neighbours is not None:
@@ -120,12 +123,12 @@ class WindFarm:
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Annual energy production, GWh."""
-        power = self._mean_power(*positions(x, y), self.site.conditions)
+        power = self._mean_power(*positions(x, y))
         return float(power.sum()) * GWH_PER_MW
 
     def aep_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, Array, Array]:
         """AEP in GWh, and its derivatives with respect to each x and each y, GWh/m."""
-        return self._gradient(*positions(x, y), self.site.conditions)
+        return self._gradient(*positions(x, y), self._wind)
 
     def sampled_aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
@@ -139,14 +142,14 @@ class WindFarm:
             raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
-        return self._gradient(*positions(x, y), self.site.draw(count, rng))
+        return self._gradient(*positions(x, y), wind_of(self.site.draw(count, rng)))
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
         """Energy, effective wind speed and wake loss of each turbine; per condition too if asked for."""
         east, north = positions(x, y)
         turbines = self._types(len(east))
         conditions = self.site.conditions
-        power, speeds = self._with_speeds(east, north, conditions)
+        power, speeds = self._with_speeds(east, north)
         free = np.array([t.power_mw(conditions.speed) for t in turbines]).reshape(speeds.shape)
         return Simulation(
             aep_gwh=power * GWH_PER_MW,
@@ -190,13 +193,24 @@ class WindFarm:
         if turbine is None and any(other != kind for other in own):
             raise InputError("this farm has several turbine types; say which one with turbine=")
         engine = self._engine_with(kind)
+        index = np.full(len(points_x), engine.turbines.index(kind), dtype=np.uint32)
         power = np.zeros(len(points_x))
         for part in self._map(
-            lambda geometry: engine.points(geometry, kind, rotor_average),
-            self._geometries(east, north, self.site.conditions, points_x, points_y),
+            lambda block: engine.points(block, rotor_average),
+            self._blocks(east, north, self._wind, (points_x, points_y, index)),
         ):
             power += part
         return power * GWH_PER_MW
+
+    def widened(self, factor: float) -> "WindFarm":
+        """The same farm with wakes `factor` times as wide, and as deep as they are.
+
+        Wide wakes smooth the energy as a function of the positions: an optimiser that narrows them step by step ends in
+        better optima (wake expansion continuation; Thomas, McOmber and Ning, 2022, Wind Energy Science 7, 1137).
+        """
+        farm = copy.copy(self)
+        farm._widening = positive(factor, "factor")
+        return farm
 
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
@@ -206,47 +220,49 @@ class WindFarm:
             return self._engine
         return Engine([*self._engine.turbines, turbine], self.wake_model, self.site.conditions.turbulence_intensity)
 
-    def _mean_power(self, x: Array, y: Array, conditions: Conditions) -> Array:
+    @functools.cached_property
+    def _wind(self) -> Wind:
+        return wind_of(self.site.conditions)
+
+    def _mean_power(self, x: Array, y: Array) -> Array:
         """Mean power of each turbine of the farm, MW."""
         power = np.zeros(len(x) + len(self._neighbour_x))
-        for part in self._map(self._engine.power, self._geometries(x, y, conditions)):
+        for part in self._map(self._engine.power, self._blocks(x, y, self._wind)):
             power += part
         return power[: len(x)]
 
-    def _with_speeds(self, x: Array, y: Array, conditions: Conditions) -> tuple[Array, Array]:
+    def _with_speeds(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Mean power (turbines,), and effective speeds of shape (turbines, directions, speeds)."""
         power = np.zeros(len(x) + len(self._neighbour_x))
         speeds = []
-        for part, speed in self._map(self._engine.power_and_speeds, self._geometries(x, y, conditions)):
+        for part, speed in self._map(self._engine.power_and_speeds, self._blocks(x, y, self._wind)):
             power += part
             speeds.append(speed)
-        directions, lanes = conditions.speed.shape
-        joined = np.concatenate(speeds, axis=1)[: len(x)]  # directions may have been repeated, to split their speeds
-        by_direction = joined.reshape(len(x), directions, joined.shape[1] * joined.shape[2] // directions)
-        return power[: len(x)], by_direction[:, :, :lanes]
+        directions, count = self.site.conditions.speed.shape
+        rows, filled = self._wind.speed.shape  # directions may have been repeated, to split their speeds
+        parts = rows // directions
+        by_row = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), rows, filled)[:, :, : -(-count // parts)]
+        return power[: len(x)], by_row.reshape(len(x), directions, parts * by_row.shape[2])[:, :, :count]
 
-    def _gradient(self, x: Array, y: Array, conditions: Conditions) -> tuple[float, Array, Array]:
+    def _gradient(self, x: Array, y: Array, wind: Wind) -> tuple[float, Array, Array]:
         count = len(x)
         counted = np.zeros(count + len(self._neighbour_x))
         counted[:count] = 1.0
         sums = np.zeros((3, len(counted)))
-        for part in self._map(
-            functools.partial(self._engine.gradient, counted=counted), self._geometries(x, y, conditions)
-        ):
+        for part in self._map(lambda block: self._engine.gradient(block, counted), self._blocks(x, y, wind)):
             sums += part
         power, by_x, by_y = sums[:, :count] * GWH_PER_MW
         return float(power.sum()), by_x, by_y
 
-    def _geometries(
-        self, x: Array, y: Array, conditions: Conditions, at_x: Array | None = None, at_y: Array | None = None
-    ) -> Iterator[Geometry]:
+    def _blocks(
+        self, x: Array, y: Array, wind: Wind, at: tuple[Array, Array, Indices] | None = None
+    ) -> Iterator[Block]:
         kinds = self._kinds(len(x))
-        east, north = np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y]
         if len(self._neighbour_x):
-            positions(east, north, "farm and neighbours: ")
-        return Geometry.blocks(east, north, kinds, conditions, at_x, at_y)
+            x, y = positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
+        return blocks(wind, x, y, kinds, at, self._widening)
 
-    def _kinds(self, count: int) -> npt.NDArray[np.uint32]:
+    def _kinds(self, count: int) -> Indices:
         """Which type each turbine is, the neighbours' after the farm's."""
         if isinstance(self.turbine, Turbine) and not self._neighbour_types:
             return np.zeros(count, dtype=np.uint32)
@@ -254,17 +270,17 @@ class WindFarm:
         index = {turbine: i for i, turbine in enumerate(self._engine.turbines)}
         return np.array([index[t] for t in turbines], dtype=np.uint32)
 
-    def _map(self, work: Callable[[Geometry], T], geometries: Iterable[Geometry]) -> Iterable[T]:
+    def _map(self, work: Callable[[Block], T], parts: Iterable[Block]) -> Iterable[T]:
         """Results in order, so that sums do not depend on the number of threads."""
         if self.threads == 1:
-            return map(work, geometries)
-        return self._map_in_threads(work, iter(geometries))
+            return map(work, parts)
+        return self._map_in_threads(work, iter(parts))
 
-    def _map_in_threads(self, work: Callable[[Geometry], T], geometries: Iterator[Geometry]) -> Iterator[T]:
+    def _map_in_threads(self, work: Callable[[Block], T], parts: Iterator[Block]) -> Iterator[T]:
         """A few blocks at a time, so that they need not all be in memory."""
         with ThreadPoolExecutor(self.threads) as pool:
-            while blocks := list(itertools.islice(geometries, 4 * self.threads)):
-                yield from pool.map(work, blocks)
+            while some := list(itertools.islice(parts, 4 * self.threads)):
+                yield from pool.map(work, some)
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:

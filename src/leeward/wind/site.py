@@ -18,6 +18,7 @@ Array = npt.NDArray[np.float64]
 DEFAULT_DIRECTIONS = np.arange(360.0)
 DEFAULT_SPEEDS = np.arange(3.0, 26.0)
 INTERPOLATIONS = ("nearest", "linear")
+GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relative to it
 
 
@@ -28,8 +29,11 @@ class Site(ABC):
 
     @abstractmethod
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """`count` conditions drawn at random, one speed each; their weights make a weighted sum over them an unbiased
-        estimate of the integral over the wind distribution.
+        """`count` conditions drawn at random, one speed each, in order of direction; their weights make a weighted sum
+        over them an unbiased estimate of the integral over the wind distribution.
+
+        They are spread evenly, as a lattice that is shifted at random, which makes the estimates much better than those
+        from as many conditions drawn one by one.
         """
 
     @staticmethod
@@ -173,10 +177,11 @@ class WeibullSite(Site):
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """From the continuous distribution over the whole circle and over the speeds that the bins cover."""
-        direction = self._draw_directions(count, rng)
+        first, second = shifted_lattice(count, rng)
+        direction = self._directions_at(first)
         lowest = self._below(self._edges[0], direction)
         highest = self._below(self._edges[-1], direction)
-        quantile = lowest + (highest - lowest) * rng.random(count)
+        quantile = lowest + (highest - lowest) * second
         scale = by_sector(self._scale, direction, self._linear)
         shape = by_sector(self._shape, direction, self._linear)
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
@@ -184,13 +189,12 @@ class WeibullSite(Site):
         intensity = by_sector(self._turbulence, direction, True)
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
 
-    def _draw_directions(self, count: int, rng: np.random.Generator) -> Array:
+    def _directions_at(self, share: Array) -> Array:
+        """Directions below which the wind blows these shares of the time, counted from the start of the first sector."""
         sectors = len(self._frequency)
         at_start = self._frequency
         at_end = np.roll(at_start, -1) if self._linear else at_start
-        share = 0.5 * (at_start + at_end)
-        sector = rng.choice(sectors, size=count, p=share / share.sum())
-        uniform = rng.random(count)
+        sector, uniform = place_in(0.5 * (at_start + at_end), share)
         start, end = at_start[sector], at_end[sector]
         # place in the sector whose cumulated density, linear from start to end, is `uniform`
         place = uniform * (start + end) / (start + np.sqrt(start**2 + uniform * (end**2 - start**2)))
@@ -238,7 +242,7 @@ class TableSite(Site):
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """From the conditions of the table or series themselves."""
         total = self.conditions.weight.sum()
-        chosen = rng.choice(self.conditions.weight.size, size=count, p=self.conditions.weight.ravel() / total)
+        chosen, _ = place_in(self.conditions.weight.ravel(), shifted_lattice(count, rng)[0])
         row = chosen // self.conditions.weight.shape[1]
         return Conditions(
             self.conditions.direction[row],
@@ -246,6 +250,22 @@ class TableSite(Site):
             np.full((count, 1), total / count),
             self.conditions.turbulence_intensity.ravel()[chosen][:, None],
         )
+
+
+def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """`count` points spread evenly over the unit square, shifted together at random: each is uniformly distributed."""
+    shift = rng.random(2)
+    steps = np.arange(count)
+    return (steps + shift[0]) / count, (steps * GOLDEN_RATIO + shift[1]) % 1.0
+
+
+def place_in(weights: Array, share: Array) -> tuple[npt.NDArray[np.int64], Array]:
+    """In which of the weighted cells a share (from 0 to 1) of the whole lies, and how far into it (from 0 to 1)."""
+    ends = np.cumsum(weights)
+    reached = share * ends[-1]
+    cell = np.searchsorted(ends, reached, side="right")
+    cell = np.minimum(cell, np.flatnonzero(weights)[-1])  # rounding may take the last one past the end
+    return cell, np.clip(1.0 - (ends[cell] - reached) / weights[cell], 0.0, 1.0)
 
 
 def is_linear(interpolation: str) -> bool:

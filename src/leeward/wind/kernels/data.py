@@ -27,6 +27,30 @@ class Kernels(NamedTuple):
     points: Callable[..., Any]
 
 
+class Places(NamedTuple):
+    """Where turbines stand (m, east and north of any point near by), and of which type they are; shape (turbines,).
+
+    widening: how many times as wide as they are the wakes are taken to be.
+    """
+
+    x: Floats
+    y: Floats
+    kind: Indices
+    widening: float
+
+
+class Wind(NamedTuple):
+    """Wind conditions: cosine and sine of the angle the wind comes from, anticlockwise from east, shape (directions,);
+    speed (m/s), weight and turbulence intensity, shape (directions, lanes).
+    """
+
+    cosine: Floats
+    sine: Floats
+    speed: Floats
+    weight: Floats
+    turbulence_intensity: Floats
+
+
 class Batch(NamedTuple):
     """Wind conditions, and the turbines as seen in each direction, sorted downwind.
 
@@ -34,6 +58,7 @@ class Batch(NamedTuple):
     lateral: the ranks in order of crosswind, same shape.
     speed, weight, turbulence_intensity: of all lanes, direction after direction, shape (elements,), at most ELEMENTS.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
+    narrowing: what the crosswind coordinates were multiplied with, so that wakes seem wider.
     """
 
     downwind: Floats
@@ -46,6 +71,7 @@ class Batch(NamedTuple):
     turbulence_intensity: Floats
     cosine: Floats
     sine: Floats
+    narrowing: float
 
 
 class Curves(NamedTuple):

@@ -1,6 +1,7 @@
 """Scalar functions that a compiler can put into vector loops.
 
-`math.log` is a call into the C library, and one call keeps a whole loop scalar; these are arithmetic only.
+`math.log` and `math.exp` are calls into the C library, and one call keeps a whole loop scalar; these are arithmetic
+only.
 """
 
 import math
@@ -46,3 +47,29 @@ def log_of_ratio(numerator: float, denominator: float) -> float:
     series = series * square + 1.0 / 3.0
     series = series * square + 1.0
     return exponent * LN_2 + 2.0 * ratio * series
+
+
+@formula
+def exp_below_zero(exponent: float) -> float:
+    """The exponential of a number from -128 to 0, to about 2e-13 of the value; smaller ones count as -128.
+
+    The series for a 256th of the number, then squared eight times.
+    """
+    part = max(exponent, -128.0) * (1.0 / 256.0)
+    series = 1.0 / 6227020800.0
+    series = series * part + 1.0 / 479001600.0
+    series = series * part + 1.0 / 39916800.0
+    series = series * part + 1.0 / 3628800.0
+    series = series * part + 1.0 / 362880.0
+    series = series * part + 1.0 / 40320.0
+    series = series * part + 1.0 / 5040.0
+    series = series * part + 1.0 / 720.0
+    series = series * part + 1.0 / 120.0
+    series = series * part + 1.0 / 24.0
+    series = series * part + 1.0 / 6.0
+    series = series * part + 0.5
+    series = series * part + 1.0
+    series = series * part + 1.0
+    for _ in range(8):
+        series = series * series
+    return series

@@ -18,8 +18,12 @@ def reach_bin(downwind, longest):
 
 @formula
 def order_laterally(batch, widest, lateral):
-    """Sort the turbines by crosswind, and find for each which others are less than `widest` away."""
+    """Sort the turbines by crosswind, and find for each which others are less than `widest` away.
+
+    Returns the number of pairs that stand so.
+    """
     directions, turbines = batch.downwind.shape
+    count = 0
     for g in range(directions):
         for position in range(turbines):
             rank = batch.lateral[g, position]
@@ -37,17 +41,17 @@ def order_laterally(batch, widest, lateral):
             rank = batch.lateral[g, position]
             lateral.begin[g, rank] = begin
             lateral.end[g, rank] = end
+            count += max(end - position - 1, 0)
+    return count
 
 
 @formula
 def mark_pairs(batch, model, lateral, pairs):
-    """Number of wakes that count; fill in which and how far off; -1 if they are more than `pairs` has room for."""
+    """Fill in which wakes count and how far off they are."""
     directions, turbines = batch.downwind.shape
     count = 0
     for rank in range(turbines):
         for g in range(directions):
-            if count + turbines > len(pairs.source):
-                return -1
             kind = batch.kind[g, rank]
             own_downwind = batch.downwind[g, rank]
             own_crosswind = batch.crosswind[g, rank]
@@ -65,7 +69,6 @@ def mark_pairs(batch, model, lateral, pairs):
             for e in range(begin, count):
                 pairs.direction[e] = g
         pairs.first[rank + 1] = count
-    return count
 
 
 @formula
@@ -108,14 +111,9 @@ def find_pairs(batch, kinds, model):
         np.empty((directions, turbines), dtype=np.uint32),
         np.empty((directions, turbines), dtype=np.uint32),
     )
-    order_laterally(batch, model.widest, lateral)
-    room = 4 * directions * turbines + turbines
-    pairs = room_for_pairs(turbines, room)
-    count = mark_pairs(batch, model, lateral, pairs)
-    while count < 0:
-        room *= 2
-        pairs = room_for_pairs(turbines, room)
-        count = mark_pairs(batch, model, lateral, pairs)
+    room = order_laterally(batch, model.widest, lateral)
+    pairs = room_for_pairs(turbines, room + 1)  # a pair is written down before it is known whether it counts
+    mark_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
 

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from leeward.wind.kernels.arrange import arrange, turn
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
 from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Kernels, Slopes, State
@@ -35,15 +36,25 @@ ROWS_OF_VIEW_PARTIALS = 11
 
 
 @allocating
-def new_state(batch, speeds, rows):
-    """Room for what is known of each turbine, direction and lane; `speeds` is given, shape (turbines, elements)."""
+def new_state(batch, rows):
+    """Room for what is known of each turbine, direction and lane."""
+    turbines = batch.downwind.shape[1]
+    shape = (turbines, len(batch.speed))
     return State(
-        np.zeros(speeds.shape),
-        speeds,
-        np.empty(speeds.shape),
-        np.empty(speeds.shape),
-        np.empty((speeds.shape[0], rows, speeds.shape[1])),
+        np.zeros(shape), np.empty(shape), np.empty(shape), np.empty(shape), np.empty((turbines, rows, len(batch.speed)))
     )
+
+
+@formula
+def by_turbine(batch, by_rank, values):
+    """Put values of shape (turbines, elements) that are sorted by rank into the order of the turbines."""
+    directions, turbines = batch.downwind.shape
+    lanes = lanes_of(batch)
+    for rank in range(turbines):
+        for g in range(directions):
+            i = batch.turbine[g, rank]
+            for k in range(g * lanes, (g + 1) * lanes):
+                values[i, k] = by_rank[rank, k]
 
 
 @formula
@@ -159,6 +170,7 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
                 downwind += share * slopes.downwind[e, lane]
                 crosswind += share * slopes.crosswind[e, lane]
                 shares[upstream, element] += share * slopes.source_speed[e, lane]
+            crosswind *= batch.narrowing
             x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
             y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
             by_x[batch.turbine[g, rank]] += x
@@ -263,17 +275,20 @@ def build(formulas: "Formulas") -> Kernels:
             add_wakes(pairs, begin, end, lanes, state.sources, state.totals, rank, model, gathered, views)
             settle(batch, kinds, model, rank, state, diameters)
 
-    def energy(batch, kinds, model, mean_power, speeds):
-        """Add the weighted power (MW) of each turbine to `mean_power` (turbines,).
+    def energy(places, wind, begin, end, kinds, model, mean_power, speeds):
+        """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power` (turbines,).
 
-        Fill `speeds` (m/s) by rank, shape (turbines, elements).
+        Fill `speeds` (m/s), shape (turbines, elements), if there is any of it.
         """
+        batch = arrange(places, wind, begin, end)
         pairs = find_pairs(batch, kinds, model)
-        state = new_state(batch, speeds, ROWS_OF_SOURCE)
+        state = new_state(batch, ROWS_OF_SOURCE)
         gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
         views = np.empty((ROWS_OF_VIEW, ELEMENTS))
         propagate(batch, kinds, model, pairs, state, gathered, views, np.empty(ELEMENTS))
         add_power(batch, state, mean_power)
+        if speeds.size:
+            by_turbine(batch, state.speeds, speeds)
 
     @formula
     def add_wakes_and_slopes(pairs, begin, end, lanes, state, rank, model, gathered, views, slopes):
@@ -366,15 +381,17 @@ def build(formulas: "Formulas") -> Kernels:
             state.sources[rank, 6, k] = t2 * thrust_slope + r2 * ratio_slope
             state.sources[rank, 7, k] = t3 * thrust_slope + r3 * ratio_slope
 
-    def gradient(batch, kinds, model, counted, mean_power, by_x, by_y):
-        """Add the weighted power (MW) of each turbine to `mean_power`, and to by_x, by_y (turbines,) the derivatives
-        of the sum over the turbines that are `counted` (1.0 or 0.0) with respect to positions, MW/m.
+    def gradient(places, wind, begin, end, kinds, model, counted, mean_power, by_x, by_y):
+        """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power`, and to by_x, by_y
+        (turbines,) the derivatives of the sum over the turbines that are `counted` (1.0 or 0.0) with respect to
+        positions, MW/m.
         """
+        batch = arrange(places, wind, begin, end)
         turbines = batch.downwind.shape[1]
         lanes = lanes_of(batch)
         pairs = find_pairs(batch, kinds, model)
         count = pairs.first[turbines]
-        state = new_state(batch, np.empty((turbines, len(batch.speed))), THRUST_SLOPE + 1)
+        state = new_state(batch, THRUST_SLOPE + 1)
         slopes = Slopes(np.empty((count, lanes)), np.empty((count, lanes)), np.empty((count, lanes)))
         gathered = np.empty((ROWS_OF_PAIR + 2 * ROWS_OF_SOURCE, ELEMENTS))
         views = np.empty((ROWS_OF_VIEW_PARTIALS, ELEMENTS))
@@ -387,30 +404,35 @@ def build(formulas: "Formulas") -> Kernels:
         add_power(batch, state, mean_power)
         trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
-    def points(batch, kinds, model, kind, rotor, downwind, crosswind, mean_power):
-        """Add to `mean_power` (points,) what one more turbine of type `kind` would yield at each point (MW).
+    def points(places, wind, begin, end, kinds, model, at, rotor, mean_power):
+        """Add to `mean_power` (points,) what one more turbine would yield in the directions begin .. end (MW).
 
-        downwind, crosswind: of the points, shape (directions, points), in the coordinates of the batch.
+        at: where it would stand and of which type it would be, Places of the points.
         rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
         """
-        directions, turbines = batch.downwind.shape
+        batch = arrange(places, wind, begin, end)
+        turbines = batch.downwind.shape[1]
         lanes = lanes_of(batch)
         pairs = find_pairs(batch, kinds, model)
-        state = new_state(batch, np.empty((turbines, len(batch.speed))), ROWS_OF_SOURCE)
+        state = new_state(batch, ROWS_OF_SOURCE)
         gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
         views = np.empty((ROWS_OF_VIEW, ELEMENTS))
         propagate(batch, kinds, model, pairs, state, gathered, views, np.empty(ELEMENTS))
 
         found = room_for_pairs(1, turbines + 1)
         totals = np.empty((1, len(batch.speed)))
-        for point in range(downwind.shape[1]):
-            totals[:] = 0.0
-            for g in range(directions):
-                count = wakes_at(batch, kinds, model, g, downwind[g, point], crosswind[g, point], kind, rotor, found)
+        downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
+        for g in range(end - begin):
+            turn(at, wind, begin + g, downwind, crosswind)
+            for point in range(len(at.x)):
+                kind = at.kind[point]
+                totals[0, g * lanes : (g + 1) * lanes] = 0.0
+                count = wakes_at(batch, kinds, model, g, downwind[point], crosswind[point], kind, rotor, found)
                 add_wakes(found, 0, count, lanes, state.sources, totals, 0, model, gathered, views)
-            for k in range(len(batch.speed)):
-                speed = effective_speed(batch.speed[k], totals[0, k], model.squared)
-                power, _ = power_and_thrust(speed, kind, kinds.curves)
-                mean_power[point] += batch.weight[k] * power
+                power = 0.0
+                for k in range(g * lanes, (g + 1) * lanes):
+                    speed = effective_speed(batch.speed[k], totals[0, k], model.squared)
+                    power += batch.weight[k] * power_and_thrust(speed, kind, kinds.curves)[0]
+                mean_power[point] += power
 
     return Kernels(reaches, energy, gradient, points)

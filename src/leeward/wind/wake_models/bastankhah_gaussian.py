@@ -7,6 +7,7 @@ from typing import ClassVar
 from leeward.errors import InputError
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
+from leeward.wind.kernels.numerics import exp_below_zero
 from leeward.wind.wake_models._induction import INDUCTIONS, twice_induction, twice_induction_slope
 from leeward.wind.wake_models.base import (
     NEGLIGIBLE_WIDTHS,
@@ -51,19 +52,20 @@ def source_slopes(
 
 @formula
 def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Relative deficit on the axis, and the exponent of the profile."""
+    """Relative deficit on the axis, and the profile."""
     s0, s1, s2, s3 = s
     expansion, initial_width, thrust_limit, induction, effective, squared = p
     inverse_width = 1.0 / (expansion * downwind + s0)
     square = inverse_width * inverse_width
-    return s2 * twice_induction(s1 * square, induction), -0.5 * distance * distance * square, 0.0, 0.0, 0.0, 0.0
+    profile = exp_below_zero(-0.5 * distance * distance * square)
+    return s2 * twice_induction(s1 * square, induction), profile, 0.0, 0.0, 0.0, 0.0
 
 
 @formula
 def look(v: Six, p: Parameters, table: Table) -> float:
     """Relative deficit at the hub, squared if they add up that way."""
-    strength, exponent, _, _, _, _ = v
-    deficit = strength * math.exp(exponent)
+    strength, profile, _, _, _, _ = v
+    deficit = strength * profile
     return deficit * deficit if p[5] == 1.0 else deficit
 
 
@@ -71,7 +73,7 @@ def look(v: Six, p: Parameters, table: Table) -> float:
 def view_partials(
     downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
 ) -> Eleven:
-    """`view` (strength, exponent), their slopes with downwind and source speed, and minus exponent's with distance."""
+    """`view`, slopes of strength and exponent with downwind and source speed, and minus exponent's with distance."""
     s0, s1, s2, s3 = s
     d0, d1, d2, d3 = d
     expansion, initial_width, thrust_limit, induction, effective, squared = p
@@ -84,7 +86,7 @@ def view_partials(
     narrowing = -2.0 * inverse_width  # d(square) / d(width), in squares
     return (
         s2 * deficit,
-        exponent,
+        exp_below_zero(exponent),
         s2 * slope * load * narrowing * expansion,
         exponent * narrowing * expansion,
         d2 * deficit + s2 * slope * (load * narrowing * d0 + d1 * square),
@@ -104,7 +106,7 @@ def look_partials(
     """`look` with the derivatives of the contribution."""
     (
         strength,
-        exponent,
+        profile,
         strength_downwind,
         exponent_downwind,
         strength_speed,
@@ -115,7 +117,6 @@ def look_partials(
         _,
         _,
     ) = v
-    profile = math.exp(exponent)
     deficit = strength * profile
     factor = 2.0 * deficit if p[5] == 1.0 else 1.0
     return (

@@ -10,6 +10,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.kernels.compile import formula
+from leeward.wind.kernels.numerics import exp_below_zero
 from leeward.wind.wake_models.base import (
     NEGLIGIBLE_WIDTHS,
     Eight,
@@ -46,26 +47,26 @@ def source_slopes(
 
 @formula
 def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Relative deficit on the axis, squared, and the exponent of the squared profile."""
+    """Relative deficit on the axis, squared, and the squared profile."""
     s0, s1, s2, s3 = s
     inverse_width = 1.0 / (EXPANSION * downwind + s0)
     square = inverse_width * inverse_width
     deficit = 1.0 - math.sqrt(1.0 - s1 * square)
-    return deficit * deficit, -distance * distance * square, 0.0, 0.0, 0.0, 0.0
+    return deficit * deficit, exp_below_zero(-distance * distance * square), 0.0, 0.0, 0.0, 0.0
 
 
 @formula
 def look(v: Six, p: Parameters, table: Table) -> float:
     """Squared relative deficit at the hub."""
-    strength, exponent, _, _, _, _ = v
-    return strength * math.exp(exponent)
+    strength, profile, _, _, _, _ = v
+    return strength * profile
 
 
 @formula
 def view_partials(
     downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
 ) -> Eleven:
-    """`view` (strength, exponent), then their slopes with downwind, strength's with speed, exponent's with distance."""
+    """`view`, then slopes of strength and exponent with downwind, strength's with speed, exponent's with distance."""
     s0, s1, s2, s3 = s
     d0, d1, d2, d3 = d
     inverse_width = 1.0 / (EXPANSION * downwind + s0)
@@ -78,7 +79,7 @@ def view_partials(
     per_load = deficit / root  # d(deficit^2) / d(load)
     return (
         deficit * deficit,
-        exponent,
+        exp_below_zero(exponent),
         per_load * load * narrowing,
         exponent * narrowing,
         per_load * d1 * square,
@@ -96,8 +97,7 @@ def look_partials(
     v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
 ) -> Five:
     """`look` with the derivatives of the contribution."""
-    strength, exponent, strength_downwind, exponent_downwind, strength_speed, exponent_distance, _, _, _, _, _ = v
-    profile = math.exp(exponent)
+    strength, profile, strength_downwind, exponent_downwind, strength_speed, exponent_distance, _, _, _, _, _ = v
     contribution = strength * profile
     return (
         contribution,
