@@ -7,6 +7,9 @@ import numpy.typing as npt
 
 Array = npt.NDArray[np.float64]
 
+HOURS_PER_YEAR = 8760.0
+GWH_PER_MW = HOURS_PER_YEAR * 1e-3
+
 
 @dataclass(frozen=True)
 class Conditions:

@@ -114,11 +114,12 @@ class Engine:
         self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2])
         return sums
 
-    def points(self, block: Block, rotor_average: bool) -> Array:
-        """Weighted power (MW) of one more turbine at each of the block's further places."""
-        power = np.zeros(len(block.at.x))
-        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), power)
-        return power
+    def points(self, block: Block, rotor_average: bool, speeds: Array, sources: Array, power: Array) -> None:
+        """Bring the power (MW) of one more turbine at the block's further places up to date.
+
+        speeds, sources, power: as in `leeward.wind.kernels.maps`; only the block's directions are touched.
+        """
+        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), speeds, sources, power)
 
     def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
         return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)

@@ -14,18 +14,16 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import finite_array, positions, positive
-from leeward.wind.conditions import Conditions
+from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Block, Engine, blocks, wind_of
 from leeward.wind.kernels.data import Indices, Wind
+from leeward.wind.maps import NextTurbineMap, Standing
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
 
 Array = npt.NDArray[np.float64]
 T = TypeVar("T")
-
-HOURS_PER_YEAR = 8760.0
-GWH_PER_MW = HOURS_PER_YEAR * 1e-3
 
 
 @dataclass(frozen=True)
@@ -184,23 +182,46 @@ class WindFarm:
         What it takes from the others is not counted. turbine: its type, by default the farm's. rotor_average: whether
         wakes are averaged over its rotor, as between turbines; False takes the wind at its hub, as PyWake's maps do.
         """
-        east, north = positions(x, y)
-        points_x, points_y = finite_array(at_x, "at_x"), finite_array(at_y, "at_y")
-        if len(points_x) != len(points_y):
-            raise InputError(f"at_x has {len(points_x)} points and at_y has {len(points_y)}; expected as many of each")
+        return self.next_turbine_map(at_x, at_y, turbine=turbine, rotor_average=rotor_average).aep(x, y)
+
+    def next_turbine_map(
+        self,
+        at_x: npt.ArrayLike,
+        at_y: npt.ArrayLike,
+        *,
+        turbine: Turbine | None = None,
+        rotor_average: bool = True,
+    ) -> "NextTurbineMap":
+        """`next_turbine_aep` for a farm that is built up turbine by turbine: only what changed is worked out again."""
         own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
         kind = turbine or own[0]
         if turbine is None and any(other != kind for other in own):
             raise InputError("this farm has several turbine types; say which one with turbine=")
-        engine = self._engine_with(kind)
-        index = np.full(len(points_x), engine.turbines.index(kind), dtype=np.uint32)
-        power = np.zeros(len(points_x))
-        for part in self._map(
-            lambda block: engine.points(block, rotor_average),
-            self._blocks(east, north, self._wind, (points_x, points_y, index)),
-        ):
-            power += part
-        return power * GWH_PER_MW
+        points = finite_array(at_x, "at_x"), finite_array(at_y, "at_y")
+        if len(points[0]) != len(points[1]):
+            raise InputError(
+                f"at_x has {len(points[0])} points and at_y has {len(points[1])}; expected as many of each"
+            )
+        index = {other: i for i, other in enumerate(self._engine_with(kind).turbines)}
+
+        def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> Standing:
+            """First the neighbours, which are there from the start."""
+            east, north = positions(x, y)
+            own = self._types(len(east)) if isinstance(self.turbine, Turbine) else self.turbine[: len(east)]
+            kinds = [index[t] for t in [*self._neighbour_types, *own]]
+            return (
+                *positions(np.r_[self._neighbour_x, east], np.r_[self._neighbour_y, north], "farm and neighbours: "),
+                np.array(kinds, dtype=np.uint32),
+            )
+
+        return NextTurbineMap(
+            self._engine_with(kind),
+            self._wind,
+            with_neighbours,
+            (*points, np.full(len(points[0]), index[kind], dtype=np.uint32)),
+            rotor_average,
+            self._widening,
+        )
 
     def widened(self, factor: float) -> "WindFarm":
         """The same farm with wakes `factor` times as wide, and as deep as they are.

@@ -190,7 +190,7 @@ class WeibullSite(Site):
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
 
     def _directions_at(self, share: Array) -> Array:
-        """Directions below which the wind blows these shares of the time, counted from the start of the first sector."""
+        """Directions below which the wind blows these shares of the time, from the start of the first sector on."""
         sectors = len(self._frequency)
         at_start = self._frequency
         at_end = np.roll(at_start, -1) if self._linear else at_start

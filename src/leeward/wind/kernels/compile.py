@@ -79,8 +79,9 @@ def kernel_folder(source: Path) -> Path | None:
         return None
     wind = Path(__file__).parent.parent
     own = sorted([*wind.glob("kernels/*.py"), *wind.glob("wake_models/*.py"), wind / "overlap.py"])
+    beside = sorted(source.parent.glob("*.py")) if source.parent.name == "kernels" else [source]
     digest = hashlib.sha256()
-    for path in [*own, source]:
+    for path in [*own, *beside]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     for fact in (
         numba.__version__,

@@ -17,6 +17,14 @@ CURVE_BINS = 4096
 ELEMENTS = 512  # directions x speeds in a batch: enough for long vector loops, few enough for the nearest cache
 REACH_BINS = 512
 
+# rows of the arrays of sources and of gathered elements
+ROWS_OF_PAIR = 4
+ROWS_OF_SOURCE = 4
+POWER_SLOPE = 2 * ROWS_OF_SOURCE
+THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
+ROWS_OF_VIEW = 6
+ROWS_OF_VIEW_PARTIALS = 11
+
 
 class Kernels(NamedTuple):
     """The loops that Python calls, for one wake model; `leeward.wind.kernels.sweep` says what they take."""

@@ -73,3 +73,17 @@ def exp_below_zero(exponent: float) -> float:
     for _ in range(8):
         series = series * series
     return series
+
+
+@formula
+def effective_speed(speed: float, total: float, squared: bool) -> float:
+    """Wind speed (m/s) behind wakes whose relative deficits, or their squares, add up to `total`."""
+    return speed * (1.0 - (math.sqrt(total) if squared else total))
+
+
+@formula
+def effective_speed_slope(speed: float, total: float, squared: bool) -> float:
+    """Derivative of `effective_speed` with respect to `total`; without any wake it is not needed, and 0."""
+    if not squared:
+        return -speed
+    return -0.5 * speed / math.sqrt(total) if total > 0.0 else 0.0

@@ -116,26 +116,3 @@ def find_pairs(batch, kinds, model):
     mark_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
-
-
-@formula
-def wakes_at(batch, kinds, model, g, downwind, crosswind, kind, rotor, found):
-    """Number of wakes that reach a point in direction `g`, and fill `found` with them."""
-    turbines = batch.downwind.shape[1]
-    height = kinds.hub_height[kind]
-    count = 0
-    for upstream in range(turbines):
-        behind = downwind - batch.downwind[g, upstream]
-        away = crosswind - batch.crosswind[g, upstream]
-        if behind > -SAME_PLACE and abs(away) < model.widest:
-            source_kind = batch.kind[g, upstream]
-            source_height = kinds.hub_height[source_kind]
-            if away * away < model.reaches[source_kind, kind, reach_bin(behind, model.longest)]:
-                found.direction[count] = g
-                found.source[count] = upstream
-                found.downwind[count] = behind
-                found.distance[count] = math.sqrt(away * away + (height - source_height) ** 2)
-                found.mirror_distance[count] = math.sqrt(away * away + (height + source_height) ** 2)
-                found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
-                count += 1
-    return count

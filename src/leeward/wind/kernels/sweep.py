@@ -12,27 +12,32 @@ wherever one may be made, which costs more than the arithmetic). Scratch arrays 
 the compiler can tell their rows apart and does not have to check at run time whether they overlap.
 """
 
-import math
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from leeward.wind.kernels.arrange import arrange, turn
+from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.curves import power_and_thrust, power_and_thrust_slopes
-from leeward.wind.kernels.data import ELEMENTS, REACH_BINS, Kernels, Slopes, State
-from leeward.wind.kernels.pairs import find_pairs, room_for_pairs, wakes_at
+from leeward.wind.kernels.data import (
+    ELEMENTS,
+    POWER_SLOPE,
+    REACH_BINS,
+    ROWS_OF_PAIR,
+    ROWS_OF_SOURCE,
+    ROWS_OF_VIEW,
+    ROWS_OF_VIEW_PARTIALS,
+    THRUST_SLOPE,
+    Kernels,
+    Slopes,
+    State,
+)
+from leeward.wind.kernels.maps import build_points
+from leeward.wind.kernels.numerics import effective_speed, effective_speed_slope
+from leeward.wind.kernels.pairs import find_pairs
 
 if TYPE_CHECKING:
     from leeward.wind.wake_models.base import Formulas
-
-# rows of the arrays of sources and of gathered elements
-ROWS_OF_PAIR = 4
-ROWS_OF_SOURCE = 4
-POWER_SLOPE = 2 * ROWS_OF_SOURCE
-THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
-ROWS_OF_VIEW = 6
-ROWS_OF_VIEW_PARTIALS = 11
 
 
 @allocating
@@ -55,19 +60,6 @@ def by_turbine(batch, by_rank, values):
             i = batch.turbine[g, rank]
             for k in range(g * lanes, (g + 1) * lanes):
                 values[i, k] = by_rank[rank, k]
-
-
-@formula
-def effective_speed(speed, total, squared):
-    return speed * (1.0 - (math.sqrt(total) if squared else total))
-
-
-@formula
-def effective_speed_slope(speed, total, squared):
-    """Derivative of `effective_speed` with respect to `total`; without any wake it is not needed, and 0."""
-    if not squared:
-        return -speed
-    return -0.5 * speed / math.sqrt(total) if total > 0.0 else 0.0
 
 
 @formula
@@ -404,35 +396,4 @@ def build(formulas: "Formulas") -> Kernels:
         add_power(batch, state, mean_power)
         trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
-    def points(places, wind, begin, end, kinds, model, at, rotor, mean_power):
-        """Add to `mean_power` (points,) what one more turbine would yield in the directions begin .. end (MW).
-
-        at: where it would stand and of which type it would be, Places of the points.
-        rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
-        """
-        batch = arrange(places, wind, begin, end)
-        turbines = batch.downwind.shape[1]
-        lanes = lanes_of(batch)
-        pairs = find_pairs(batch, kinds, model)
-        state = new_state(batch, ROWS_OF_SOURCE)
-        gathered = np.empty((ROWS_OF_PAIR + ROWS_OF_SOURCE, ELEMENTS))
-        views = np.empty((ROWS_OF_VIEW, ELEMENTS))
-        propagate(batch, kinds, model, pairs, state, gathered, views, np.empty(ELEMENTS))
-
-        found = room_for_pairs(1, turbines + 1)
-        totals = np.empty((1, len(batch.speed)))
-        downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
-        for g in range(end - begin):
-            turn(at, wind, begin + g, downwind, crosswind)
-            for point in range(len(at.x)):
-                kind = at.kind[point]
-                totals[0, g * lanes : (g + 1) * lanes] = 0.0
-                count = wakes_at(batch, kinds, model, g, downwind[point], crosswind[point], kind, rotor, found)
-                add_wakes(found, 0, count, lanes, state.sources, totals, 0, model, gathered, views)
-                power = 0.0
-                for k in range(g * lanes, (g + 1) * lanes):
-                    speed = effective_speed(batch.speed[k], totals[0, k], model.squared)
-                    power += batch.weight[k] * power_and_thrust(speed, kind, kinds.curves)[0]
-                mean_power[point] += power
-
-    return Kernels(reaches, energy, gradient, points)
+    return Kernels(reaches, energy, gradient, build_points(add_wakes, source))

@@ -1,0 +1,320 @@
+"""The area in which turbines may stand: its shape, and how far from its boundary a point lies."""
+
+import functools
+import os
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+from shapely.geometry.base import BaseGeometry
+
+from leeward.errors import InputError, LeewardError
+from leeward.layout.area_file import Reading, in_metres, read_geojson, read_wkt
+from leeward.layout.area_parts import (
+    Part,
+    as_parts,
+    boundary_of,
+    in_order,
+    inner_shape,
+    joined,
+    polygon_of,
+    zone_parts,
+)
+from leeward.layout.kernels.data import Boundary
+from leeward.wind.checks import finite_array, positive
+
+Array = npt.NDArray[np.float64]
+
+ON_BOUNDARY_M = 1e-9  # so little outside counts as on the boundary: about the spacing of floats at 6 000 000 m
+NEARLY_M = 1e-6  # so little outside is put right by a small step
+POLISHING_STEPS = 60
+
+
+@dataclass(frozen=True, repr=False)
+class Area:
+    """Where turbines may stand: regions without zones. Make one with `from_geojson`, `from_wkt`, `from_arrays`,
+    `circle` or `union`, and take zones out of it with `without`.
+
+    Coordinates are metres, x to the east and y to the north, in the projected coordinate system `crs`; None is one
+    without a name. notes: what was done to the coordinates on the way, in sentences. An area never changes; areas of
+    one shape are equal.
+    """
+
+    parts: tuple[Part, ...]
+    zones: tuple[Part, ...] = ()
+    crs: str | None = None
+    notes: tuple[str, ...] = field(default=(), compare=False)
+
+    @staticmethod
+    def from_geojson(
+        source: str | os.PathLike[str] | Mapping[str, Any],
+        *,
+        farm_idx: int | None = None,
+        name: str | None = None,
+        crs: str | None = None,
+    ) -> "Area":
+        """The polygons of a GeoJSON file, of JSON text or of a dict: a FeatureCollection, a Feature or a geometry.
+
+        farm_idx: only the feature with this property `farm_idx` or, where no feature has one, at this position.
+        name: only the feature with this property `name`. crs: the projected coordinate system that the area shall be
+        in; by default the one that the source names or, for degrees (GeoJSON without a "crs"), that of the UTM zone.
+        """
+        return _of_polygons(read_geojson(source, farm_idx, name, crs))
+
+    @staticmethod
+    def from_wkt(text: str, *, crs: str | None = None) -> "Area":
+        """A POLYGON or MULTIPOLYGON; crs: what its coordinates are in. Degrees are projected to the UTM zone."""
+        return _of_polygons(read_wkt(text, crs))
+
+    @staticmethod
+    def from_arrays(
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        *,
+        holes: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]] = (),
+        crs: str | None = None,
+    ) -> "Area":
+        """A polygon with corners x, y, shape (corners,); holes: pairs of such. crs: as in `from_wkt`."""
+        rings = [_ring(x, y, "")]
+        for i, hole in enumerate(holes):
+            if not isinstance(hole, Sequence | np.ndarray) or len(hole) != 2:
+                raise InputError(f"hole {i} is {hole!r:.60}; expected a pair of x and y")
+            rings.append(_ring(hole[0], hole[1], f"hole {i}: "))
+        return _of_polygons(in_metres([polygon_of(rings, "the polygon")], crs, None, "the polygon"))
+
+    @staticmethod
+    def circle(x: float, y: float, radius_m: float, *, crs: str | None = None) -> "Area":
+        """A disc, exactly. crs: what x and y are in, as in `from_wkt`."""
+        radius = positive(radius_m, "radius_m")
+        centre = shapely.Point(*finite_array([x, y], "the centre"))
+        geometries, name, notes = in_metres([centre], crs, None, "the centre")
+        return _checked(in_order([Part(geometries[0], radius)]), (), name, notes)
+
+    @staticmethod
+    def union(areas: Iterable["Area"]) -> "Area":
+        """All areas together. Polygons that touch or overlap become one region; a circle stays a region of its own."""
+        areas = list(areas)
+        for area in areas:
+            if not isinstance(area, Area):
+                raise InputError(f"a union of areas with {area!r:.60}; expected an Area")
+        if not areas:
+            raise InputError("a union of no areas; expected at least one")
+        for one in areas:
+            for zone in one.zones:
+                if any(zone not in other.zones and zone.meets(part) for other in areas for part in other.parts):
+                    raise InputError(
+                        "a zone without which one of the areas is, reaches into another one; "
+                        "expected the union of the areas first, and the zones taken out of it"
+                    )
+        zones = in_order(zone for area in areas for zone in area.zones)
+        notes = tuple(dict.fromkeys(note for area in areas for note in area.notes))
+        return _checked(joined(part for area in areas for part in area.parts), zones, _common_crs(areas), notes)
+
+    def without(self, zones: "Area | BaseGeometry | Iterable[Area | BaseGeometry]", buffer_m: float = 0.0) -> "Area":
+        """The area without zones and all that is less than `buffer_m` from them.
+
+        zones: areas, or shapely geometries in the coordinates of this area: polygons, lines (cables), points (wrecks).
+        """
+        buffer = float(finite_array(buffer_m, "buffer_m", (0,)))
+        if buffer < 0:
+            raise InputError(f"buffer_m is {buffer:g}; expected 0 or more")
+        if not isinstance(zones, Area | BaseGeometry | Iterable):
+            raise InputError(f"zones are {zones!r:.60}; expected an Area, a shapely geometry, or several of them")
+        each = [zones] if isinstance(zones, Area | BaseGeometry) else list(zones)
+        found: list[Part] = []
+        for i, zone in enumerate(each):
+            found += _zone(zone, buffer, f"zone {i}")
+        areas = [self, *(zone for zone in each if isinstance(zone, Area))]
+        cut = [part.geometry for part in found if part.is_polygon]
+        parts = list(self.parts)
+        if cut:
+            hole = shapely.union_all(cut)
+            parts = [
+                piece
+                for part in parts
+                for piece in (as_parts(part.geometry.difference(hole)) if part.is_polygon else [part])
+            ]
+        # what was cut out of polygons is still to be kept out of discs
+        kept = [
+            zone
+            for zone in found
+            if any(zone.meets(part) for part in parts if not (zone.is_polygon and part.is_polygon))
+        ]
+        notes = tuple(dict.fromkeys(note for area in areas for note in area.notes))
+        return _checked(in_order(parts), in_order([*self.zones, *kept]), _common_crs(areas), notes)
+
+    def __repr__(self) -> str:
+        return f"Area({self.regions} region(s), {self.area_m2 / 1e6:.6g} km2, crs={self.crs!r})"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Area, (self.parts, self.zones, self.crs, self.notes)
+
+    @functools.cached_property
+    def bounds(self) -> tuple[float, float, float, float]:
+        """Least x and y, greatest x and y of the regions, m; zones do not make it smaller."""
+        left, low, right, high = zip(*(part.bounds for part in self.parts), strict=True)
+        return min(left), min(low), max(right), max(high)
+
+    @property
+    def regions(self) -> int:
+        """Number of pieces that do not touch."""
+        return len(shapely.get_parts(self._shape))
+
+    @property
+    def area_m2(self) -> float:
+        """Exact for polygons and discs; where a curve is cut, to 5 millionths of the area within the curve."""
+        if not self.zones and self.regions == len(self.parts):
+            return sum(part.area_m2 for part in self.parts)
+        return float(self._shape.area)
+
+    @functools.cached_property
+    def origin(self) -> tuple[float, float]:
+        """The point that the coordinates in `boundary` are relative to; whole metres, so that no digit is lost."""
+        left, low, right, high = self.bounds
+        return float(round((left + right) / 2)), float(round((low + high) / 2))
+
+    @functools.cached_property
+    def boundary(self) -> Boundary:
+        """The area as the kernels want it, in metres from `origin`."""
+        return boundary_of(self.parts, self.zones, self.origin)
+
+    def signed_distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """Metres from the boundary, shape (points,): positive inside, 0 on the boundary, negative outside.
+
+        Exact inside. Outside of an area with zones it is what the most violated condition is violated by: the way
+        back may be longer, where a zone lies across it.
+        """
+        return self._measure(*_points(x, y))[0]
+
+    def signed_distance_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array, Array]:
+        """What `signed_distance` returns, and its derivatives by x and y: a unit vector at every point.
+
+        Where there are several, as half-way between two edges, it is one of them.
+        """
+        return self._measure(*_points(x, y))
+
+    def contains(self, x: npt.ArrayLike, y: npt.ArrayLike, tolerance_m: float = 0.0) -> npt.NDArray[np.bool_]:
+        """Whether points lie inside, or no more than `tolerance_m` outside; shape (points,).
+
+        On which side of a boundary a point on it lies, is decided by rounding: give a tolerance of 1e-6, for example.
+        """
+        return self.signed_distance(x, y) >= -float(finite_array(tolerance_m, "tolerance_m", (0,)))
+
+    def nearest_inside(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Points where they are if inside, else on the boundary: the nearest place at which they may stand.
+
+        The nearest to 5 millionths of a buffer or radius, where several conditions meet. Their signed distance is at
+        least -1e-9 m.
+        """
+        x, y = _points(x, y)
+        there_x, there_y = self._step(x, y, 0.0)
+        # one step to the boundary of the most violated condition cannot be too long; where it violates another, search
+        away = np.flatnonzero(self._measure(there_x, there_y)[0] < -NEARLY_M)
+        if len(away):
+            lines = shapely.shortest_line(self._shape, shapely.points(x[away], y[away]))
+            there_x[away], there_y[away] = shapely.get_coordinates(lines)[::2].T
+        for step in range(POLISHING_STEPS):
+            if (self._measure(there_x, there_y)[0] >= -ON_BOUNDARY_M).all():
+                return there_x, there_y
+            there_x, there_y = self._step(there_x, there_y, ON_BOUNDARY_M * (1.5**step - 1.0))
+        raise LeewardError(f"nearest_inside found no place inside of {self}; this is a fault in leeward: please report")
+
+    def random_points(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+        """Places (x, y) of `count` points, drawn uniformly from the area; the same for generators in the same state."""
+        if isinstance(count, bool) or not (isinstance(count, int | np.integer) and count >= 0):
+            raise InputError(f"count is {count!r}; expected a whole number, 0 or more")
+        if not isinstance(rng, np.random.Generator):
+            raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
+        left, low, right, high = self.bounds
+        points = np.empty((0, 2))
+        while len(points) < count:
+            drawn = rng.uniform((left, low), (right, high), (max(256, 2 * count), 2))
+            points = np.concatenate([points, drawn[self._measure(*drawn.T)[0] >= 0]])
+        return points[:count, 0].copy(), points[:count, 1].copy()
+
+    def to_shapely(self) -> BaseGeometry:
+        """A Polygon or MultiPolygon; curves are drawn with 1024 corners to the circle, never beyond the area."""
+        return self._shape
+
+    def to_geojson(self) -> dict[str, Any]:
+        """A GeoJSON geometry in the area's own coordinates; its member "crs" names them, for `from_geojson`."""
+        crs = None if self.crs is None else {"type": "name", "properties": {"name": self.crs}}
+        return {**shapely.geometry.mapping(self._shape), "crs": crs}
+
+    @functools.cached_property
+    def _shape(self) -> BaseGeometry:
+        return inner_shape(self.parts, self.zones)
+
+    def _measure(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
+        """Signed distance and derivatives."""
+        distance, by_x, by_y = np.empty((3, len(x)))
+        _kernel()(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
+        return distance, by_x, by_y
+
+    def _step(self, x: Array, y: Array, beyond: float) -> tuple[Array, Array]:
+        """Points moved to the nearest boundary if they are outside, and a little beyond."""
+        distance, by_x, by_y = self._measure(x, y)
+        length = np.where(distance < -ON_BOUNDARY_M, beyond - distance, 0.0)
+        return x + length * by_x, y + length * by_y
+
+
+@functools.cache
+def _kernel() -> Callable[..., None]:
+    """The compiled loop, shared by all areas of this process."""
+    from leeward.layout.kernels import distance
+    from leeward.wind.kernels.compile import kernel
+
+    loop: Callable[..., None] = kernel(distance.signed_distances, "area", source=Path(distance.__file__))
+    return loop
+
+
+def _of_polygons(reading: Reading) -> Area:
+    return _checked(joined(Part(polygon) for polygon in reading.geometries), (), reading.crs, reading.notes)
+
+
+def _checked(parts: tuple[Part, ...], zones: tuple[Part, ...], crs: str | None, notes: tuple[str, ...]) -> Area:
+    """An area in which there is some place."""
+    area = Area(parts, zones, crs, notes)
+    if not parts or area.to_shapely().is_empty:
+        raise InputError("nothing is left of the area: the zones and their buffers cover all of it")
+    return area
+
+
+def _zone(zone: object, buffer: float, where: str) -> list[Part]:
+    """The parts of an excluded zone, grown by its buffer."""
+    if isinstance(zone, BaseGeometry):
+        return zone_parts(shapely.force_2d(zone), buffer, where)
+    if not isinstance(zone, Area):
+        raise InputError(f"{where} is {zone!r:.60}; expected an Area or a shapely geometry")
+    if zone.zones:
+        raise InputError(
+            f"{where} is an area without zones of its own; expected a plain one: take out of the area what shall be "
+            "excluded, piece by piece"
+        )
+    return [Part(part.geometry, part.margin + buffer) for part in zone.parts]
+
+
+def _common_crs(areas: Iterable[Area]) -> str | None:
+    """The coordinate system of several areas; those without a name are taken to be in that of the others."""
+    names = list(dict.fromkeys(area.crs for area in areas if area.crs is not None))
+    if len(names) > 1:
+        raise InputError(
+            f"areas in different coordinate systems: {', '.join(names)}; expected one: read them with crs={names[0]!r}"
+        )
+    return names[0] if names else None
+
+
+def _ring(x: npt.ArrayLike, y: npt.ArrayLike, what: str) -> Array:
+    return np.column_stack(_points(x, y, what))
+
+
+def _points(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
+    """Coordinates of points, as many x as y."""
+    east, north = finite_array(x, f"{what}x"), finite_array(y, f"{what}y")
+    if len(east) != len(north):
+        raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected as many of each")
+    return east, north
