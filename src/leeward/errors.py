@@ -7,3 +7,11 @@ class LeewardError(Exception):
 
 class InputError(LeewardError, ValueError):
     """A number, name or file that a person gave cannot be used."""
+
+
+class InfeasibleError(LeewardError):
+    """No layout that satisfies all constraints; says by how much they are violated, or how much room there is."""
+
+
+class NotANumberError(LeewardError):
+    """A computation gave something that is not a finite number."""

@@ -121,6 +121,18 @@ class Engine:
         """
         self._kernels.points(*self._arguments(block), block.at, float(rotor_average), speeds, sources, power)
 
+    def worth(self, block: Block, counted: Array) -> Array:
+        """Weighted power (MW) that the counted turbines would lose without each turbine."""
+        gain = np.zeros(len(counted))
+        self._kernels.worth(*self._arguments(block), counted, gain)
+        return gain
+
+    def gains(self, block: Block, counted: Array) -> Array:
+        """Weighted power (MW) that the counted turbines would gain from one more at each of the further places."""
+        gain = np.zeros(len(block.at.x))
+        self._kernels.gains(*self._arguments(block), counted, block.at, gain)
+        return gain
+
     def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
         return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)
 

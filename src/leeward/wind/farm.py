@@ -193,15 +193,8 @@ class WindFarm:
         rotor_average: bool = True,
     ) -> "NextTurbineMap":
         """`next_turbine_aep` for a farm that is built up turbine by turbine: only what changed is worked out again."""
-        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
-        kind = turbine or own[0]
-        if turbine is None and any(other != kind for other in own):
-            raise InputError("this farm has several turbine types; say which one with turbine=")
-        points = finite_array(at_x, "at_x"), finite_array(at_y, "at_y")
-        if len(points[0]) != len(points[1]):
-            raise InputError(
-                f"at_x has {len(points[0])} points and at_y has {len(points[1])}; expected as many of each"
-            )
+        kind = self._next_type(turbine)
+        points = _points(at_x, at_y)
         index = {other: i for i, other in enumerate(self._engine_with(kind).turbines)}
 
         def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> Standing:
@@ -223,6 +216,36 @@ class WindFarm:
             self._widening,
         )
 
+    def next_turbine_gain(
+        self,
+        x: npt.ArrayLike,
+        y: npt.ArrayLike,
+        at_x: npt.ArrayLike,
+        at_y: npt.ArrayLike,
+        *,
+        turbine: Turbine | None = None,
+    ) -> Array:
+        """AEP (GWh) that the farm would gain from one more turbine at each of many points: its own, less what it takes
+        from the others. About: the thrust of the others is taken to stay as it is.
+        """
+        east, north = positions(x, y)
+        kind = self._next_type(turbine)
+        engine = self._engine_with(kind)
+        points_x, points_y = _points(at_x, at_y)
+        at = points_x, points_y, np.full(len(points_x), engine.turbines.index(kind), dtype=np.uint32)
+        counted = self._counted(len(east))
+        parts = self._map(lambda block: engine.gains(block, counted), self._blocks(east, north, self._wind, at))
+        return _sum(parts, len(points_x)) * GWH_PER_MW
+
+    def turbine_worth(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+        """AEP (GWh) that the farm would lose without each of its turbines: less than what the turbine yields, because
+        those in its wake would gain. About, as in `next_turbine_gain`.
+        """
+        east, north = positions(x, y)
+        counted = self._counted(len(east))
+        parts = self._map(lambda block: self._engine.worth(block, counted), self._blocks(east, north, self._wind))
+        return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
+
     def widened(self, factor: float) -> "WindFarm":
         """The same farm with wakes `factor` times as wide, and as deep as they are.
 
@@ -236,6 +259,19 @@ class WindFarm:
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
 
+    def _next_type(self, turbine: Turbine | None) -> Turbine:
+        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
+        kind = turbine or own[0]
+        if turbine is None and any(other != kind for other in own):
+            raise InputError("this farm has several turbine types; say which one with turbine=")
+        return kind
+
+    def _counted(self, count: int) -> Array:
+        """1 for the farm's turbines, 0 for the neighbours."""
+        counted = np.zeros(count + len(self._neighbour_x))
+        counted[:count] = 1.0
+        return counted
+
     def _engine_with(self, turbine: Turbine) -> Engine:
         if turbine in self._engine.turbines:
             return self._engine
@@ -247,10 +283,8 @@ class WindFarm:
 
     def _mean_power(self, x: Array, y: Array) -> Array:
         """Mean power of each turbine of the farm, MW."""
-        power = np.zeros(len(x) + len(self._neighbour_x))
-        for part in self._map(self._engine.power, self._blocks(x, y, self._wind)):
-            power += part
-        return power[: len(x)]
+        parts = self._map(self._engine.power, self._blocks(x, y, self._wind))
+        return _sum(parts, len(x) + len(self._neighbour_x))[: len(x)]
 
     def _with_speeds(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Mean power (turbines,), and effective speeds of shape (turbines, directions, speeds)."""
@@ -267,8 +301,7 @@ class WindFarm:
 
     def _gradient(self, x: Array, y: Array, wind: Wind) -> tuple[float, Array, Array]:
         count = len(x)
-        counted = np.zeros(count + len(self._neighbour_x))
-        counted[:count] = 1.0
+        counted = self._counted(count)
         sums = np.zeros((3, len(counted)))
         for part in self._map(lambda block: self._engine.gradient(block, counted), self._blocks(x, y, wind)):
             sums += part
@@ -302,6 +335,21 @@ class WindFarm:
         with ThreadPoolExecutor(self.threads) as pool:
             while some := list(itertools.islice(parts, 4 * self.threads)):
                 yield from pool.map(work, some)
+
+
+def _points(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+    """Places that something is asked of; unlike turbines, two may be the same."""
+    east, north = finite_array(x, "at_x"), finite_array(y, "at_y")
+    if len(east) != len(north):
+        raise InputError(f"at_x has {len(east)} points and at_y has {len(north)}; expected as many of each")
+    return east, north
+
+
+def _sum(parts: Iterable[Array], count: int) -> Array:
+    total = np.zeros(count)
+    for part in parts:
+        total += part
+    return total
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:

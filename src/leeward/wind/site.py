@@ -36,6 +36,14 @@ class Site(ABC):
         from as many conditions drawn one by one.
         """
 
+    @abstractmethod
+    def coarser(self, directions: int, speeds: npt.ArrayLike) -> "Site":
+        """The same wind in fewer conditions: cheaper, and good enough to compare layouts by.
+
+        Weibull distributions are binned anew, in so many equal directions and round these speeds (m/s). Of a table or a
+        time series so many conditions are drawn, evenly, as directions times speeds, if it has more.
+        """
+
     @staticmethod
     def from_weibull(
         sector_frequency: npt.ArrayLike,
@@ -175,6 +183,17 @@ class WeibullSite(Site):
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
 
+    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+        return WeibullSite(
+            self._frequency,
+            self._scale,
+            self._shape,
+            self._turbulence,
+            np.asarray(np.arange(directions) * (360.0 / directions), dtype=np.float64),
+            _one_or_more(speeds, "speeds"),
+            INTERPOLATIONS[int(self._linear)],
+        )
+
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """From the continuous distribution over the whole circle and over the speeds that the bins cover."""
         first, second = shifted_lattice(count, rng)
@@ -238,6 +257,13 @@ class TableSite(Site):
         self.conditions = Conditions(
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
+
+    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+        count = directions * _one_or_more(speeds, "speeds").size
+        if self.conditions.weight.size <= count:
+            return self
+        drawn = self.draw(count, np.random.default_rng(0))
+        return TableSite(drawn.direction, drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0])
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """From the conditions of the table or series themselves."""

@@ -27,12 +27,14 @@ ROWS_OF_VIEW_PARTIALS = 11
 
 
 class Kernels(NamedTuple):
-    """The loops that Python calls, for one wake model; `leeward.wind.kernels.sweep` says what they take."""
+    """The loops that Python calls, for one wake model; `sweep`, `maps` and `gains` say what they take."""
 
     reaches: Callable[..., Any]
     energy: Callable[..., Any]
     gradient: Callable[..., Any]
     points: Callable[..., Any]
+    worth: Callable[..., Any]
+    gains: Callable[..., Any]
 
 
 class Places(NamedTuple):

@@ -4,8 +4,6 @@ A new turbine changes few others: those in its wake, and those in theirs. What n
 turbines and points alike, and is the same to the last bit as if all had been worked out again.
 """
 
-import math
-
 import numpy as np
 
 from leeward.wind.kernels.arrange import arrange, turn
@@ -13,28 +11,7 @@ from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.curves import power_and_thrust
 from leeward.wind.kernels.data import ELEMENTS, ROWS_OF_PAIR, ROWS_OF_SOURCE, ROWS_OF_VIEW
 from leeward.wind.kernels.numerics import effective_speed
-from leeward.wind.kernels.pairs import SAME_PLACE, reach_bin, room_for_pairs
-
-
-@formula
-def note_pair(batch, kinds, model, g, rank, downwind, crosswind, kind, rotor, found, count):
-    """Write down a wake that reaches a place, if it does: the number of wakes found by then."""
-    away = crosswind - batch.crosswind[g, rank]
-    if abs(away) >= model.widest:
-        return count
-    behind = downwind - batch.downwind[g, rank]
-    source_kind = batch.kind[g, rank]
-    if away * away >= model.reaches[source_kind, kind, reach_bin(behind, model.longest)]:
-        return count
-    above = kinds.hub_height[kind] - kinds.hub_height[source_kind]
-    mirrored = kinds.hub_height[kind] + kinds.hub_height[source_kind]
-    found.source[count] = batch.turbine[g, rank]
-    found.downwind[count] = behind
-    found.crosswind[count] = away
-    found.distance[count] = math.sqrt(away * away + above * above)
-    found.mirror_distance[count] = math.sqrt(away * away + mirrored * mirrored)
-    found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
-    return count + 1
+from leeward.wind.kernels.pairs import SAME_PLACE, note_pair, reach_bin, room_for_pairs
 
 
 @formula
@@ -76,7 +53,7 @@ def build_points(add_wakes, source):
         return changed
 
     def points(places, wind, begin, end, kinds, model, at, rotor, speeds, sources, power):
-        """Bring `power` up to date in the directions begin .. end: what a further turbine would yield at each point, MW.
+        """Bring `power` up to date, directions begin .. end: what one more turbine would yield at each point (MW).
 
         at: where it would stand and of which type it would be, Places of the points.
         rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
@@ -107,7 +84,18 @@ def build_points(add_wakes, source):
                     continue
                 count = 0
                 for upstream in range(rank):
-                    count = note_pair(batch, kinds, model, g, upstream, along, across, kind, 1.0, found, count)
+                    count = note_pair(
+                        along - batch.downwind[g, upstream],
+                        across - batch.crosswind[g, upstream],
+                        batch.kind[g, upstream],
+                        kind,
+                        batch.turbine[g, upstream],
+                        1.0,
+                        kinds,
+                        model,
+                        found,
+                        count,
+                    )
                 totals[0, here:there] = 0.0
                 add_wakes(found, 0, count, lanes, sources, totals, 0, model, gathered, views)
                 if settle(wind, direction, i, kind, kinds, model, totals, speeds, sources):
@@ -127,7 +115,18 @@ def build_points(add_wakes, source):
                 for upstream in range(turbines):
                     if along - batch.downwind[g, upstream] <= -SAME_PLACE:
                         break  # the others are further downstream still
-                    count = note_pair(batch, kinds, model, g, upstream, along, across, kind, rotor, found, count)
+                    count = note_pair(
+                        along - batch.downwind[g, upstream],
+                        across - batch.crosswind[g, upstream],
+                        batch.kind[g, upstream],
+                        kind,
+                        batch.turbine[g, upstream],
+                        rotor,
+                        kinds,
+                        model,
+                        found,
+                        count,
+                    )
                 totals[0, here:there] = 0.0
                 add_wakes(found, 0, count, lanes, sources, totals, 0, model, gathered, views)
                 total = 0.0

@@ -116,3 +116,24 @@ def find_pairs(batch, kinds, model):
     mark_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
+
+
+@formula
+def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, model, found, count):
+    """Write down a wake that reaches so far downwind and crosswind, if it does: the number of wakes found by then.
+
+    rotor: 1.0 to average over the rotor of the turbine there, 0.0 for the wind speed at its hub.
+    """
+    if abs(crosswind) >= model.widest:
+        return count
+    if crosswind * crosswind >= model.reaches[source_kind, kind, reach_bin(downwind, model.longest)]:
+        return count
+    above = kinds.hub_height[kind] - kinds.hub_height[source_kind]
+    mirrored = kinds.hub_height[kind] + kinds.hub_height[source_kind]
+    found.source[count] = source
+    found.downwind[count] = downwind
+    found.crosswind[count] = crosswind
+    found.distance[count] = math.sqrt(crosswind * crosswind + above * above)
+    found.mirror_distance[count] = math.sqrt(crosswind * crosswind + mirrored * mirrored)
+    found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
+    return count + 1

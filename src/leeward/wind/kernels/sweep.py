@@ -32,6 +32,7 @@ from leeward.wind.kernels.data import (
     Slopes,
     State,
 )
+from leeward.wind.kernels.gains import build_gains
 from leeward.wind.kernels.maps import build_points
 from leeward.wind.kernels.numerics import effective_speed, effective_speed_slope
 from leeward.wind.kernels.pairs import find_pairs
@@ -396,4 +397,5 @@ def build(formulas: "Formulas") -> Kernels:
         add_power(batch, state, mean_power)
         trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
-    return Kernels(reaches, energy, gradient, build_points(add_wakes, source))
+    worth, gains = build_gains(add_wakes, source, propagate, new_state)
+    return Kernels(reaches, energy, gradient, build_points(add_wakes, source), worth, gains)

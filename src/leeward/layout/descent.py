@@ -1,0 +1,94 @@
+"""Stochastic gradient descent with penalties: `start`, `step` and `done` over a plain state; the caller owns the loop.
+
+After Quick et al. (2023, Wind Energy Science 8, 1235): conditions drawn from the continuous wind distribution at every
+step, Adam with a short memory, and a penalty whose weight grows as the steps become shorter. Where the wind rose is
+small, all of it is taken at every step.
+"""
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.layout.objective import Objective
+from leeward.layout.problem import LayoutProblem, descend
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Descent:
+    """Settings. first_step_m: length of the first steps; they shrink evenly to the `last_share` of that.
+
+    penalty: weight of the constraints; with 1, a violation as long as a step weighs twice as much as the mean gradient.
+    first_moment, second_moment: what is kept of Adam's moments at every step.
+    widening: how many times as wide the wakes are at first; they narrow evenly over the `widened_share` of the steps.
+    """
+
+    steps: int
+    first_step_m: float
+    last_share: float = 0.005
+    penalty: float = 0.3
+    first_moment: float = 0.5
+    second_moment: float = 0.9
+    widening: float = 1.0
+    widened_share: float = 0.5
+
+
+@dataclass(frozen=True)
+class DescentState:
+    """Positions (m), Adam's moments, shape (6, turbines), mean gradient of the first step (GWh/m), and what is known
+    of the positions before the last step: an estimate of their AEP (GWh) and their worst violation (m).
+    """
+
+    x: Array
+    y: Array
+    moments: Array
+    step: int = 0
+    first_gradient: float = 0.0
+    aep_gwh: float = float("nan")
+    violation_m: float = float("nan")
+
+
+def start(x: Array, y: Array) -> DescentState:
+    """At these positions, at rest."""
+    return DescentState(x, y, np.zeros((6, len(x))))
+
+
+def done(settings: Descent, state: DescentState) -> bool:
+    return state.step >= settings.steps
+
+
+def step(
+    problem: LayoutProblem, objective: Objective, settings: Descent, state: DescentState, rng: np.random.Generator
+) -> DescentState:
+    """The state one step further on."""
+    gone = state.step / settings.steps
+    length = settings.first_step_m * max(1.0 - gone, settings.last_share)
+    widening = 1.0 + (settings.widening - 1.0) * max(0.0, 1.0 - gone / settings.widened_share)
+    aep, uphill_x, uphill_y = objective.gradient(state.x, state.y, rng, widening)
+    first = state.first_gradient
+    if first == 0.0:
+        first = 0.5 * float(np.abs(uphill_x).mean() + np.abs(uphill_y).mean())
+    weight = settings.penalty * (first or 1.0) / length
+    east, north = problem.relative(state.x, state.y)
+    moments, violation = state.moments.copy(), np.empty(2)
+    adam = (length, weight, settings.first_moment, settings.second_moment, state.step + 1.0)
+    descend(east, north, *problem.constraints, uphill_x, uphill_y, moments, adam, violation)
+    count = problem.n_turbines
+    return DescentState(
+        x=east[:count] + problem.area.origin[0],
+        y=north[:count] + problem.area.origin[1],
+        moments=moments,
+        step=state.step + 1,
+        first_gradient=first,
+        aep_gwh=aep,
+        violation_m=float(violation.max()),
+    )
+
+
+def moved(state: DescentState, x: Array, y: Array, which: list[int]) -> DescentState:
+    """The same state with some turbines elsewhere, at rest there."""
+    moments = state.moments.copy()
+    moments[:, which] = 0.0
+    return replace(state, x=x, y=y, moments=moments)

@@ -1,0 +1,124 @@
+"""The farm's energy as the optimiser asks for it, and how much work that was."""
+
+import functools
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.layout.problem import LayoutProblem
+from leeward.wind import Site, Turbine, WindFarm
+
+Array = npt.NDArray[np.float64]
+
+SAMPLE = 100  # conditions of one step of stochastic descent
+LANES = 4  # wind speeds that the engine works on at a time; together they cost about as much as one
+JUDGING_DIRECTIONS, JUDGING_SPEEDS = 360, 8
+PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 120, 4
+SMART_START_DIRECTIONS = 360
+SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
+
+
+class Objective:
+    """Energy on several wind roses: random samples and coarse ones to move by, the full one to report.
+
+    work: pair evaluations so far. One is the wake of a turbine on another in one wind direction at up to four wind
+    speeds; with its derivatives it counts twice, and pairs whose wakes do not touch count as well.
+    """
+
+    def __init__(self, problem: LayoutProblem) -> None:
+        self.farm = problem.farm
+        self.work = 0
+        self._all = len(problem.room)
+        self._turbines = problem.turbines
+        self._one_type = problem.one_type
+
+    @functools.cached_property
+    def samples(self) -> bool:
+        """Whether descent goes by random samples: the full rose is too large to take all of it at every step."""
+        return _cost(self.farm.site) > 2 * SAMPLE
+
+    @property
+    def sampled_step_work(self) -> int:
+        """Pair evaluations of a gradient from a sample: what efforts are counted in."""
+        return 2 * self._all**2 * SAMPLE
+
+    @functools.cached_property
+    def step_work(self) -> int:
+        """Pair evaluations of one gradient."""
+        return self.sampled_step_work if self.samples else 2 * self._all**2 * _cost(self.farm.site)
+
+    def gradient(self, x: Array, y: Array, rng: np.random.Generator, widening: float) -> tuple[float, Array, Array]:
+        """AEP (GWh) and its derivatives (GWh/m), from a sample or from the full rose, with wakes widened."""
+        self.work += self.step_work
+        farm = self.farm if widening == 1.0 else self.farm.widened(widening)
+        return farm.sampled_aep_gradient(x, y, SAMPLE, rng) if self.samples else farm.aep_gradient(x, y)
+
+    def judge(self, x: Array, y: Array) -> float:
+        """AEP (GWh) to compare layouts by."""
+        self.work += self._all**2 * _cost(self._judging.site)
+        return self._judging.aep(x, y)
+
+    def estimate(self, x: Array, y: Array) -> float:
+        """AEP (GWh) to compare very different layouts by, cheaply."""
+        self.work += self._all**2 * _cost(self._proposing.site)
+        return self._proposing.aep(x, y)
+
+    def worth(self, x: Array, y: Array) -> Array:
+        """About what the farm would lose without each turbine, GWh."""
+        self.work += 2 * self._all**2 * _cost(self._proposing.site)
+        return self._proposing.turbine_worth(x, y)
+
+    def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
+        """About what the farm without the turbine `moved` would gain from it at each point, GWh."""
+        self.work += (len(x) + 2 * len(at_x)) * self._all * _cost(self._proposing.site)
+        farm, turbine = self._proposing, self._turbines[moved]
+        if not self._one_type:
+            farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
+        return farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
+
+    def aep(self, x: Array, y: Array, judged: float) -> float:
+        """AEP on the full rose, GWh. judged: what `judge` said, which may be the same."""
+        if self._judging is self.farm:
+            return judged
+        self.work += self._all**2 * _cost(self.farm.site)
+        return self.farm.aep(x, y)
+
+    def smart_start_farm(self) -> WindFarm:
+        """The farm in the conditions that TopFarm's SmartStart goes by."""
+        return self._on(self.farm.site.coarser(SMART_START_DIRECTIONS, SMART_START_SPEEDS))
+
+    @functools.cached_property
+    def _judging(self) -> WindFarm:
+        return self._coarse(JUDGING_DIRECTIONS, JUDGING_SPEEDS)
+
+    @functools.cached_property
+    def _proposing(self) -> WindFarm:
+        return self._coarse(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
+
+    def _coarse(self, directions: int, speeds: int) -> WindFarm:
+        """The farm on a rose of so many conditions, or as it is if its own is no larger."""
+        if _cost(self.farm.site) <= directions * speeds // LANES:
+            return self.farm
+        return self._on(self.farm.site.coarser(directions, _telling_speeds(self._turbines, speeds)))
+
+    def _on(self, site: Site, turbines: list[Turbine] | None = None) -> WindFarm:
+        """The farm with another rose, or with other turbines as well."""
+        farm = self.farm
+        return WindFarm(
+            site, turbines or farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=farm.threads
+        )
+
+
+def _cost(site: Site) -> int:
+    """Evaluations of one pair on the whole of a site's rose."""
+    directions, speeds = map(int, site.conditions.speed.shape)
+    return directions * -(-speeds // LANES)
+
+
+def _telling_speeds(turbines: list[Turbine], count: int) -> Array:
+    """A few wind speeds (m/s) at which a wake costs energy: from cut-in to well above rated."""
+    speeds = np.arange(0.5, 40.0, 0.25)
+    powers = [turbine.power_mw(speeds) for turbine in turbines]
+    lowest = min(float(speeds[np.argmax(power > 0.01 * power.max())]) for power in powers)
+    highest = 1.3 * max(float(speeds[np.argmax(power >= 0.999 * power.max())]) for power in powers)
+    return lowest + (np.arange(count) + 0.5) * (highest - lowest) / count

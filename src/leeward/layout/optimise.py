@@ -1,0 +1,258 @@
+"""One call from a problem and a seed to a layout that satisfies every constraint: the driver of the recipes."""
+
+import enum
+import importlib
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InfeasibleError, InputError, NotANumberError
+from leeward.layout import recipes, starts
+from leeward.layout.objective import Objective
+from leeward.layout.problem import LayoutProblem
+from leeward.layout.recipes import EFFORTS, Phase, Progress, Search
+from leeward.layout.smart_start import SmartStart
+from leeward.wind.checks import positive
+
+Array = npt.NDArray[np.float64]
+Positions = tuple[npt.ArrayLike, npt.ArrayLike]
+Own = Callable[[LayoutProblem, int], Positions]
+
+RECIPES = ("smart_start+refine", "smart_start", "random+refine", "random", "start+refine", "start")
+LARGEST_SEED = 2**32 - 1  # what TopFarm's random stream takes
+
+
+class StopReason(enum.Enum):
+    """Why an optimisation ended; the value is a sentence."""
+
+    COMPLETED = "the recipe came to its end"
+    WORK_DONE = "as much work was done as was asked for"
+    TIME_UP = "the time was up"
+    REQUESTED = "whoever watches it asked to stop"
+    NOT_A_NUMBER = "a computation gave something that is not a number; this is the best layout from before"
+
+
+@dataclass(frozen=True, eq=False)
+class Solution:
+    """A layout that satisfies all constraints, and how it came about.
+
+    x, y: metres, in the coordinates of the area. aep_gwh, wake_loss (a share): on the full rose. min_spacing_m: of the
+    closest two turbines, neighbours included. steps: those that a driver sees. work: pair evaluations until it stopped;
+    the same problem, recipe, effort and seed with this `work` give the same layout to the last bit. phases: name,
+    seconds and best AEP at the end of each. notes: what else is worth knowing, in sentences.
+    """
+
+    x: Array
+    y: Array
+    aep_gwh: float
+    wake_loss: float
+    min_spacing_m: float
+    stop_reason: StopReason
+    steps: int
+    work: int
+    seconds: float
+    phases: tuple[Phase, ...]
+    notes: tuple[str, ...]
+    recipe: str = ""
+    effort: str = ""
+    seed: int = 0
+
+
+def optimise(
+    problem: LayoutProblem,
+    seed: int,
+    *,
+    recipe: str | Own = "smart_start+refine",
+    effort: str = "normal",
+    time_budget_s: float | None = None,
+    work: int | None = None,
+    smart_start: SmartStart | None = None,
+    start: Positions | None = None,
+    watch: Callable[[Progress], bool | None] | None = None,
+) -> Solution:
+    """The best layout that a recipe finds.
+
+    recipe: "smart_start+refine"; "smart_start" alone; "random+refine" or "random", from turbines placed at random;
+    "start+refine", from the layout `start` (x, y), or "start", which only measures it; or somebody's own function
+    (problem, seed) -> (x, y), also by its name "module:function". smart_start: options of SmartStart.
+    effort: "fast", "normal" or "thorough", an amount of work that does not depend on the clock: results can be
+    reproduced. Instead of it, the refinement can end after `time_budget_s` seconds, or after `work` pair evaluations.
+    watch: called after every step; what it returns stops the optimisation if it is true.
+    """
+    began = time.perf_counter()
+    _check(problem, seed, effort, time_budget_s, work)
+    own = _own_function(recipe)
+    objective = Objective(problem)
+    nowhere = np.empty(0)
+    search = Search(problem, objective, np.random.default_rng(seed), EFFORTS[effort], nowhere, nowhere)
+    if own is not None:
+        _use_own(search, own, seed)
+        reason, done = StopReason.COMPLETED, objective.work
+    else:
+        steps = _steps(search, str(recipe), smart_start or SmartStart(), start, seed)
+        if time_budget_s is None and work is None:
+            work = EFFORTS[effort].steps * objective.sampled_step_work
+        end = None if time_budget_s is None else began + time_budget_s
+        reason, done = _drive(search, steps, work, end, watch)
+    solution = _solution(search, reason, done)
+    name = recipe if isinstance(recipe, str) else f"{recipe.__module__}:{recipe.__qualname__}"
+    return replace(solution, seconds=time.perf_counter() - began, recipe=name, effort=effort, seed=int(seed))
+
+
+def _drive(
+    search: Search,
+    steps: Iterator[Progress],
+    work: int | None,
+    end: float | None,
+    watch: Callable[[Progress], bool | None] | None,
+) -> tuple[StopReason, int]:
+    """Go on until the recipe, the work, the time or the watcher ends it; the work done until then."""
+    done = 0
+    try:
+        for progress in steps:
+            started, done = progress.work > done, progress.work
+            if watch is not None and watch(progress):
+                return StopReason.REQUESTED, done
+            # only where the work tells one step from the next, so that the same work stops at the same step
+            if started and len(search.x) == search.problem.n_turbines:
+                if work is not None and done >= work:
+                    return StopReason.WORK_DONE, done
+                if end is not None and time.perf_counter() >= end:
+                    return StopReason.TIME_UP, done
+    except NotANumberError:
+        if search.best is None:
+            raise
+        search.x, search.y = search.best.x, search.best.y
+        return StopReason.NOT_A_NUMBER, done
+    return StopReason.COMPLETED, search.objective.work
+
+
+def _steps(search: Search, recipe: str, options: SmartStart, start: Positions | None, seed: int) -> Iterator[Progress]:
+    """The recipe of this name."""
+    if recipe not in RECIPES:
+        raise InputError(
+            f"recipe is {recipe!r}; expected one of {', '.join(RECIPES)}, or your own function as 'module:function'"
+        )
+    first, _, refine = recipe.partition("+")
+    if (start is not None) != (first == "start"):
+        raise InputError(
+            f"recipe {recipe!r} and start {'missing' if start is None else 'given'}; expected both or none"
+        )
+    if start is not None:
+        x, y = problem_start(search.problem, start)
+        placing = recipes.placed_as_given(search, x, y)
+    elif first == "smart_start":
+        placing = recipes.placed_smartly(search, options, seed)
+    else:
+        placing = recipes.placed_at_random(search)
+
+    def both() -> Iterator[Progress]:
+        yield from placing
+        if refine:
+            yield from recipes.refined(search)
+
+    return both()
+
+
+def problem_start(problem: LayoutProblem, start: Positions) -> tuple[Array, Array]:
+    """A layout to start from, which must satisfy the constraints."""
+    if not (isinstance(start, tuple | list) and len(start) == 2):
+        raise InputError(f"start is {start!r:.60}; expected a pair of x and y")
+    x, y = problem.positions(*start)
+    violation = problem.violation(x, y)
+    if not violation.is_feasible:
+        raise InputError(
+            f"start is not feasible: {violation}; expected all inside and far enough apart: problem.repaired(x, y) "
+            "moves them as little as it can"
+        )
+    return x, y
+
+
+def _check(problem: object, seed: object, effort: object, time_budget_s: float | None, work: int | None) -> None:
+    if not isinstance(problem, LayoutProblem):
+        raise InputError(f"problem is {problem!r:.60}; expected a LayoutProblem")
+    if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and 0 <= seed <= LARGEST_SEED):
+        raise InputError(f"seed is {seed!r}; expected a whole number from 0 to {LARGEST_SEED}")
+    if effort not in EFFORTS:
+        raise InputError(f"effort is {effort!r}; expected one of {', '.join(EFFORTS)}")
+    if time_budget_s is not None:
+        positive(time_budget_s, "time_budget_s")
+        if work is not None:
+            raise InputError("time_budget_s and work are both given; expected one of them, or none")
+    if work is not None and (isinstance(work, bool) or not (isinstance(work, int | np.integer) and work >= 1)):
+        raise InputError(f"work is {work!r}; expected a whole number of pair evaluations, 1 or more")
+
+
+def _own_function(recipe: object) -> Own | None:
+    """Somebody's own optimiser, if the recipe is one."""
+    if callable(recipe):
+        return recipe
+    if not isinstance(recipe, str):
+        raise InputError(f"recipe is {recipe!r:.60}; expected a name, or a function (problem, seed) -> (x, y)")
+    module, colon, name = recipe.partition(":")
+    if not colon:
+        return None
+    try:
+        function = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError(f"recipe {recipe!r} cannot be imported ({error}); expected 'module:function'") from error
+    if not callable(function):
+        raise InputError(f"recipe {recipe!r} is {function!r:.60}; expected a function (problem, seed) -> (x, y)")
+    found: Own = function
+    return found
+
+
+def _use_own(search: Search, own: Own, seed: int) -> None:
+    """Take the answer of somebody's own optimiser as it is."""
+    search.begin("own")
+    answer = own(search.problem, seed)
+    if not (isinstance(answer, tuple | list) and len(answer) == 2):
+        raise InputError(f"the recipe's function returned {answer!r:.60}; expected a pair of x and y")
+    x, y = search.problem.positions(*answer)
+    violation = search.problem.violation(x, y)
+    if not violation.is_feasible:
+        raise InfeasibleError(f"the layout of the recipe's function is not feasible: {violation}")
+    search.keep(x, y)
+
+
+def _solution(search: Search, reason: StopReason, work: int) -> Solution:
+    """The best layout, measured anew."""
+    problem = search.problem
+    if search.best is None or reason is not StopReason.COMPLETED:
+        search.offer(search.x, search.y)  # where it was interrupted may be better than all before
+    search.end_phase()
+    if search.best is None:
+        raise InfeasibleError(_no_room(problem))
+    x, y = search.best.x, search.best.y
+    violation = problem.violation(x, y)
+    if not violation.is_feasible:
+        raise InfeasibleError(
+            f"the best layout is not feasible: {violation}; this is a fault in leeward: please report"
+        )
+    simulation = problem.farm.simulate(x, y)
+    return Solution(
+        x=x,
+        y=y,
+        aep_gwh=simulation.total_aep_gwh,
+        wake_loss=simulation.total_wake_loss,
+        min_spacing_m=problem.min_spacing_m(x, y),
+        stop_reason=reason,
+        steps=search.steps,
+        work=work,
+        seconds=0.0,
+        phases=tuple(search.phases),
+        notes=(*problem.area.notes, *search.notes),
+    )
+
+
+def _no_room(problem: LayoutProblem) -> str:
+    fit = len(starts.densest_lattice(problem)[0])
+    apart = float(problem.room[: problem.n_turbines].max())
+    return (
+        f"no feasible layout of {problem.n_turbines} turbines was found in {problem.area.area_m2 / 1e6:.6g} km2: "
+        f"{fit} stand on a triangular lattice {apart:g} m apart, and more than {problem.most_turbines} cannot fit; "
+        "expected fewer turbines, a smaller spacing or a larger area"
+    )

@@ -1,0 +1,236 @@
+"""The question: how many turbines, where they may stand, and how far apart."""
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.layout.area import Area
+from leeward.wind import Turbine, WindFarm
+from leeward.wind.checks import finite_array, positive
+
+Array = npt.NDArray[np.float64]
+
+TOLERANCE_M = 1e-6  # by no more than this may a layout violate a constraint
+
+
+@dataclass(frozen=True)
+class Violation:
+    """By how much turbines are outside, and closer to another than allowed; metres, shape (turbines,), 0 if not."""
+
+    outside_m: Array
+    too_close_m: Array
+
+    @property
+    def worst_m(self) -> float:
+        return float(max(self.outside_m.max(initial=0.0), self.too_close_m.max(initial=0.0)))
+
+    @property
+    def is_feasible(self) -> bool:
+        return self.worst_m <= TOLERANCE_M
+
+    def __str__(self) -> str:
+        """Which turbines, and by how much."""
+        said = []
+        for what, values in (("outside the area", self.outside_m), ("too close to another", self.too_close_m)):
+            bad = np.flatnonzero(values > TOLERANCE_M)
+            if len(bad):
+                named = ", ".join(f"{i} (by {values[i]:.6g} m)" for i in bad[:8])
+                more = f" and {len(bad) - 8} more" if len(bad) > 8 else ""
+                said.append(f"{what}: turbine {named}{more}")
+        return "; ".join(said) or "none"
+
+
+class LayoutProblem:
+    """A farm, the area it may stand in, the number of its turbines and their spacing.
+
+    n_turbines: may be left out where the farm has a list of turbines, one for each position.
+    spacing_m or spacing_diameters: how far apart two turbines must be. One number; or one for each type, as a dict from
+    Turbine, where types mix: then two must be apart by the mean of theirs. Rotor diameters count likewise, so that 3
+    diameters of one type and 3 of another are 3 of their mean. Neighbours of the farm count as turbines; in a dict that
+    does not name their type, with the largest number in it.
+    """
+
+    def __init__(
+        self,
+        farm: WindFarm,
+        area: Area,
+        n_turbines: int | None = None,
+        *,
+        spacing_m: float | Mapping[Turbine, float] | None = None,
+        spacing_diameters: float | Mapping[Turbine, float] | None = None,
+    ) -> None:
+        if not isinstance(farm, WindFarm):
+            raise InputError(f"farm is {farm!r:.60}; expected a WindFarm")
+        if not isinstance(area, Area):
+            raise InputError(f"area is {area!r:.60}; expected an Area, for example Area.from_geojson(path)")
+        if (spacing_m is None) == (spacing_diameters is None):
+            raise InputError("expected one of spacing_m and spacing_diameters: how far apart turbines must be")
+        self.farm = farm
+        self.area = area
+        self.turbines = _one_each(farm, n_turbines)
+        in_diameters = spacing_m is None
+        spacing = spacing_diameters if in_diameters else spacing_m
+        name = "spacing_diameters" if in_diameters else "spacing_m"
+        neighbour_types, fixed_x, fixed_y = _neighbours(farm)
+        needed = _spacing_of(spacing, {*self.turbines, *neighbour_types}, set(self.turbines), in_diameters, name)
+        self.room = np.array([needed[t] for t in [*self.turbines, *neighbour_types]])
+        self._fixed = fixed_x, fixed_y
+        self._refuse_what_cannot_fit()
+
+    @property
+    def n_turbines(self) -> int:
+        return len(self.turbines)
+
+    @property
+    def one_type(self) -> bool:
+        return all(t == self.turbines[0] for t in self.turbines)
+
+    @property
+    def mean_spacing_m(self) -> float:
+        """Side of the square that each turbine has to itself."""
+        return float(np.sqrt(self.area.area_m2 / self.n_turbines))
+
+    def violation(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Violation:
+        """By how much each turbine violates the constraints."""
+        worst = np.zeros((2, self.n_turbines))
+        _kernels()["violations"](*self.relative(*self.positions(x, y)), *self.constraints, worst)
+        return Violation(worst[0], worst[1])
+
+    def min_spacing_m(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
+        """Distance of the closest two turbines, neighbours included; infinite for a single one."""
+        east, north = self.relative(*self.positions(x, y))
+        apart = np.hypot(east[: self.n_turbines, None] - east, north[: self.n_turbines, None] - north)
+        apart[np.arange(self.n_turbines), np.arange(self.n_turbines)] = np.inf
+        return float(apart.min())
+
+    def free(
+        self, x: Array, y: Array, standing: npt.NDArray[np.int64], turbine: int, at_x: Array, at_y: Array
+    ) -> npt.NDArray[np.bool_]:
+        """At which points the turbine of this index would be inside, and far enough from the neighbours and from the
+        turbines with the indices `standing`, which stand at x, y.
+        """
+        east, north = np.r_[x, self._fixed[0]], np.r_[y, self._fixed[1]]
+        room = np.r_[self.room[standing], self.room[self.n_turbines :]]
+        square = (at_x[:, None] - east) ** 2 + (at_y[:, None] - north) ** 2
+        apart = (0.5 * (self.room[turbine] + room)) ** 2
+        return np.asarray((square >= apart).all(axis=1) & (self.area.signed_distance(at_x, at_y) >= 0.0))
+
+    def far_from_neighbours(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
+        """At which points any turbine would be far enough from the neighbours."""
+        if len(self._fixed[0]) == 0:
+            return np.ones(len(x), dtype=bool)
+        apart = 0.5 * (self.room[: self.n_turbines].max() + self.room[self.n_turbines :])
+        distance = np.hypot(x[:, None] - self._fixed[0], y[:, None] - self._fixed[1])
+        return np.asarray((distance >= apart).all(axis=1))
+
+    def repaired(self, x: Array, y: Array, sweeps: int = 4000) -> tuple[Array, Array]:
+        """The layout with turbines pushed apart and inside until all is feasible, or nearly so if that fails."""
+        east, north = self.relative(x, y)
+        _kernels()["repair"](east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
+        return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
+
+    def positions(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
+        """Coordinates of as many turbines as the problem has."""
+        east, north = finite_array(x, "x"), finite_array(y, "y")
+        for name, values in (("x", east), ("y", north)):
+            if len(values) != self.n_turbines:
+                raise InputError(
+                    f"{name} has {len(values)} coordinates; expected {self.n_turbines}, one for each turbine"
+                )
+        return east, north
+
+    def relative(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """Positions in metres from the area's origin, the neighbours' after the farm's: what the kernels take."""
+        return np.r_[x, self._fixed[0]] - self.area.origin[0], np.r_[y, self._fixed[1]] - self.area.origin[1]
+
+    @property
+    def constraints(self) -> tuple[Any, ...]:
+        """Number of turbines, their room and the boundary: what the kernels take after the positions."""
+        return self.n_turbines, self.room, self.area.boundary
+
+    @functools.cached_property
+    def most_turbines(self) -> int:
+        """More turbines than this cannot be as far apart as they must be; how many really fit may be fewer.
+
+        Points in a plane that are at least 1 apart: at most 2 / sqrt(3) of the area, half the perimeter and 1 (Oler,
+        1961; Folkman and Graham, 1969, for more than one piece).
+        """
+        shape = self.area.to_shapely()
+        apart = float(self.room[: self.n_turbines].min())
+        pieces = 2.0 / np.sqrt(3.0) * shape.area / apart**2 + 0.5 * shape.length / apart + self.area.regions
+        return int(pieces * (1.0 + 1e-4))  # the shape's curves are drawn a little too small
+
+    def _refuse_what_cannot_fit(self) -> None:
+        rotor = max(t.rotor_diameter_m for t in self.turbines)
+        if self.area.area_m2 < 0.25 * np.pi * rotor**2:
+            raise InputError(
+                f"the area has {self.area.area_m2:.6g} m2, less than a rotor of {rotor:g} m; expected coordinates in "
+                "metres (degrees need crs='EPSG:4326')"
+            )
+        if self.n_turbines > self.most_turbines:
+            raise InputError(
+                f"{self.n_turbines} turbines {self.room[: self.n_turbines].min():g} m apart do not fit into "
+                f"{self.area.area_m2 / 1e6:.6g} km2: there is room for {self.most_turbines} at the very most"
+            )
+
+
+def _one_each(farm: WindFarm, count: int | None) -> list[Turbine]:
+    if count is not None and (isinstance(count, bool) or not (isinstance(count, int | np.integer) and count >= 1)):
+        raise InputError(f"n_turbines is {count!r}; expected a whole number, 1 or more")
+    if isinstance(farm.turbine, Turbine):
+        if count is None:
+            raise InputError("n_turbines is missing; expected the number of turbines to place")
+        return [farm.turbine] * int(count)
+    if count is not None and count != len(farm.turbine):
+        raise InputError(f"n_turbines is {count}, and the farm has a list of {len(farm.turbine)} turbines")
+    return list(farm.turbine)
+
+
+def _neighbours(farm: WindFarm) -> tuple[list[Turbine], Array, Array]:
+    if farm.neighbours is None:
+        return [], np.empty(0), np.empty(0)
+    x, y = finite_array(farm.neighbours.x, "neighbours: x"), finite_array(farm.neighbours.y, "neighbours: y")
+    kinds = farm.neighbours.turbine
+    return [kinds] * len(x) if isinstance(kinds, Turbine) else list(kinds), x, y
+
+
+def _spacing_of(
+    spacing: float | Mapping[Turbine, float] | None,
+    types: set[Turbine],
+    own: set[Turbine],
+    in_diameters: bool,
+    name: str,
+) -> dict[Turbine, float]:
+    """Metres that turbines of each type must be apart."""
+    if isinstance(spacing, Mapping):
+        for kind in own:
+            if kind not in spacing:
+                raise InputError(f"{name} says nothing about {kind.name}; expected one number for each type")
+        each = {kind: positive(spacing[kind], f"{name} of {kind.name}") for kind in types if kind in spacing}
+        numbers = {kind: each.get(kind, max(each.values())) for kind in types}
+    elif isinstance(spacing, Sequence | np.ndarray):
+        raise InputError(f"{name} is {spacing!r:.60}; expected a number, or a dict from Turbine to a number")
+    else:
+        numbers = dict.fromkeys(types, positive(spacing, name))  # type: ignore[arg-type]
+    return {kind: number * (kind.rotor_diameter_m if in_diameters else 1.0) for kind, number in numbers.items()}
+
+
+@functools.cache
+def _kernels() -> dict[str, Callable[..., Any]]:
+    """The compiled loops, shared by all problems of this process."""
+    from leeward.layout.kernels import constraints
+    from leeward.wind.kernels.compile import kernel
+
+    loops = (constraints.violations, constraints.repair, constraints.descend)
+    return {loop.__name__: kernel(loop, "layout", source=Path(constraints.__file__)) for loop in loops}
+
+
+def descend(*arguments: Any) -> None:
+    """See `leeward.layout.kernels.constraints.descend`."""
+    _kernels()["descend"](*arguments)

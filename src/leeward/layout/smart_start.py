@@ -1,0 +1,73 @@
+"""SmartStart: turbine by turbine onto the best points of a grid, with some chance in it, as TopFarm 2.7 does it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.layout.objective import Objective
+from leeward.layout.problem import LayoutProblem
+from leeward.wind.maps import NextTurbineMap
+
+Array = npt.NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SmartStart:
+    """Options. grid_size: points a side over the area's bounding box. random_pct: of the points that are left, so many
+    per cent, those with the highest yield, are the ones that chance chooses from; 0 takes the best, 100 any.
+    """
+
+    grid_size: int = 18
+    random_pct: float = 30.0
+
+    def __post_init__(self) -> None:
+        if isinstance(self.grid_size, bool) or not (
+            isinstance(self.grid_size, int | np.integer) and self.grid_size >= 2
+        ):
+            raise InputError(f"grid_size is {self.grid_size!r}; expected a whole number, 2 or more")
+        if not 0 <= self.random_pct <= 100:
+            raise InputError(f"random_pct is {self.random_pct!r}; expected per cent, from 0 to 100")
+
+
+def grid_points(problem: LayoutProblem, size: int) -> tuple[Array, Array]:
+    """Points of the grid that lie in the area, row by row."""
+    left, low, right, high = problem.area.bounds
+    x, y = (c.ravel() for c in np.meshgrid(np.linspace(left, right, size), np.linspace(low, high, size)))
+    inside = problem.area.signed_distance(x, y) >= 0.0
+    return x[inside], y[inside]
+
+
+def place(
+    problem: LayoutProblem, objective: Objective, options: SmartStart, seed: int
+) -> Iterator[tuple[Array, Array]]:
+    """The layout after each turbine placed. Ends early when no point of the grid is left."""
+    at_x, at_y = grid_points(problem, options.grid_size)
+    farm = objective.smart_start_farm()
+    directions, speeds = farm.site.conditions.speed.shape
+    random = np.random.RandomState(seed)  # TopFarm's own stream: the same seed gives the same layout
+    maps: dict[object, NextTurbineMap] = {}
+    x, y = np.empty(0), np.empty(0)
+    for turbine, kind in enumerate(problem.turbines):
+        free = problem.free(x, y, np.arange(turbine), turbine, at_x, at_y)
+        if not free.any():
+            return
+        if problem.one_type:
+            at_x, at_y = at_x[free], at_y[free]
+            for known in maps.values():
+                known.keep(free)
+            free = np.ones(len(at_x), dtype=bool)
+        if options.random_pct < 100:
+            if kind not in maps:
+                maps[kind] = farm.next_turbine_map(at_x, at_y, turbine=kind, rotor_average=False)
+            yields = maps[kind].aep(x, y)[free]
+        else:
+            yields = np.zeros(int(free.sum()))
+        objective.work += directions * speeds * (len(yields) + len(x))
+        among = max(1, int(np.round(options.random_pct / 100 * len(yields))))
+        best = np.flatnonzero(yields >= np.sort(yields)[-among])
+        chosen = np.flatnonzero(free)[random.choice(best)]
+        x, y = np.r_[x, at_x[chosen]], np.r_[y, at_y[chosen]]
+        yield x, y
