@@ -147,7 +147,9 @@ class LayoutProblem:
 
     def relative(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Positions in metres from the area's origin, the neighbours' after the farm's: what the kernels take."""
-        return np.r_[x, self._fixed[0]] - self.area.origin[0], np.r_[y, self._fixed[1]] - self.area.origin[1]
+        if len(self._fixed[0]):
+            x, y = np.concatenate([x, self._fixed[0]]), np.concatenate([y, self._fixed[1]])
+        return x - self.area.origin[0], y - self.area.origin[1]
 
     @property
     def constraints(self) -> tuple[Any, ...]:

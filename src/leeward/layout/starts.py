@@ -1,5 +1,9 @@
 """First layouts: at random, and on lattices."""
 
+import functools
+from collections.abc import Callable
+from pathlib import Path
+
 import numpy as np
 import numpy.typing as npt
 
@@ -11,6 +15,8 @@ Array = npt.NDArray[np.float64]
 DRAWS_AT_A_TIME = 2000
 ROUNDS = 30
 PACKINGS = 200
+HALVINGS = 10
+NONE = np.empty(0)
 
 
 def fill_at_random(problem: LayoutProblem, x: Array, y: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -37,61 +43,68 @@ def random_lattice(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Ar
 
     None if such a lattice has too few points in the area. Turbines of several types are mixed at random.
     """
-    left, low, right, high = problem.area.bounds
-    size = float(np.hypot(right - left, high - low))
     angle = rng.uniform(0.0, np.pi)
     skew = rng.uniform(0.25 * np.pi, 0.75 * np.pi)
-    proportion = np.exp(rng.uniform(-1.2, 1.2))
-    offset = rng.random(2)
-    rows = np.array(
-        [
-            [np.cos(angle) * np.sqrt(proportion), np.sin(angle) * np.sqrt(proportion)],
-            np.array([np.cos(angle + skew), np.sin(angle + skew)]) / (np.sqrt(proportion) * np.sin(skew)),
-        ]
-    )  # a cell of area 1
+    proportion = np.sqrt(np.exp(rng.uniform(-1.2, 1.2)))
+    along = np.array([np.cos(angle), np.sin(angle)]) * proportion
+    across = np.array([np.cos(angle + skew), np.sin(angle + skew)]) / (proportion * np.sin(skew))
+    rows, offset = np.array([along, across]), rng.random(2)  # a cell of area 1
 
-    centre = np.array([0.5 * (left + right), 0.5 * (low + high)])
     narrow, wide = 0.5 * problem.mean_spacing_m, 2.0 * problem.mean_spacing_m
-    best = _lattice_points(problem.area, rows * narrow, offset, centre, size)
-    for _ in range(10):
+    for _ in range(HALVINGS):
         middle = np.sqrt(narrow * wide)
-        points = _lattice_points(problem.area, rows * middle, offset, centre, size)
-        if len(points) >= problem.n_turbines:
-            narrow, best = middle, points
+        if lattice_count(problem.area, rows * middle, offset) >= problem.n_turbines:
+            narrow = middle
         else:
             wide = middle
-    if len(best) < problem.n_turbines:
+    x, y = lattice_points(problem.area, rows * narrow, offset)
+    if len(x) < problem.n_turbines:
         return None
-    chosen = best[rng.permutation(len(best))[: problem.n_turbines]]
-    return chosen[:, 0].copy(), chosen[:, 1].copy()
+    chosen = rng.permutation(len(x))[: problem.n_turbines]
+    return x[chosen], y[chosen]
 
 
 def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
     """Points of a triangular lattice, as close as the spacing allows: of many angles and offsets the one with most."""
     rng = np.random.default_rng(0)
     apart = float(problem.room.max()) * (1.0 + 1e-9) + 2e-6
-    left, low, right, high = problem.area.bounds
-    centre = np.array([0.5 * (left + right), 0.5 * (low + high)])
-    size = float(np.hypot(right - left, high - low))
-    best = np.empty((0, 2))
+    most, best = -1, (np.empty((2, 2)), np.empty(2))
     for _ in range(PACKINGS):
         angle = rng.uniform(0.0, np.pi / 3.0)
         rows = apart * np.array([[np.cos(a), np.sin(a)] for a in (angle, angle + np.pi / 3.0)])
-        points = _lattice_points(problem.area, rows, rng.random(2), centre, size)
-        if len(points) > len(best):
-            best = points
-    far = problem.far_from_neighbours(best[:, 0], best[:, 1])
-    return best[far, 0], best[far, 1]
+        offset = rng.random(2)
+        count = lattice_count(problem.area, rows, offset)
+        if count > most:
+            most, best = count, (rows, offset)
+    x, y = lattice_points(problem.area, *best)
+    far = problem.far_from_neighbours(x, y)
+    return x[far], y[far]
 
 
-def _lattice_points(area: Area, rows: Array, offset: Array, centre: Array, size: float) -> Array:
-    """Points of a lattice in the area, shape (points, 2). rows: its two basis vectors, m."""
-    # as many steps along each vector as reach across the area: its length over the distance of the rows
-    cell = abs(float(np.linalg.det(rows)))
-    steps = [int(np.ceil(0.5 * size * float(np.linalg.norm(rows[1 - k])) / cell)) + 1 for k in range(2)]
-    i, j = np.meshgrid(*(np.arange(-n, n + 1) for n in steps), indexing="ij")
-    points = centre + np.column_stack([i.ravel() + offset[0], j.ravel() + offset[1]]) @ rows
+def lattice_count(area: Area, rows: Array, offset: Array) -> int:
+    """Number of points of a lattice in the area. rows: its basis vectors, m; offset: of one point, in these vectors."""
+    return _fill_lattice(area, rows, offset, NONE, NONE)
+
+
+def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array]:
+    """Points of a lattice in the area, as in `lattice_count`."""
+    x, y = np.empty((2, lattice_count(area, rows, offset)))
+    _fill_lattice(area, rows, offset, x, y)
+    return x + area.origin[0], y + area.origin[1]
+
+
+def _fill_lattice(area: Area, rows: Array, offset: Array, x: Array, y: Array) -> int:
     left, low, right, high = area.bounds
-    near = (points[:, 0] >= left) & (points[:, 0] <= right) & (points[:, 1] >= low) & (points[:, 1] <= high)
-    points = points[near]
-    return np.asarray(points[area.signed_distance(points[:, 0], points[:, 1]) >= 0.0])
+    east, north = area.origin
+    bounds = (left - east, low - north, right - east, high - north)
+    return int(_kernel()(rows, offset @ rows, bounds, area.boundary, x, y))
+
+
+@functools.cache
+def _kernel() -> Callable[..., int]:
+    """The compiled loop, shared by all problems of this process."""
+    from leeward.layout.kernels import lattice
+    from leeward.wind.kernels.compile import kernel
+
+    loop: Callable[..., int] = kernel(lattice.lattice_points, "layout", source=Path(lattice.__file__))
+    return loop

@@ -1,0 +1,46 @@
+"""Points of a lattice that lie in an area."""
+
+import math
+
+from leeward.layout.kernels.data import Boundary, Floats
+from leeward.layout.kernels.distance import signed_distance
+
+
+def lattice_points(
+    rows: Floats, offset: Floats, bounds: tuple[float, float, float, float], boundary: Boundary, x: Floats, y: Floats
+) -> int:
+    """Number of the points offset + i * rows[0] + j * rows[1] in the area; fill x and y with as many as they hold.
+
+    rows: basis vectors (m), shape (2, 2), of which neither may be along the other. bounds: least x and y, greatest x
+    and y of the area, and all coordinates: metres from its origin.
+    """
+    left, low, right, high = bounds
+    cell = rows[0, 0] * rows[1, 1] - rows[0, 1] * rows[1, 0]
+    first, last = math.inf, -math.inf
+    for corner_x in (left, right):
+        for corner_y in (low, high):
+            i = ((corner_x - offset[0]) * rows[1, 1] - (corner_y - offset[1]) * rows[1, 0]) / cell
+            first, last = min(first, i), max(last, i)
+    count = 0
+    for i in range(math.ceil(first), math.floor(last) + 1):
+        start_x, start_y = offset[0] + i * rows[0, 0], offset[1] + i * rows[0, 1]
+        # which j lie between the bounds, by x and by y
+        lowest, highest = -math.inf, math.inf
+        for start, step, least, greatest in (
+            (start_x, rows[1, 0], left, right),
+            (start_y, rows[1, 1], low, high),
+        ):
+            if step != 0.0:
+                one, other = (least - start) / step, (greatest - start) / step
+                lowest, highest = max(lowest, min(one, other)), min(highest, max(one, other))
+            elif start < least or start > greatest:
+                highest = -math.inf
+        if highest < lowest:
+            continue
+        for j in range(math.ceil(lowest), math.floor(highest) + 1):
+            px, py = start_x + j * rows[1, 0], start_y + j * rows[1, 1]
+            if signed_distance(px, py, boundary)[0] >= 0.0:
+                if count < len(x):
+                    x[count], y[count] = px, py
+                count += 1
+    return count
