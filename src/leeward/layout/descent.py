@@ -22,7 +22,7 @@ class Descent:
 
     penalty: weight of the constraints; with 1, a violation as long as a step weighs twice as much as the mean gradient.
     first_moment, second_moment: what is kept of Adam's moments at every step.
-    widening: how many times as wide the wakes are at first; they narrow evenly over the `widened_share` of the steps.
+    judged: go by the rose that layouts are judged by, instead of by random samples.
     """
 
     steps: int
@@ -31,8 +31,7 @@ class Descent:
     penalty: float = 0.3
     first_moment: float = 0.5
     second_moment: float = 0.9
-    widening: float = 1.0
-    widened_share: float = 0.5
+    judged: bool = False
 
 
 @dataclass(frozen=True)
@@ -65,8 +64,10 @@ def step(
     """The state one step further on."""
     gone = state.step / settings.steps
     length = settings.first_step_m * max(1.0 - gone, settings.last_share)
-    widening = 1.0 + (settings.widening - 1.0) * max(0.0, 1.0 - gone / settings.widened_share)
-    aep, uphill_x, uphill_y = objective.gradient(state.x, state.y, rng, widening)
+    if settings.judged:
+        aep, uphill_x, uphill_y = objective.judged_gradient(state.x, state.y)
+    else:
+        aep, uphill_x, uphill_y = objective.gradient(state.x, state.y, rng)
     first = state.first_gradient
     if first == 0.0:
         first = 0.5 * float(np.abs(uphill_x).mean() + np.abs(uphill_y).mean())

@@ -47,11 +47,15 @@ class Objective:
         """Pair evaluations of one gradient."""
         return self.sampled_step_work if self.samples else 2 * self._all**2 * _cost(self.farm.site)
 
-    def gradient(self, x: Array, y: Array, rng: np.random.Generator, widening: float) -> tuple[float, Array, Array]:
-        """AEP (GWh) and its derivatives (GWh/m), from a sample or from the full rose, with wakes widened."""
+    def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
+        """AEP (GWh) and its derivatives (GWh/m), from a sample or, if that is small, from the full rose."""
         self.work += self.step_work
-        farm = self.farm if widening == 1.0 else self.farm.widened(widening)
-        return farm.sampled_aep_gradient(x, y, SAMPLE, rng) if self.samples else farm.aep_gradient(x, y)
+        return self.farm.sampled_aep_gradient(x, y, SAMPLE, rng) if self.samples else self.farm.aep_gradient(x, y)
+
+    def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
+        """What `judge` says, and its derivatives (GWh/m)."""
+        self.work += 2 * self._all**2 * _cost(self._judging.site)
+        return self._judging.aep_gradient(x, y)
 
     def judge(self, x: Array, y: Array) -> float:
         """AEP (GWh) to compare layouts by."""
@@ -86,6 +90,10 @@ class Objective:
     def smart_start_farm(self) -> WindFarm:
         """The farm in the conditions that TopFarm's SmartStart goes by."""
         return self._on(self.farm.site.coarser(SMART_START_DIRECTIONS, SMART_START_SPEEDS))
+
+    def count_map(self, farm: WindFarm, places: int) -> None:
+        """Add the work of bringing a map up to date after one more turbine: its wake at so many places."""
+        self.work += _cost(farm.site) * places
 
     @functools.cached_property
     def _judging(self) -> WindFarm:

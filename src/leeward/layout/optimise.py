@@ -215,13 +215,18 @@ def _use_own(search: Search, own: Own, seed: int) -> None:
     violation = search.problem.violation(x, y)
     if not violation.is_feasible:
         raise InfeasibleError(f"the layout of the recipe's function is not feasible: {violation}")
+    search.x, search.y = x, y
     search.keep(x, y)
 
 
 def _solution(search: Search, reason: StopReason, work: int) -> Solution:
     """The best layout, measured anew."""
     problem = search.problem
-    if search.best is None or reason is not StopReason.COMPLETED:
+    placed = len(search.x)
+    if placed < problem.n_turbines:
+        recipes.fill(search)
+        search.notes.append(f"stopped after {placed} turbines were placed; the others were placed at random")
+    elif reason is not StopReason.COMPLETED:
         search.offer(search.x, search.y)  # where it was interrupted may be better than all before
     search.end_phase()
     if search.best is None:

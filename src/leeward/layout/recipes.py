@@ -4,7 +4,7 @@ Whatever has been found by then is in the `Search`: the best feasible layout, an
 """
 
 import time
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -29,7 +29,7 @@ class Effort:
     first_descent: int
 
 
-EFFORTS = {"fast": Effort(400, 300), "normal": Effort(2000, 1100), "thorough": Effort(20000, 2200)}
+EFFORTS = {"fast": Effort(400, 250), "normal": Effort(2000, 1100), "thorough": Effort(20000, 2200)}
 
 # lengths are shares of the mean spacing: the side of the square that a turbine has to itself
 FIRST_STEP = 0.06
@@ -37,6 +37,9 @@ HOP_STEP = 0.02
 SMALL_ROSE_STEPS = 300  # of a descent that sees all of the wind rose at every step
 HOP_STEPS = 100
 LATTICES = 50  # of so many the best one is where a new start begins
+POLISH_STEP = 0.01
+POLISH_STEPS = 30
+HOP_POLISH_STEPS = 20
 PATIENCE = 4  # hops without success, then a new start
 PROMISING = 2 / 3  # hops are for descents that ended better than this share of all
 RELOCATE_EVERY = 75  # steps of a descent, in its middle
@@ -90,6 +93,7 @@ class Search:
     y: Array
     best: Layout | None = None
     best_aep_gwh: float = float("nan")
+    polish_gain: float = 0.0
     steps: int = 0
     phases: list[Phase] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -187,11 +191,15 @@ def placed_as_given(search: Search, x: Array, y: Array) -> Iterator[Progress]:
 
 def refined(search: Search) -> Iterator[Progress]:
     """The layout in hand, improved for as long as the driver lets it: never ends by itself."""
-    steps = search.effort.first_descent if search.objective.samples else SMALL_ROSE_STEPS
+    stochastic = search.objective.samples
+    steps = search.effort.first_descent if stochastic else SMALL_ROSE_STEPS
     settings = Descent(steps, FIRST_STEP * search.problem.mean_spacing_m)
     search.begin("descent")
     yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
     layout = search.offer(search.x, search.y)
+    if stochastic:
+        search.begin("polish")
+        layout = yield from polished(search, layout, POLISH_STEPS)
     search.begin("search")
     outcomes: list[float] = []
     while True:
@@ -202,6 +210,21 @@ def refined(search: Search) -> Iterator[Progress]:
         search.x, search.y = best_lattice(search)
         yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
         layout = search.offer(search.x, search.y)
+        if stochastic:
+            layout = yield from polished(search, layout, POLISH_STEPS)
+
+
+def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Progress, None, Layout | None]:
+    """What random samples of the wind cannot tell apart: a descent on the rose that layouts are judged by."""
+    if layout is None:
+        return None
+    settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
+    yield from search.descend(layout.x, layout.y, settings)
+    better = search.offer(search.x, search.y)
+    if better is None or better.judged <= layout.judged:
+        return layout
+    search.polish_gain = better.judged - layout.judged
+    return better
 
 
 def hops(search: Search, layout: Layout) -> Iterator[Progress]:
@@ -213,6 +236,9 @@ def hops(search: Search, layout: Layout) -> Iterator[Progress]:
         x, y, _ = relocate(search.problem, search.objective, layout.x, layout.y, count, 0.7, search.rng)
         yield from search.descend(x, y, settings)
         there = search.offer(search.x, search.y)
+        within_reach = there is not None and there.judged + 1.5 * search.polish_gain > layout.judged
+        if search.objective.samples and within_reach:
+            there = yield from polished(search, there, HOP_POLISH_STEPS)
         if there is not None and there.judged > layout.judged:
             layout, failures = there, 0
         else:

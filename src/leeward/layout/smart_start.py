@@ -46,7 +46,6 @@ def place(
     """The layout after each turbine placed. Ends early when no point of the grid is left."""
     at_x, at_y = grid_points(problem, options.grid_size)
     farm = objective.smart_start_farm()
-    directions, speeds = farm.site.conditions.speed.shape
     random = np.random.RandomState(seed)  # TopFarm's own stream: the same seed gives the same layout
     maps: dict[object, NextTurbineMap] = {}
     x, y = np.empty(0), np.empty(0)
@@ -65,7 +64,7 @@ def place(
             yields = maps[kind].aep(x, y)[free]
         else:
             yields = np.zeros(int(free.sum()))
-        objective.work += directions * speeds * (len(yields) + len(x))
+        objective.count_map(farm, len(yields) + len(x))
         among = max(1, int(np.round(options.random_pct / 100 * len(yields))))
         best = np.flatnonzero(yields >= np.sort(yields)[-among])
         chosen = np.flatnonzero(free)[random.choice(best)]

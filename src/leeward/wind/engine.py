@@ -57,20 +57,15 @@ def wind_of(conditions: Conditions) -> Wind:
 
 
 def blocks(
-    wind: Wind,
-    x: Array,
-    y: Array,
-    kinds: Indices,
-    at: tuple[Array, Array, Indices] | None = None,
-    widening: float = 1.0,
+    wind: Wind, x: Array, y: Array, kinds: Indices, at: tuple[Array, Array, Indices] | None = None
 ) -> Iterator[Block]:
     """All conditions, in blocks of a fixed size."""
     # differences of large coordinates are exact; sums of their products are not
     origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
-    places = Places(x - origin_x, y - origin_y, kinds, widening)
-    points = Places(NOWHERE, NOWHERE, NO_KIND, widening)
+    places = Places(x - origin_x, y - origin_y, kinds)
+    points = Places(NOWHERE, NOWHERE, NO_KIND)
     if at is not None:
-        points = Places(at[0] - origin_x, at[1] - origin_y, at[2], widening)
+        points = Places(at[0] - origin_x, at[1] - origin_y, at[2])
     extent = _extent((places.x, points.x), (places.y, points.y))
     directions, lanes = wind.speed.shape
     size = max(1, min(BLOCK // max(len(x), 1), ELEMENTS) // lanes)

@@ -1,6 +1,5 @@
 """Wind farms: the energy of a layout, and in which direction each turbine should move."""
 
-import copy
 import functools
 import itertools
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import finite_array, positions, positive
+from leeward.wind.checks import finite_array, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Block, Engine, blocks, wind_of
 from leeward.wind.kernels.data import Indices, Wind
@@ -104,7 +103,6 @@ class WindFarm:
         self.wake_model = models.wake_model(wake_model)
         self.neighbours = neighbours
         self.threads = threads
-        self._widening = 1.0
         self._neighbour_x, self._neighbour_y = np.empty(0), np.empty(0)
         self._neighbour_types: list[Turbine] = []
         if neighbours is not None:
@@ -213,7 +211,6 @@ class WindFarm:
             with_neighbours,
             (*points, np.full(len(points[0]), index[kind], dtype=np.uint32)),
             rotor_average,
-            self._widening,
         )
 
     def next_turbine_gain(
@@ -245,16 +242,6 @@ class WindFarm:
         counted = self._counted(len(east))
         parts = self._map(lambda block: self._engine.worth(block, counted), self._blocks(east, north, self._wind))
         return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
-
-    def widened(self, factor: float) -> "WindFarm":
-        """The same farm with wakes `factor` times as wide, and as deep as they are.
-
-        Wide wakes smooth the energy as a function of the positions: an optimiser that narrows them step by step ends in
-        better optima (wake expansion continuation; Thomas, McOmber and Ning, 2022, Wind Energy Science 7, 1137).
-        """
-        farm = copy.copy(self)
-        farm._widening = positive(factor, "factor")
-        return farm
 
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
@@ -314,7 +301,7 @@ class WindFarm:
         kinds = self._kinds(len(x))
         if len(self._neighbour_x):
             x, y = positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
-        return blocks(wind, x, y, kinds, at, self._widening)
+        return blocks(wind, x, y, kinds, at)
 
     def _kinds(self, count: int) -> Indices:
         """Which type each turbine is, the neighbours' after the farm's."""

@@ -26,14 +26,12 @@ class NextTurbineMap:
         standing: Callable[[npt.ArrayLike, npt.ArrayLike], Standing],
         at: Standing,
         rotor_average: bool,
-        widening: float,
     ) -> None:
         self._engine = engine
         self._wind = wind
         self._standing = standing
         self._at = at
         self._rotor_average = rotor_average
-        self._widening = widening
         self._power = np.full((len(at[0]), len(wind.cosine)), np.nan)
         self._known: Standing = (np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
         self._speeds = np.empty((0, wind.speed.size))
@@ -49,7 +47,7 @@ class NextTurbineMap:
         """AEP (GWh) that one more turbine would itself yield at each point, given the turbines at x, y."""
         turbines = self._standing(x, y)
         self._make_room(turbines)
-        for block in blocks(self._wind, *turbines, self._at, self._widening):
+        for block in blocks(self._wind, *turbines, self._at):
             self._engine.points(block, self._rotor_average, self._speeds, self._sources, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
 

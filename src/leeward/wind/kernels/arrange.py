@@ -31,7 +31,7 @@ def turn(places, wind, g, along, across):
     cosine, sine = wind.cosine[g], wind.sine[g]
     for i in range(len(places.x)):
         along[i] = -cosine * places.x[i] - sine * places.y[i]
-        across[i] = (sine * places.x[i] - cosine * places.y[i]) / places.widening
+        across[i] = sine * places.x[i] - cosine * places.y[i]
 
 
 @allocating
@@ -72,5 +72,4 @@ def arrange(places, wind, begin, end):
         wind.turbulence_intensity[begin:end].reshape(directions * lanes),
         wind.cosine[begin:end],
         wind.sine[begin:end],
-        1.0 / places.widening,
     )

@@ -38,15 +38,11 @@ class Kernels(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where turbines stand (m, east and north of any point near by), and of which type they are; shape (turbines,).
-
-    widening: how many times as wide as they are the wakes are taken to be.
-    """
+    """Where turbines stand (m, east and north of any point near by), and of which type they are; shape (turbines,)."""
 
     x: Floats
     y: Floats
     kind: Indices
-    widening: float
 
 
 class Wind(NamedTuple):
@@ -68,7 +64,6 @@ class Batch(NamedTuple):
     lateral: the ranks in order of crosswind, same shape.
     speed, weight, turbulence_intensity: of all lanes, direction after direction, shape (elements,), at most ELEMENTS.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
-    narrowing: what the crosswind coordinates were multiplied with, so that wakes seem wider.
     """
 
     downwind: Floats
@@ -81,7 +76,6 @@ class Batch(NamedTuple):
     turbulence_intensity: Floats
     cosine: Floats
     sine: Floats
-    narrowing: float
 
 
 class Curves(NamedTuple):

@@ -163,7 +163,6 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
                 downwind += share * slopes.downwind[e, lane]
                 crosswind += share * slopes.crosswind[e, lane]
                 shares[upstream, element] += share * slopes.source_speed[e, lane]
-            crosswind *= batch.narrowing
             x = crosswind * batch.sine[g] - downwind * batch.cosine[g]
             y = -crosswind * batch.cosine[g] - downwind * batch.sine[g]
             by_x[batch.turbine[g, rank]] += x
