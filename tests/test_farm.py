@@ -251,3 +251,59 @@ def test_no_turbines_no_energy(site, turbine):
     assert len(farm.simulate([], [], per_condition=True).condition_wake_loss) == 0
     aep, by_x, by_y = farm.aep_gradient([], [])
     assert (aep, len(by_x), len(by_y)) == (0.0, 0, 0)
+
+
+def test_a_growing_map_is_the_same_as_a_new_one(site, turbines):
+    """To the last bit, turbine by turbine, with points that go and with neighbours."""
+    there = Neighbours(x=[699_000.0], y=[6_243_000.0], turbine=turbines[2])
+    coarse = site.coarser(36, [7.0, 9.0, 11.0])
+    farm = WindFarm(coarse, turbines[0], neighbours=there)
+    x, y = random_layout(8, seed=21)
+    at_x, at_y = random_layout(30, seed=22, density_m=800.0, apart_m=100.0)
+    growing = farm.next_turbine_map(at_x, at_y, rotor_average=False)
+    for count in range(9):
+        if count == 5:
+            growing.keep(np.arange(30) % 3 > 0)
+            at_x, at_y = at_x[np.arange(30) % 3 > 0], at_y[np.arange(30) % 3 > 0]
+        anew = farm.next_turbine_aep(x[:count], y[:count], at_x, at_y, rotor_average=False)
+        np.testing.assert_array_equal(growing.aep(x[:count], y[:count]), anew)
+    elsewhere = growing.aep(x[:4] + 500.0, y[:4])
+    anew = farm.next_turbine_aep(x[:4] + 500.0, y[:4], at_x, at_y, rotor_average=False)
+    np.testing.assert_array_equal(elsewhere, anew)
+
+
+@pytest.mark.parametrize("wake_model", ["nygaard_2022", "bastankhah_gaussian", "jensen", "iea37_gaussian"])
+def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
+    """Against the AEP of farms with one turbine fewer or more. About: thrust does not follow."""
+    there = Neighbours(x=[699_000.0], y=[6_243_000.0], turbine=turbines[2])
+    coarse = site.coarser(72, [7.0, 9.0, 11.0])
+    kinds = [turbines[i % 3] for i in range(10)]
+    if wake_model == "iea37_gaussian":
+        kinds, there = [Turbine.iea37_3_35mw()] * 10, Neighbours([699_000.0], [6_243_000.0], Turbine.iea37_3_35mw())
+    farm = WindFarm(coarse, kinds, wake_model, neighbours=there)
+    x, y = random_layout(10, seed=23, density_m=900.0)
+    whole = farm.aep(x, y)
+    worth = farm.turbine_worth(x, y)
+    for i in range(10):
+        fewer = WindFarm(coarse, kinds[:i] + kinds[i + 1 :], wake_model, neighbours=there)
+        exact = whole - fewer.aep(np.delete(x, i), np.delete(y, i))
+        own = farm.simulate(x, y).aep_gwh[i]
+        assert worth[i] == pytest.approx(exact, abs=0.02 * own)
+    at_x, at_y = random_layout(6, seed=24, density_m=1500.0)
+    at_x = at_x + 333.0
+    gain = farm.next_turbine_gain(x, y, at_x, at_y, turbine=kinds[1])
+    for i in range(6):
+        more = WindFarm(coarse, [*kinds, kinds[1]], wake_model, neighbours=there)
+        exact = more.aep(np.r_[x, at_x[i]], np.r_[y, at_y[i]]) - whole
+        assert gain[i] == pytest.approx(exact, abs=0.02 * max(own, exact))
+
+
+def test_worth_and_gain_are_exact_where_thrust_is_constant():
+    site = Site.from_table([0.0, 90.0, 200.0, 270.0], [9.0], np.full((4, 1), 0.25), 0.075)
+    farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
+    x, y = random_layout(8, seed=25, density_m=500.0, apart_m=260.0)
+    worth = farm.turbine_worth(x, y)
+    exact = [farm.aep(x, y) - farm.aep(np.delete(x, i), np.delete(y, i)) for i in range(8)]
+    np.testing.assert_allclose(worth, exact, rtol=1e-9)
+    gain = farm.next_turbine_gain(x, y, [x[0] + 301.0], [y[0] - 17.0])
+    assert gain[0] == pytest.approx(farm.aep(np.r_[x, x[0] + 301.0], np.r_[y, y[0] - 17.0]) - farm.aep(x, y), rel=1e-9)

@@ -154,3 +154,30 @@ def test_a_file_that_is_no_netcdf(tmp_path):
         Site.from_netcdf(path)
     with pytest.raises(InputError, match="no such file"):
         Site.from_netcdf(tmp_path / "absent.nc")
+
+
+def test_coarser_sites_have_the_same_wind(site):
+    coarse = site.coarser(120, np.arange(3.5, 26.0, 2.0)).conditions
+    assert coarse.speed.shape == (120, 12)
+    assert coarse.weight.sum() == pytest.approx(site.conditions.weight.sum(), rel=4e-3)
+    table = Site.from_table([0.0, 90.0, 200.0], [8.0, 10.0], np.full((3, 2), 1 / 6), 0.08)
+    assert table.coarser(3, [8.0, 10.0]) is table
+    rng = np.random.default_rng(0)
+    series = Site.from_time_series(rng.uniform(0, 360, 5000), rng.weibull(2.0, 5000) * 10, 0.07)
+    drawn = series.coarser(50, [8.0, 10.0]).conditions
+    assert drawn.weight.size == 100
+    assert drawn.weight.sum() == pytest.approx(1.0)
+
+
+def test_draws_are_spread_evenly(site):
+    """Better than drawn one by one: the spread of a mean over 100 conditions."""
+    rng = np.random.default_rng(0)
+    means = []
+    for _ in range(200):
+        drawn = site.draw(100, rng)
+        assert (np.diff((drawn.direction + 15.0) % 360.0) >= 0).all()
+        means.append(float((drawn.weight * drawn.speed).sum() / drawn.weight.sum()))
+    conditions = site.conditions
+    mean = float((conditions.weight * conditions.speed).sum() / conditions.weight.sum())
+    spread = float(np.sqrt((conditions.weight * (conditions.speed - mean) ** 2).sum() / conditions.weight.sum()))
+    assert np.std(means) < 0.4 * spread / np.sqrt(100)

@@ -1,0 +1,249 @@
+"""The command `leeward optimise`, mostly as processes of its own; `leeward aep` is in test_package.py."""
+
+import csv
+import json
+import os
+import pty
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+import typer
+
+from leeward import cli
+from leeward.campaign import builtin
+from leeward.layout import Area, LayoutProblem
+from leeward.wind import Turbine, WindFarm
+
+COMMAND = [sys.executable, "-c", "from leeward.cli import main; main()"]
+SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}
+
+
+def command(*arguments, cwd=None):
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300, cwd=cwd)
+
+
+@pytest.fixture
+def inside(monkeypatch, capsys, tmp_path):
+    """The command line within this process, in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["leeward", *arguments])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return end.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture(scope="module")
+def problem():
+    farm = WindFarm(builtin.site(), Turbine.generic(15, 240, 150))
+    return LayoutProblem(farm, builtin.area(0), 66, spacing_diameters=3)
+
+
+def read(path):
+    with path.open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    return {key: np.array([float(row[key]) for row in rows]) for key in rows[0]}
+
+
+def printed_aep(text):
+    return re.search(r"^  AEP +([\d.]+)  GWh", text, re.M)[1]
+
+
+@pytest.mark.parametrize("arguments", [[], ["aep"], ["optimise"]])
+def test_help(arguments):
+    result = command(*arguments, "--help")
+    assert result.returncode == 0
+    assert "Usage: " in result.stdout
+    assert not result.stderr
+
+
+def test_every_command_says_what_it_does():
+    commands = typer.main.get_command(cli.app).commands
+    assert set(commands) >= {"aep", "optimise"}
+    for each in commands.values():
+        assert each.help
+        assert all(option.help for option in each.params)
+
+
+def test_without_an_area(tmp_path, problem):
+    result = command("optimise", "--effort", "fast", "-o", "layout.csv", "--picture", "layout.png", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert not result.stderr  # progress is for terminals
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["layout.csv", "layout.png"]
+    assert (tmp_path / "layout.png").read_bytes().startswith(b"\x89PNG")
+    layout = read(tmp_path / "layout.csv")
+    assert list(layout) == ["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"]
+    assert np.array_equal(layout["turbine"], np.arange(66))
+    assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
+    assert layout["aep_gwh"].sum() == pytest.approx(problem.farm.aep(layout["x_m"], layout["y_m"]), abs=1e-4)
+    assert float(printed_aep(result.stdout)) > 5290  # SmartStart alone: 5246.57
+    assert printed_aep(result.stdout) == printed_aep(command("aep", "layout.csv", cwd=tmp_path).stdout)
+    for said in ("after smart_start", "5246.57", "after descent", "wake loss", "closest spacing", "work was done"):
+        assert said in result.stdout
+    assert "layout.csv" in result.stdout
+    assert "layout.png" in result.stdout
+
+
+def test_an_area_a_start_and_a_turbine_of_ones_own(inside, tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    (tmp_path / "start.csv").write_text("x_m,y_m\n100,100\n2000,2000\n3900,3000\n")
+    common = ["optimise", "--area", "area.json", "--rated-power-mw", "10", "--rotor-diameter-m", "195"]
+    common += ["--hub-height-m", "121", "--spacing-m", "900", "--effort", "fast"]
+    code, out, err = inside(*common, "--start", "start.csv", "-o", "better.csv", "--picture", "better.svg")
+    assert (code, err) == (0, "")
+    assert "x 10 MW, rotor 195 m" in out
+    assert "after given" in out
+    assert (tmp_path / "better.svg").read_text().startswith("<?xml")
+    better = read(tmp_path / "better.csv")
+    farm = WindFarm(builtin.site(), Turbine.generic(10, 195, 121))
+    square = LayoutProblem(farm, Area.from_geojson(SQUARE), 3, spacing_m=900)
+    assert square.violation(better["x_m"], better["y_m"]).is_feasible
+    assert farm.aep(better["x_m"], better["y_m"]) > farm.aep([100, 2000, 3900], [100, 2000, 3000])
+    # measured only, it is what it was
+    code, again, _ = inside(*common, "--start", "better.csv", "--recipe", "start")
+    assert code == 0
+    assert printed_aep(again) == printed_aep(out)
+    assert "not written" in again
+
+
+def test_the_same_seed_gives_the_same_file(inside, tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    for name, seed in (("a", "3"), ("b", "3"), ("c", "4")):
+        arguments = ["--area", "area.json", "--turbines", "4", "--recipe", "random", "--seed", seed]
+        assert inside("optimise", *arguments, "-o", f"{name}.csv")[0] == 0
+    a, b, c = ((tmp_path / f"{name}.csv").read_bytes() for name in "abc")
+    assert a == b
+    assert a != c
+
+
+def test_a_recipe_in_the_current_folder(tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    (tmp_path / "mine.py").write_text("def good(problem, seed): return [0, 4000], [0, 4000]\n")
+    (tmp_path / "mine.py").open("a").write("def bad(problem, seed): return [0, 4000], [0, 5000]\n")
+    arguments = ["optimise", "--area", "area.json", "--turbines", "2", "-o", "x.csv", "--recipe"]
+    result = command(*arguments, "mine:good", cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    assert read(tmp_path / "x.csv")["x_m"].tolist() == [0, 4000]
+    (tmp_path / "x.csv").unlink()
+    result = command(*arguments, "mine:bad", cwd=tmp_path)
+    assert result.returncode == 1
+    assert "not feasible: outside the area: turbine 1 (by 1000 m)" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert not (tmp_path / "x.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--picture", "layout.gif"], "expected one of .png, .svg, .pdf"),
+        (["-o", "nowhere/layout.csv"], "nowhere/layout.csv: cannot be written (No such file or directory)"),
+        (["--picture", "nowhere/layout.png"], "nowhere/layout.png: cannot be written"),
+        (["-o", "/"], "is a folder"),
+        (["-o", "a.png", "--picture", "a.png"], "expected two files"),
+        (["--area", "nowhere.json"], "nowhere.json: no such file"),
+        (["--farm-idx", "10"], "farm_idx is 10; expected one of the 10 built-in areas"),
+        (["--area-name", "somewhere"], "expected --area too"),
+        (["--turbines", "0"], "n_turbines is 0"),
+        (["--turbines", "5000"], "5000 turbines 720 m apart do not fit"),
+        (["--spacing-m", "500", "--spacing-diameters", "2"], "expected one of spacing_m and spacing_diameters"),
+        (["--spacing-m", "-1"], "spacing_m is -1"),
+        (["--rotor-diameter-m", "0"], "rotor_diameter_m is 0"),
+        (["--seed", "-1"], "seed is -1"),
+        (["--recipe", "magic"], "recipe is 'magic'; expected one of"),
+        (["--recipe", "nowhere_at_all:magic"], "cannot be imported"),
+        (["--recipe", "start"], "start missing"),
+        (["--effort", "heroic"], "effort is 'heroic'"),
+        (["--time-budget-s", "0"], "time_budget_s is 0"),
+        (["--grid-size", "1"], "grid_size is 1"),
+        (["--random-pct", "101"], "random_pct is 101"),
+        (["--start", "nowhere.csv"], "nowhere.csv: cannot be read"),
+        (["--site", "nowhere.nc"], "nowhere.nc: no such file"),
+        (["--wake-model", "larsen"], "unknown wake model 'larsen'"),
+    ],
+)
+def test_wrong_use(inside, tmp_path, arguments, says):
+    # good names for the files, unless those are what is wrong: none may be there afterwards
+    files = [] if {"-o", "--picture"} & set(arguments) else ["-o", "layout.csv", "--picture", "layout.png"]
+    code, out, err = inside("optimise", *arguments, *files)
+    assert (code, out) == (2, "")
+    assert says in err
+    assert err.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_start_that_is_not_feasible(tmp_path):
+    (tmp_path / "start.csv").write_text("x_m,y_m\n0,0\n100,0\n")
+    result = command("optimise", "--start", "start.csv", "-o", "layout.csv", cwd=tmp_path)
+    assert result.returncode == 2
+    assert "start is not feasible: outside the area: turbine 0" in result.stderr
+    assert result.stderr.count("\n") == 1
+    assert [p.name for p in tmp_path.iterdir()] == ["start.csv"]
+
+
+class Terminal:
+    """The command line with a terminal for its standard error, as somebody who sits before it."""
+
+    def __init__(self, *arguments, cwd):
+        self.screen, theirs = pty.openpty()
+        self.process = subprocess.Popen(
+            [*COMMAND, *arguments],
+            stdout=subprocess.PIPE,
+            stderr=theirs,
+            text=True,
+            cwd=cwd,
+            # a test run in the background has Ctrl-C ignored, and hands that on
+            preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        )
+        os.close(theirs)
+        self.seen = ""
+
+    def wait_for(self, text):
+        end = time.monotonic() + 240
+        while text not in self.seen:
+            assert time.monotonic() < end, self.seen
+            self.seen += os.read(self.screen, 4096).decode()
+
+    def press_ctrl_c(self):
+        self.process.send_signal(signal.SIGINT)
+
+    def result(self):
+        """Exit code and standard output."""
+        out, _ = self.process.communicate(timeout=240)
+        os.close(self.screen)
+        return self.process.returncode, out
+
+
+@pytest.mark.parametrize(("moment", "grid_size"), [("descent", "18"), ("placing turbines", "50")])
+def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, moment, grid_size):
+    terminal = Terminal(
+        "optimise", "--effort", "thorough", "--grid-size", grid_size, "-o", "x.csv", "--picture", "x.png", cwd=tmp_path
+    )
+    terminal.wait_for(moment)
+    terminal.press_ctrl_c()
+    code, out = terminal.result()
+    assert code == 130
+    assert "asked to stop" in out
+    layout = read(tmp_path / "x.csv")
+    assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
+    assert f"{problem.farm.aep(layout['x_m'], layout['y_m']):.2f}" == printed_aep(out)
+    assert sorted(p.name for p in tmp_path.iterdir()) == ["x.csv", "x.png"]
+
+
+def test_ctrl_c_ends_a_recipe_that_cannot_be_asked(tmp_path):
+    (tmp_path / "slow.py").write_text(
+        "import sys, time\ndef recipe(problem, seed):\n    print('started', file=sys.stderr)\n    time.sleep(300)\n"
+    )
+    terminal = Terminal("optimise", "--recipe", "slow:recipe", "-o", "x.csv", cwd=tmp_path)
+    terminal.wait_for("started")
+    terminal.press_ctrl_c()
+    terminal.wait_for("abandoned; nothing was written")
+    assert terminal.result() == (130, "")
+    assert not (tmp_path / "x.csv").exists()

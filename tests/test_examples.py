@@ -1,0 +1,46 @@
+"""The examples run."""
+
+import importlib.util
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parent.parent / "examples"
+
+needs_topfarm = pytest.mark.skipif(importlib.util.find_spec("topfarm") is None, reason="topfarm is not installed")
+
+
+@needs_topfarm
+def test_topfarm_as_a_recipe(tmp_path):
+    """It ends only if leeward found the layout feasible."""
+    command = [sys.executable, str(EXAMPLES / "topfarm_recipe.py"), "--turbines", "3", "--steps", "5"]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=600, cwd=tmp_path)
+    assert result.returncode == 0, result.stderr
+    found = re.findall(r"^(TopFarm|leeward): AEP +([\d.]+) GWh.* closest +([\d.]+) m", result.stdout, re.M)
+    assert [name for name, _, _ in found] == ["TopFarm", "leeward"]
+    for _, aep, closest in found:
+        assert 200 < float(aep) < 300
+        assert float(closest) >= 720
+    assert not list(tmp_path.iterdir())
+
+
+@needs_topfarm
+def test_what_the_topfarm_recipe_cannot_do(tmp_path):
+    program = (
+        "import topfarm_recipe; from leeward.campaign import builtin; from leeward.layout import Area, LayoutProblem; "
+        "from leeward.wind import WindFarm; "
+        "area = Area.from_arrays([0, 9000, 0], [0, 0, 9000], holes=[([500, 900, 500], [500, 500, 900])]); "
+        "problem = LayoutProblem(WindFarm(builtin.site(), builtin.turbines()[0]), area, 2, spacing_m=500); "
+        "topfarm_recipe.optimise(problem, 0)"
+    )
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=300, cwd=EXAMPLES)
+    assert "cannot do an area that is not one polygon without holes" in result.stderr
+
+
+def test_every_example_is_listed():
+    listed = (EXAMPLES / "README.md").read_text()
+    for path in EXAMPLES.glob("*.py"):
+        assert f"({path.name})" in listed
