@@ -3,10 +3,10 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled bench-wake clean
+.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records clean
 
 demo: $(VENV)/.installed
-	$(BIN)/leeward aep
+	$(BIN)/leeward optimise --output demo-layout.csv --picture demo-layout.png
 
 test: lint test-uncompiled test-compiled
 
@@ -26,8 +26,15 @@ lint: $(VENV)/.installed-test
 bench-wake: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/wake.py
 
+bench-layout: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/layout.py
+
+# IEA37 case study 1 with ten minutes for each of its three farms
+bench-records: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/layout.py --records
+
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf demo-layout.csv demo-layout.png $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

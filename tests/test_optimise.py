@@ -1,5 +1,6 @@
 """The optimiser: what it promises of every layout, of its work and of its answers to bad questions."""
 
+import functools
 import json
 import pickle
 
@@ -144,6 +145,8 @@ def test_refinement_beats_its_start(problem):
     solution = optimise(problem, 0, work=LITTLE)
     assert solution.aep_gwh > start.aep_gwh
     assert solution.phases[0].aep_gwh == pytest.approx(start.aep_gwh, rel=1e-12)
+    assert start.start is None
+    np.testing.assert_array_equal(solution.start, (start.x, start.y))
     assert solution.phases[-1].aep_gwh == pytest.approx(solution.aep_gwh, rel=1e-12)
     aep = [phase.aep_gwh for phase in solution.phases]
     assert aep == sorted(aep)
@@ -384,6 +387,7 @@ def test_own_function(small_site, turbine):
     assert solution.stop_reason is StopReason.COMPLETED
     assert solution.recipe == f"{__name__}:in_a_row"
     np.testing.assert_array_equal(optimise(problem, 7, recipe=in_a_row).x, solution.x)
+    assert optimise(problem, 7, recipe=functools.partial(in_a_row)).recipe == "partial"
     with pytest.raises(InfeasibleError, match=r"outside the area: turbine 0 \(by 2000"):
         optimise(problem, 0, recipe=outside)
     with pytest.raises(InputError, match="x has 5 coordinates; expected 6"):
@@ -434,6 +438,12 @@ def test_a_start_outside_names_the_turbines_and_the_way_out(problem):
     optimise(problem, 0, recipe="start", start=moved)
     with pytest.raises(InputError, match="too close to another: turbine 0"):
         optimise(problem, 0, recipe="start", start=(np.full(12, 1000.0), np.linspace(500, 1000, 12)))
+
+
+@pytest.mark.parametrize("question", ["violation", "repaired", "min_spacing_m"])
+def test_a_problem_is_asked_about_all_its_turbines(problem, question):
+    with pytest.raises(InputError, match="x has 5 coordinates; expected 12"):
+        getattr(problem, question)(np.arange(5.0) * 1000, np.arange(5.0) * 1000)
 
 
 @pytest.mark.parametrize(

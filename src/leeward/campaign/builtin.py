@@ -8,6 +8,8 @@ import numpy as np
 import numpy.typing as npt
 import yaml
 
+from leeward.errors import InputError
+from leeward.layout import Area
 from leeward.wind import Site, Turbine
 
 _DATA = files("leeward.campaign") / "danish_energy_island"
@@ -28,6 +30,15 @@ def site() -> Site:
         wind["turbulence_intensity"],
         speeds=wind["wind_speed_bins_m_s"],
     )
+
+
+def area(farm_idx: int) -> Area:
+    """One of the tender areas, by its number from 0; EPSG:25831."""
+    collection = json.loads((_DATA / "farms.geojson").read_text(encoding="utf-8"))
+    count = len(collection["features"])
+    if isinstance(farm_idx, bool) or farm_idx not in range(count):
+        raise InputError(f"farm_idx is {farm_idx!r}; expected one of the {count} built-in areas, from 0 to {count - 1}")
+    return Area.from_geojson(collection, farm_idx=farm_idx)
 
 
 def turbines() -> list[Turbine]:

@@ -42,7 +42,8 @@ class Solution:
     x, y: metres, in the coordinates of the area. aep_gwh, wake_loss (a share): on the full rose. min_spacing_m: of the
     closest two turbines, neighbours included. steps: those that a driver sees. work: pair evaluations until it stopped;
     the same problem, recipe, effort and seed with this `work` give the same layout to the last bit. phases: name,
-    seconds and best AEP at the end of each. notes: what else is worth knowing, in sentences.
+    seconds and best AEP at the end of each. start: x and y of the layout that was refined, if any and if feasible.
+    notes: what else is worth knowing, in sentences.
     """
 
     x: Array
@@ -55,6 +56,7 @@ class Solution:
     work: int
     seconds: float
     phases: tuple[Phase, ...]
+    start: tuple[Array, Array] | None
     notes: tuple[str, ...]
     recipe: str = ""
     effort: str = ""
@@ -98,7 +100,7 @@ def optimise(
         end = None if time_budget_s is None else began + time_budget_s
         reason, done = _drive(search, steps, work, end, watch)
     solution = _solution(search, reason, done)
-    name = recipe if isinstance(recipe, str) else f"{recipe.__module__}:{recipe.__qualname__}"
+    name = recipe if isinstance(recipe, str) else getattr(recipe, "__qualname__", type(recipe).__qualname__)
     return replace(solution, seconds=time.perf_counter() - began, recipe=name, effort=effort, seed=int(seed))
 
 
@@ -249,6 +251,7 @@ def _solution(search: Search, reason: StopReason, work: int) -> Solution:
         work=work,
         seconds=0.0,
         phases=tuple(search.phases),
+        start=None if search.start is None else (search.start.x, search.start.y),
         notes=(*problem.area.notes, *search.notes),
     )
 

@@ -129,9 +129,9 @@ class LayoutProblem:
         distance = np.hypot(x[:, None] - self._fixed[0], y[:, None] - self._fixed[1])
         return np.asarray((distance >= apart).all(axis=1))
 
-    def repaired(self, x: Array, y: Array, sweeps: int = 4000) -> tuple[Array, Array]:
+    def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = 4000) -> tuple[Array, Array]:
         """The layout with turbines pushed apart and inside until all is feasible, or nearly so if that fails."""
-        east, north = self.relative(x, y)
+        east, north = self.relative(*self.positions(x, y))
         _kernels()["repair"](east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
         return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
 

@@ -93,6 +93,7 @@ class Search:
     y: Array
     best: Layout | None = None
     best_aep_gwh: float = float("nan")
+    start: Layout | None = None
     polish_gain: float = 0.0
     steps: int = 0
     phases: list[Phase] = field(default_factory=list)
@@ -194,6 +195,7 @@ def refined(search: Search) -> Iterator[Progress]:
     stochastic = search.objective.samples
     steps = search.effort.first_descent if stochastic else SMALL_ROSE_STEPS
     settings = Descent(steps, FIRST_STEP * search.problem.mean_spacing_m)
+    search.start = search.best
     search.begin("descent")
     yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
     layout = search.offer(search.x, search.y)

@@ -1,0 +1,528 @@
+"""The layout optimiser beside TopFarm and beside published layouts, one core for each: one table.
+
+smart_start  our SmartStart layouts and those that TopFarm made; the time of both in this run, 66 turbines (4 min)
+farm0        the default recipe on farm 0 of the built-in case, 66 turbines of 15 MW, ten seeds (3 min)
+step         one step of stochastic descent with 100 random conditions, TopFarm's and ours (1 min)
+iea37        case study 1 of IEA Wind Task 37: 16, 36 and 64 turbines, 60 s each, ten seeds, two at a time (16 min)
+growth       66, 132 and 264 turbines, at the density of farm 0 (3 min)
+shapes       a concave area and one of three regions, both invented for this benchmark (1 min)
+
+Together about half an hour. Every measurement runs in a process of its own, and its kernels are compiled and loaded
+before the clock starts. --records is another run: the three IEA37 cases with 600 s each, against the best that was ever
+published, one after the other (30 min).
+"""
+
+import argparse
+import importlib.metadata
+import json
+import os
+import platform
+import subprocess
+import sys
+import tempfile
+import time
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import numpy as np
+
+from wake import ONE_CORE, cpu_name, fastest, our_farm, peer_farm
+
+DATA = Path(__file__).resolve().parent.parent / "tests" / "data"
+REFERENCES = ("farm0_t5_s0", "farm3_t2_s0", "farm5_t5_s49", "farm9_t4_s24")
+START_GWH, GOAL_GWH, AIM_GWH, GOAL_SECONDS = 5246.57, 5296.8, 5305.0, 10.0
+IEA37_GOALS_MWH = {16: 418_924, 36: 863_676, 64: 1_513_311}
+IEA37_SECONDS, RECORD_SECONDS = 60.0, 600.0
+TOLERANCE_M = 1e-6
+SPACING_M = 720.0  # of farm 0: three rotor diameters
+
+# invented: no place on Earth; corners in metres
+SHAPES = {
+    "L": (25, "POLYGON ((0 0, 9000 0, 9000 3500, 3500 3500, 3500 9000, 0 9000, 0 0))"),
+    "three regions": (
+        40,
+        "MULTIPOLYGON (((0 0, 8000 1000, 1500 7500, 0 0)), ((9500 500, 14500 0, 15500 4500, 10500 5500, 9500 500)),"
+        " ((5000 8000, 9000 6500, 11500 8500, 10500 11500, 6500 12000, 5000 8000)))",
+    ),
+}
+
+
+# cases
+
+
+def corners(farm):
+    """Corners of a built-in area, m, shape (corners, 2)."""
+    from leeward.campaign import builtin
+
+    path = Path(builtin.__file__).parent / "danish_energy_island" / "farms.geojson"
+    features = json.loads(path.read_text(encoding="utf-8"))["features"]
+    ring = next(f["geometry"]["coordinates"][0] for f in features if f["properties"]["farm_idx"] == farm)
+    return np.array(ring[:-1])
+
+
+def tender(farm, turbine, count, spacing):
+    """A built-in area, and one of the built-in turbines."""
+    from leeward.campaign import builtin
+    from leeward.layout import Area, LayoutProblem
+    from leeward.wind import WindFarm
+
+    area = Area.from_arrays(*corners(farm).T)
+    return LayoutProblem(WindFarm(builtin.site(), builtin.turbines()[turbine]), area, count, spacing_m=spacing)
+
+
+def scaled(count):
+    """Farm 0 with more turbines, its area larger about the centroid, so that the density stays."""
+    import shapely
+
+    from leeward.layout import Area, LayoutProblem
+
+    ring = corners(0)
+    centroid = np.array(shapely.Polygon(ring).centroid.coords[0])
+    area = Area.from_arrays(*(centroid + np.sqrt(count / 66) * (ring - centroid)).T)
+    return LayoutProblem(our_farm(), area, count, spacing_m=SPACING_M)
+
+
+def iea37(count):
+    """Case study 1 of IEA Wind Task 37."""
+    from leeward.layout import Area, LayoutProblem
+    from leeward.wind import Site, Turbine, WindFarm
+
+    figures = iea37_figures()
+    wind = figures["wind"]
+    site = Site.from_table(wind["direction_deg"], wind["speed_m_s"], wind["probability"], wind["turbulence_intensity"])
+    area = Area.circle(*figures["boundary_centre_m"], iea37_radius(count))
+    farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
+    return LayoutProblem(farm, area, count, spacing_m=figures["min_spacing_m"])
+
+
+def iea37_figures():
+    import yaml
+
+    return yaml.safe_load((DATA / "iea37-cs1.yaml").read_text(encoding="utf-8"))
+
+
+def iea37_radius(count):
+    return next(c["boundary_radius_m"] for c in iea37_figures()["cases"] if c["turbines"] == count)
+
+
+def shape(name):
+    """One of the invented areas with turbines of 10 MW, on the built-in site."""
+    from leeward.campaign import builtin
+    from leeward.layout import Area, LayoutProblem
+    from leeward.wind import Turbine, WindFarm
+
+    count, text = SHAPES[name]
+    farm = WindFarm(builtin.site(), Turbine.iea37_10mw())
+    return LayoutProblem(farm, Area.from_wkt(text), count, spacing_diameters=4.0)
+
+
+CASES = {f.__name__: f for f in (tender, scaled, iea37, shape)}
+FARM0 = ["tender", 0, 5, 66, SPACING_M]
+
+
+# measurements
+
+
+def optimised(case, seed, options, repeats=1):
+    """Our optimiser on a case, [name, arguments ...]; the shortest of several whole calls of `optimise`."""
+    from leeward.layout import LayoutProblem, optimise
+
+    name, *arguments = case
+    like = CASES[name](*arguments)
+    optimise(LayoutProblem(like.farm, like.area, 6, spacing_m=like.room[0]), 0)  # loads, or compiles, all kernels
+    seconds = []
+    for _ in range(repeats):
+        problem = CASES[name](*arguments)  # anew: what a problem keeps for later must not help the next call
+        before = time.perf_counter()
+        solution = optimise(problem, seed, **options)
+        seconds.append(time.perf_counter() - before)
+    return {
+        "seconds": min(seconds),
+        "aep": solution.aep_gwh,
+        "wake_loss": solution.wake_loss,
+        "steps": solution.steps,
+        "violation_m": problem.violation(solution.x, solution.y).worst_m,
+        "x": solution.x.tolist(),
+        "y": solution.y.tolist(),
+    }
+
+
+def our_step(steps):
+    """Seconds a step of our stochastic descent, penalties included, from the SmartStart layout of farm 0."""
+    from leeward.campaign import builtin
+    from leeward.layout import descent
+    from leeward.layout.objective import SAMPLE, Objective
+
+    if SAMPLE != 100:
+        raise SystemExit(f"a step of leeward takes {SAMPLE} conditions; this benchmark compares steps with 100")
+    problem = CASES[FARM0[0]](*FARM0[1:])
+    _, _, x, y = builtin.example_layout()
+    objective, rng = Objective(problem), np.random.default_rng(0)
+    settings = descent.Descent(steps, 0.06 * problem.mean_spacing_m)
+
+    def descend():
+        state = descent.start(x, y)
+        while not descent.done(settings, state):
+            state = descent.step(problem, objective, settings, state, rng)
+
+    descend()
+    return {"seconds": fastest(descend, 10, seconds=10) / steps}
+
+
+def peer_smart_start(count):
+    """TopFarm's SmartStart on farm 0: its loop alone, without the set-up of a problem or the AEP at the end."""
+    from topfarm.constraint_components.boundary import XYBoundaryConstraint
+    from topfarm.cost_models.py_wake_wrapper import PyWakeAEPCostModelComponent
+    from topfarm.utils import smart_start
+
+    ring = corners(0)
+    x, y = (c.ravel() for c in np.meshgrid(*(np.linspace(c.min(), c.max(), 18) for c in ring.T)))
+    inside = XYBoundaryConstraint(ring, "polygon").get_comp(count).distances(x, y) >= 0
+    x, y = x[inside], y[inside]
+    yields = PyWakeAEPCostModelComponent(peer_farm(), count).get_aep4smart_start()
+
+    def place(n):
+        return smart_start(x, y, yields, n, SPACING_M, random_pct=30, seed=0, show_progress=False)
+
+    place(2)  # what PyWake does only once
+    before = time.perf_counter()
+    placed = place(count)
+    return {"seconds": time.perf_counter() - before, "x": list(map(float, placed[0])), "y": list(map(float, placed[1]))}
+
+
+def peer_step(steps):
+    """Seconds of the shortest step of TopFarm's stochastic descent on the same layout, set-up left out.
+
+    100 conditions drawn from the site for the energy and another 100 for its gradient, as TopFarm's own example has it:
+    its driver asks for both at every step.
+    """
+    from py_wake.utils.gradients import autograd
+    from topfarm import TopFarmProblem
+    from topfarm.constraint_components.boundary import XYBoundaryConstraint
+    from topfarm.constraint_components.constraint_aggregation import DistanceConstraintAggregation
+    from topfarm.cost_models.cost_model_wrappers import CostModelComponent
+    from topfarm.easy_drivers import EasySGDDriver
+
+    from leeward.campaign import builtin
+
+    farm, ring = peer_farm(), corners(0)
+    _, turbine, x, y = builtin.example_layout()
+    wind, rng, seconds = builtin.figures("site.yaml"), np.random.default_rng(0), []
+
+    def conditions():
+        frequency, scale, k = (
+            np.array(wind[key], dtype=float) for key in ("sector_frequency", "weibull_a_m_s", "weibull_k")
+        )
+        sector = rng.choice(len(frequency), 100, p=frequency / frequency.sum())
+        width = 360.0 / len(frequency)
+        direction = (sector * width + rng.uniform(-0.5 * width, 0.5 * width, 100)) % 360.0
+        return {"wd": direction, "ws": scale[sector] * rng.weibull(k[sector]), "time": True}
+
+    def energy(x, y, **_):
+        return farm(x, y, **conditions()).aep().sum().item()
+
+    def gradient(x, y, **_):
+        return farm.aep_gradients(gradient_method=autograd, wrt_arg=["x", "y"], x=x, y=y, **conditions())
+
+    class Timed(EasySGDDriver):
+        def objective_callback(self, *arguments, **options):
+            before = time.perf_counter()
+            answer = super().objective_callback(*arguments, **options)
+            seconds.append(time.perf_counter() - before)
+            return answer
+
+    problem = TopFarmProblem(
+        design_vars={"x": x, "y": y},
+        cost_comp=CostModelComponent(
+            ["x", "y"], len(x), cost_function=energy, cost_gradient_function=gradient, maximize=True
+        ),
+        constraints=DistanceConstraintAggregation(
+            XYBoundaryConstraint(ring, "polygon"), len(x), SPACING_M, farm.windTurbines
+        ),
+        driver=Timed(maxiter=steps, learning_rate=turbine.rotor_diameter_m / 5.0),
+    )
+    _, state, _ = problem.optimize()
+    moved = np.hypot(state["x"] - x, state["y"] - y)
+    if len(seconds) != steps or not moved.min() > 0.0:
+        raise SystemExit(
+            f"TopFarm took {len(seconds)} steps of {steps} and moved turbines by {moved.min():g} m or more"
+        )
+    return {"seconds": min(seconds)}
+
+
+MEASUREMENTS = {f.__name__: f for f in (optimised, our_step, peer_smart_start, peer_step)}
+
+
+def measure(name, **arguments):
+    """Run one measurement in a process of its own, on one core, in an empty folder: OpenMDAO writes files."""
+    command = [sys.executable, os.path.abspath(__file__), "--measure", name, json.dumps(arguments)]
+    with tempfile.TemporaryDirectory() as folder:
+        result = subprocess.run(command, env=os.environ | ONE_CORE, cwd=folder, capture_output=True, text=True)
+    if result.returncode != 0:
+        raise SystemExit(f"{name} {arguments} failed:\n{result.stderr}")
+    return json.loads(result.stdout.splitlines()[-1])
+
+
+def measure_all(name, jobs, each):
+    """One measurement for each of several arguments, so many at a time; in their order."""
+    with ThreadPoolExecutor(jobs) as pool:
+        return list(pool.map(lambda arguments: measure(name, **arguments), each))
+
+
+# the table
+
+
+def line(label, beside="", ours="", change="", seconds="", goal="", aim="", note=""):
+    print(f"{label:40}{beside:>20}{ours:>16}{change:>10}{seconds:>10}{goal:>12}{aim:>12}   {note}".rstrip(), flush=True)
+
+
+def title(text):
+    print(f"\n{text}", flush=True)
+
+
+def verdict(value, goal, aim=None, in_time=True):
+    if value < goal:
+        return f"misses the goal by {1 - value / goal:.2%}"
+    if not in_time:
+        return "reaches it too late"
+    return "reaches the aim" if aim is not None and value >= aim else "reaches the goal"
+
+
+def broken(results):
+    """Whether a layout violates a constraint, in words for the last column."""
+    worst = max(r["violation_m"] for r in results)
+    return f", VIOLATES A CONSTRAINT by {worst:.3g} m" if worst > TOLERANCE_M else ""
+
+
+def clock(seconds):
+    return f"{seconds:.1f} s" if seconds >= 1 else f"{seconds * 1e3:.3g} ms"
+
+
+def smart_start_rows(options):
+    title("SmartStart layouts: largest difference to TopFarm's, m")
+    for name in REFERENCES:
+        reference = json.loads((DATA / f"{name}.json").read_text(encoding="utf-8"))
+        case = ["tender", *(reference[key] for key in ("farm", "type", "n_turbines", "spacing_m"))]
+        ours = measure("optimised", case=case, seed=reference["seed"], options={"recipe": "smart_start"})
+        apart = difference(ours, reference["x_m"], reference["y_m"])
+        label = "  farm {farm}, type {type}, seed {seed}, {n_turbines} turbines".format(**reference)
+        same = "the same layout" if apart < TOLERANCE_M else "ANOTHER LAYOUT"
+        line(label, ours=f"{apart:.2g}", goal="0", note=same)
+
+    title("SmartStart on farm 0: seconds")
+    case = ["tender", 0, 5, options.peer_turbines, SPACING_M]
+    label = f"  {options.peer_turbines} turbines, 18 x 18 grid"
+    arguments = {"case": case, "seed": 0, "options": {"recipe": "smart_start"}, "repeats": 8}
+    ours = measure("optimised", **arguments)
+    if not options.peer:
+        return line(label, ours=clock(ours["seconds"]), goal="100x", aim="300x", note="TopFarm left out")
+    peer = measure("peer_smart_start", count=options.peer_turbines)
+    ours = min(ours, measure("optimised", **arguments), key=lambda r: r["seconds"])
+    apart = difference(ours, peer["x"], peer["y"])
+    note = f"layouts differ by {apart:.2g} m"
+    return ratio_line(label, peer["seconds"], ours["seconds"], 100, 300, note)
+
+
+def ratio_line(label, peer, ours, goal, aim, note):
+    said = f"{verdict(peer / ours, goal, aim)}, {note}"
+    line(label, f"TopFarm {clock(peer)}", clock(ours), f"{peer / ours:.0f}x", "", f"{goal}x", f"{aim}x", said)
+
+
+def difference(ours, x, y):
+    """Largest difference of a coordinate, m."""
+    return max(np.abs(np.subtract(ours["x"], x)).max(), np.abs(np.subtract(ours["y"], y)).max())
+
+
+def farm0_rows(options):
+    title(f"farm 0, type 5, 66 turbines: AEP in GWh, goal within {GOAL_SECONDS:g} s")
+    seeds = range(options.seeds)
+
+    def run(effort, seed):
+        return measure("optimised", case=FARM0, seed=seed, options={"effort": effort})
+
+    def show(label, aep, seconds, results):
+        note = verdict(aep, GOAL_GWH, AIM_GWH, seconds <= GOAL_SECONDS) + broken(results)
+        gain = f"{aep / START_GWH - 1:+.2%}"
+        goal, aim = f"{GOAL_GWH:.1f}", f"{AIM_GWH:.1f}"
+        line(f"  {label}", f"start {START_GWH:.2f}", f"{aep:.2f}", gain, clock(seconds), goal, aim, note)
+
+    for effort in ("normal", "fast"):
+        results = [run(effort, seed) for seed in seeds]
+        show(f"{effort}, seed 0", results[0]["aep"], results[0]["seconds"], results[:1])
+        if len(results) > 1:
+            best = max(results, key=lambda r: r["aep"])
+            show(
+                f"{effort}, median of {len(results)}",
+                *(np.median([r[k] for r in results]) for k in ("aep", "seconds")),
+                results,
+            )
+            show(f"{effort}, best of {len(results)}", best["aep"], best["seconds"], [best])
+    if options.thorough:
+        result = run("thorough", 0)
+        show("thorough, seed 0", result["aep"], result["seconds"], [result])
+
+
+def step_rows(options):
+    title("one step of stochastic descent, 100 random conditions, 66 turbines: seconds")
+    ours = measure("our_step", steps=200)
+    label = "  farm 0, from its SmartStart layout"
+    if not options.peer:
+        return line(label, ours=clock(ours["seconds"]), goal="300x", aim="1000x", note="TopFarm left out")
+    peer = measure("peer_step", steps=options.peer_steps)
+    ours = min(ours, measure("our_step", steps=200), key=lambda r: r["seconds"])
+    note = f"shortest of TopFarm's {options.peer_steps} steps"
+    return ratio_line(label, peer["seconds"], ours["seconds"], 300, 1000, note)
+
+
+def iea37_results(count, seconds, options):
+    """For every seed: AEP in MWh, and whether the layout is within boundary and spacing, by a check of its own."""
+    each = [
+        {"case": ["iea37", count], "seed": seed, "options": {"time_budget_s": seconds}} for seed in range(options.seeds)
+    ]
+    results = measure_all("optimised", options.jobs, each)
+    radius, spacing = iea37_radius(count), iea37_figures()["min_spacing_m"]
+    for result in results:
+        place = np.array(result["x"]) + 1j * np.array(result["y"])
+        apart = np.abs(place[:, None] - place)[np.triu_indices(count, 1)].min()
+        result["mwh"] = 1e3 * result["aep"]
+        result["feasible"] = bool(np.abs(place).max() <= radius + TOLERANCE_M and apart >= spacing - TOLERANCE_M)
+    return results
+
+
+def feasible_note(results):
+    count = sum(r["feasible"] for r in results)
+    return f"{count} of {len(results)} within boundary and spacing" + ("" if count == len(results) else ": NOT ALL")
+
+
+def iea37_rows(options):
+    seconds = options.seconds or IEA37_SECONDS
+    title(f"IEA37 case study 1: AEP in MWh after {seconds:g} s, {options.seeds} seed(s), {options.jobs} at a time")
+    for count, goal in IEA37_GOALS_MWH.items():
+        results = iea37_results(count, seconds, options)
+        values = [r["mwh"] for r in results]
+        longest = clock(max(r["seconds"] for r in results))
+        for what, value, note in (
+            ("median", np.median(values), feasible_note(results)),
+            ("best", max(values), f"seed {int(np.argmax(values))}"),
+        ):
+            said = f"{verdict(value, goal)}, {note}"
+            label = f"  {count} turbines, {what} of {len(values)}"
+            line(
+                label,
+                ours=f"{value:.0f}",
+                change=f"{value / goal - 1:+.2%}",
+                seconds=longest,
+                goal=f"{goal}",
+                note=said,
+            )
+
+
+def record_rows(options):
+    seconds = options.seconds or RECORD_SECONDS
+    published = iea37_figures()["published_best_mwh"]
+    title(
+        f"IEA37 case study 1: best AEP in MWh after {seconds:g} s, {options.seeds} seed(s), against the best published"
+    )
+    for count in IEA37_GOALS_MWH:
+        record = max(layouts[count] for layouts in published.values())
+        results = iea37_results(count, seconds, options)
+        best = max(results, key=lambda r: r["mwh"])
+        said = "beats it" if best["mwh"] > record else "does not reach it"
+        line(
+            f"  {count} turbines",
+            f"published {record:.0f}",
+            f"{best['mwh']:.0f}",
+            f"{best['mwh'] / record - 1:+.3%}",
+            clock(best["seconds"]),
+            note=f"{said}, {feasible_note(results)}",
+        )
+
+
+def growth_rows(options):
+    title("growth: default recipe and effort, at the density of farm 0; AEP in GWh")
+    for count in options.sizes:
+        result = measure("optimised", case=["scaled", count], seed=0, options={})
+        note = f"wake loss {result['wake_loss']:.2%}, {result['steps']} steps" + broken([result])
+        line(f"  {count} turbines", ours=f"{result['aep']:.1f}", seconds=clock(result["seconds"]), note=note)
+
+
+def shape_rows(options):
+    title("areas invented for this benchmark, turbines of 10 MW, 4 diameters apart; AEP in GWh")
+    for name, (count, _) in SHAPES.items():
+        alone, result = (
+            measure("optimised", case=["shape", name], seed=0, options=o) for o in ({"recipe": "smart_start"}, {})
+        )
+        note = f"wake loss {result['wake_loss']:.2%}, of SmartStart {alone['wake_loss']:.2%}" + broken([alone, result])
+        line(
+            f"  {name}, {count} turbines",
+            f"SmartStart {alone['aep']:.2f}",
+            f"{result['aep']:.2f}",
+            f"{result['aep'] / alone['aep'] - 1:+.2%}",
+            clock(result["seconds"]),
+            note=note,
+        )
+
+
+ROWS = {
+    "smart_start": smart_start_rows,
+    "farm0": farm0_rows,
+    "step": step_rows,
+    "iea37": iea37_rows,
+    "growth": growth_rows,
+    "shapes": shape_rows,
+}
+
+
+def report(options):
+    packages = ["leeward", "numba", "numpy"]
+    if options.peer and not options.records and {"smart_start", "step"} & set(options.rows):
+        packages[1:1] = ["topfarm", "py_wake"]
+    try:
+        print(", ".join(f"{name} {importlib.metadata.version(name)}" for name in packages))
+    except importlib.metadata.PackageNotFoundError as missing:
+        raise SystemExit(
+            f"{missing.name} is not installed; expected pip install 'topfarm>=2.7.1,<2.8', or --no-peer"
+        ) from missing
+    print(f"Python {platform.python_version()}, {cpu_name()}, one core for each measurement\n")
+    line("", "beside", "leeward", "change", "seconds", "goal", "aim")
+    if options.records:
+        record_rows(options)
+    else:
+        for name in options.rows:
+            ROWS[name](options)
+
+
+def names_of_rows(text):
+    names = text.split(",")
+    for name in names:
+        if name not in ROWS:
+            raise argparse.ArgumentTypeError(f"no rows {name!r}; expected some of {','.join(ROWS)}")
+    return names
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--rows", type=names_of_rows, default=list(ROWS), help="some of " + ",".join(ROWS))
+    parser.add_argument("--no-peer", dest="peer", action="store_false", help="leave TopFarm out")
+    parser.add_argument("--thorough", action="store_true", help="farm0 with effort thorough, too (seed 0)")
+    parser.add_argument("--seeds", type=int, help="of farm0 and iea37: 10, with --records 1")
+    parser.add_argument("--seconds", type=float, help="for each layout of iea37: 60, with --records 600")
+    parser.add_argument("--jobs", type=int, default=min(2, os.cpu_count() or 1), help="layouts of iea37 at a time")
+    parser.add_argument("--records", action="store_true", help="only IEA37, against the best published")
+    parser.add_argument(
+        "--sizes", type=int, nargs="+", default=[66, 132, 264], metavar="TURBINES", help="of growth: 66 132 264"
+    )
+    parser.add_argument("--peer-turbines", type=int, default=66, help=argparse.SUPPRESS)  # fewer while developing
+    parser.add_argument("--peer-steps", type=int, default=5, help=argparse.SUPPRESS)
+    parser.add_argument("--measure", nargs=2, metavar=("NAME", "ARGUMENTS"), help=argparse.SUPPRESS)
+    options = parser.parse_args()
+    options.seeds = options.seeds or (1 if options.records else 10)
+    if options.measure:
+        name, arguments = options.measure
+        print(json.dumps(MEASUREMENTS[name](**json.loads(arguments))))
+    else:
+        report(options)
+
+
+if __name__ == "__main__":
+    main()

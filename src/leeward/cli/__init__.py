@@ -1,0 +1,56 @@
+"""The command line: parses, calls the library, prints. Nothing imports this module.
+
+Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
+"""
+
+import sys
+from typing import Annotated
+
+import typer
+
+from leeward import __version__
+from leeward.cli.aep import aep
+from leeward.cli.optimise import optimise
+from leeward.errors import InputError, LeewardError
+
+EXIT_ERROR = 1
+EXIT_WRONG_USE = 2
+
+
+app = typer.Typer(
+    help="Thousands of optimised wind-farm layouts, and never one lost.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+)
+
+
+def main() -> None:
+    """Run the command line; an expected error is one line on stderr."""
+    try:
+        app()
+    except InputError as error:
+        print(f"leeward: {error}", file=sys.stderr)
+        sys.exit(EXIT_WRONG_USE)
+    except LeewardError as error:
+        print(f"leeward: {error}", file=sys.stderr)
+        sys.exit(EXIT_ERROR)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"leeward {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def common(
+    version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Thousands of optimised wind-farm layouts, and never one lost."""
+
+
+app.command()(aep)
+app.command()(optimise)

@@ -1,0 +1,267 @@
+"""`leeward optimise`: from an area to a layout."""
+
+import math
+import os
+import shutil
+import signal
+import sys
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.options import HubHeight, RatedPower, RotorDiameter, SiteFile, WakeModelName
+from leeward.cli.tables import check_files, read_layout, write_table
+from leeward.errors import InputError, LeewardError
+
+if TYPE_CHECKING:
+    from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
+
+EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
+
+BUILTIN_TURBINES = 66  # of 15 MW: a farm of 1 GW
+PROGRESS_EVERY_S = 0.1
+
+
+def optimise(
+    area: Annotated[
+        Path | None, typer.Option(help="GeoJSON file with the area. Without it: the built-in areas.")
+    ] = None,
+    farm_idx: Annotated[
+        int | None, typer.Option(help="Which area: its property farm_idx, or its position in the file.")
+    ] = None,
+    area_name: Annotated[str | None, typer.Option(help="Which area of the file: its property name.")] = None,
+    crs: Annotated[str | None, typer.Option(help="Projected coordinate system of the area, as EPSG:25831.")] = None,
+    turbines: Annotated[
+        int | None, typer.Option(help=f"How many. Default: as many as --start has, or {BUILTIN_TURBINES}.")
+    ] = None,
+    spacing_m: Annotated[float | None, typer.Option(help="How far apart turbines must be, m.")] = None,
+    spacing_diameters: Annotated[
+        float | None, typer.Option(help="The same in rotor diameters. Default: 3, without --spacing-m.")
+    ] = None,
+    rated_power_mw: RatedPower = 15.0,
+    rotor_diameter_m: RotorDiameter = 240.0,
+    hub_height_m: HubHeight = 150.0,
+    site: SiteFile = None,
+    wake_model: WakeModelName = "nygaard_2022",
+    seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
+    recipe: Annotated[
+        str | None,
+        typer.Option(
+            help="smart_start+refine (default), smart_start, random+refine, random, start+refine (default with "
+            "--start), start, or your own function (problem, seed) -> (x, y) as module:function; the module may lie "
+            "in the current folder."
+        ),
+    ] = None,
+    effort: Annotated[str, typer.Option(help="fast, normal or thorough: how much work.")] = "normal",
+    time_budget_s: Annotated[
+        float | None, typer.Option(help="End after so many seconds instead; then the machine decides the result too.")
+    ] = None,
+    grid_size: Annotated[int, typer.Option(help="SmartStart: points of the grid, a side.")] = 18,
+    random_pct: Annotated[float, typer.Option(help="SmartStart: chance chooses among so many of the best, %.")] = 30.0,
+    start: Annotated[
+        Path | None, typer.Option(help="CSV file with the layout to start from: columns x_m and y_m.")
+    ] = None,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="CSV file for the layout. An old one is replaced.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
+    ] = None,
+) -> None:
+    """Find a layout with a high annual energy production.
+
+    Without any option: 66 turbines of 15 MW in the first built-in area,
+    three diameters apart. The layout satisfies all constraints.
+
+    Ctrl-C ends the search with the best layout so far, which is written
+    as usual (exit code 130); a second Ctrl-C abandons it.
+    """
+    check_files(output, picture)
+    from leeward.campaign import builtin
+    from leeward.layout import LayoutProblem, SmartStart, StopReason
+    from leeward.wind import Site, Turbine, WindFarm
+
+    options = SmartStart(grid_size, random_pct)
+    given = None if start is None else read_layout(start)
+    if recipe is None:
+        recipe = "smart_start+refine" if given is None else "start+refine"
+    if turbines is None:
+        turbines = BUILTIN_TURBINES if given is None else len(given[0])
+    if spacing_m is None and spacing_diameters is None:
+        spacing_diameters = 3.0
+    title, where = _area(area, farm_idx, area_name, crs)
+    farm = WindFarm(
+        builtin.site() if site is None else Site.from_netcdf(site),
+        Turbine.generic(rated_power_mw, rotor_diameter_m, hub_height_m),
+        wake_model,
+    )
+    problem = LayoutProblem(farm, where, turbines, spacing_m=spacing_m, spacing_diameters=spacing_diameters)
+    solution = _optimised(problem, seed, recipe, effort, time_budget_s, options, given)
+    _print_solution(title, problem, solution)
+    if output is not None:
+        _write_layout(output, problem, solution)
+        _say("written", "", str(output))
+    if picture is not None:
+        _write_picture(picture, problem, solution)
+        _say("written", "", str(picture))
+    if output is None:
+        _say("not written", "", "the layout: give --output layout.csv to keep it")
+    if solution.stop_reason is StopReason.REQUESTED:
+        raise typer.Exit(EXIT_INTERRUPTED)
+
+
+def _area(path: Path | None, farm_idx: int | None, name: str | None, crs: str | None) -> tuple[str, "Area"]:
+    """What to call the area, and the area."""
+    if path is None:
+        if name is not None or crs is not None:
+            raise InputError("--area-name and --crs are about a file; expected --area too, or only --farm-idx")
+        from leeward.campaign import builtin
+
+        number = 0 if farm_idx is None else farm_idx
+        return f"built-in area {number}", builtin.area(number)
+    from leeward.layout import Area
+
+    which = "".join(f", {value}" for value in (farm_idx, name) if value is not None)
+    return f"{path}{which}", Area.from_geojson(path, farm_idx=farm_idx, name=name, crs=crs)
+
+
+def _optimised(
+    problem: "LayoutProblem",
+    seed: int,
+    recipe: str,
+    effort: str,
+    time_budget_s: float | None,
+    options: "SmartStart",
+    given: tuple[Any, Any] | None,
+) -> "Solution":
+    """The library's call, with a line of progress, and a Ctrl-C that asks it to stop."""
+    from leeward import layout
+
+    own = ":" in recipe
+    if own:
+        sys.path.insert(0, os.getcwd())  # as `python -m` has it
+    line = _ProgressLine()
+    stop = _Stop()
+
+    def watch(progress: "Progress") -> bool:
+        line.show(progress)
+        return stop.asked and math.isfinite(progress.best_aep_gwh)  # there must be something to return
+
+    try:
+        line.say("preparing (the first time this takes a minute)")
+        with stop:
+            if own:
+                stop.give_up()  # somebody's own function cannot be asked
+            return layout.optimise(
+                problem,
+                seed,
+                recipe=recipe,
+                effort=effort,
+                time_budget_s=time_budget_s,
+                smart_start=options,
+                start=given,
+                watch=watch,
+            )
+    except KeyboardInterrupt as interrupt:
+        line.clear()
+        print("leeward: abandoned; nothing was written", file=sys.stderr)
+        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
+    finally:
+        line.clear()
+
+
+class _Stop:
+    """Within it, the first Ctrl-C is a wish to stop; the next one interrupts as ever."""
+
+    def __init__(self) -> None:
+        self.asked = False
+
+    def __enter__(self) -> "_Stop":
+        # where somebody has it ignored, as for a job in the background, it stays so
+        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+            signal.signal(signal.SIGINT, self._ask)
+        return self
+
+    def _ask(self, *_: object) -> None:
+        self.asked = True
+        self.give_up()
+
+    def give_up(self) -> None:
+        """Let Ctrl-C be what it was."""
+        if signal.getsignal(signal.SIGINT) == self._ask:
+            signal.signal(signal.SIGINT, signal.default_int_handler)
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.give_up()
+
+
+class _ProgressLine:
+    """One line on the terminal that is written over and over; nothing where there is no terminal."""
+
+    def __init__(self) -> None:
+        self._wanted = sys.stderr.isatty()
+        self._began = self._last = time.monotonic()
+
+    def show(self, progress: "Progress") -> None:
+        now = time.monotonic()
+        if now - self._last < PROGRESS_EVERY_S:
+            return
+        self._last = now
+        best = f"{progress.best_aep_gwh:.2f} GWh" if math.isfinite(progress.best_aep_gwh) else "placing turbines"
+        self.say(f"{now - self._began:6.1f} s   {progress.phase:<12} step {progress.step:<7} {best}")
+
+    def say(self, text: str) -> None:
+        if self._wanted:
+            room = shutil.get_terminal_size().columns - 1
+            print(f"\r\x1b[K{text[:room]}", end="", file=sys.stderr, flush=True)
+
+    def clear(self) -> None:
+        self.say("")
+
+
+def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") -> None:
+    turbine = problem.turbines[0]
+    room = float(problem.room[: problem.n_turbines].max())
+    closest = f"{solution.min_spacing_m:.1f}" if math.isfinite(solution.min_spacing_m) else "-"
+    print(f"{title}, {problem.area.area_m2 / 1e6:.1f} km2")
+    _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
+    for phase in solution.phases:
+        _say(f"after {phase.name}", f"{phase.aep_gwh:.2f}", f"GWh  {phase.seconds:8.1f} s")
+    _say("AEP", f"{solution.aep_gwh:.2f}", f"GWh  {solution.seconds:8.1f} s, {solution.steps} steps")
+    _say("wake loss", f"{solution.wake_loss:.2%}")
+    _say("closest spacing", closest, f"m, at least {room:g} m")
+    _say("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
+    _say("stopped", "", solution.stop_reason.value)
+    for note in solution.notes:
+        _say("note", "", note)
+
+
+def _say(what: str, value: object, more: str = "") -> None:
+    print(f"  {what:<18}{value:>10}  {more}".rstrip() if value != "" else f"  {what:<18}  {more}")
+
+
+def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
+    """One line per turbine, coordinates to the last digit."""
+    simulation = problem.farm.simulate(solution.x, solution.y)
+    columns = (solution.x, solution.y, simulation.aep_gwh, simulation.wake_loss)
+    rows = (
+        [i, repr(x), repr(y), f"{aep_gwh:.6f}", f"{loss:.6f}"]
+        for i, (x, y, aep_gwh, loss) in enumerate(zip(*(c.tolist() for c in columns), strict=True))
+    )
+    write_table(path, ["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows)
+
+
+def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
+    """The layout beside the one that the refinement began with."""
+    from leeward.plots import save_layout_picture
+
+    start = None if solution.start is None else (*solution.start, solution.phases[0].aep_gwh)
+    try:
+        save_layout_picture(path, problem, solution, start)
+    except OSError as error:
+        raise LeewardError(f"{path}: cannot be written ({error})") from error

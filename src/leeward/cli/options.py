@@ -1,0 +1,14 @@
+"""Options that several commands have."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+SiteFile = Annotated[
+    Path | None, typer.Option(help="Site file as PyWake writes it (NetCDF). Without it: the built-in site.")
+]
+RatedPower = Annotated[float, typer.Option(help="Rated power of the generic turbine, MW.")]
+RotorDiameter = Annotated[float, typer.Option(help="Its rotor diameter, m.")]
+HubHeight = Annotated[float, typer.Option(help="Its hub height, m.")]
+WakeModelName = Annotated[str, typer.Option(help="Name of the wake model.")]
