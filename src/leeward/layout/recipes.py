@@ -29,7 +29,7 @@ class Effort:
     first_descent: int
 
 
-EFFORTS = {"fast": Effort(400, 250), "normal": Effort(2000, 1100), "thorough": Effort(20000, 2200)}
+EFFORTS = {"fast": Effort(400, 250), "normal": Effort(1600, 900), "thorough": Effort(16000, 2200)}
 
 # lengths are shares of the mean spacing: the side of the square that a turbine has to itself
 FIRST_STEP = 0.06
