@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from conftest import random_layout
+from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, known_wake_models
 
 
@@ -307,3 +308,10 @@ def test_worth_and_gain_are_exact_where_thrust_is_constant():
     np.testing.assert_allclose(worth, exact, rtol=1e-9)
     gain = farm.next_turbine_gain(x, y, [x[0] + 301.0], [y[0] - 17.0])
     assert gain[0] == pytest.approx(farm.aep(np.r_[x, x[0] + 301.0], np.r_[y, y[0] - 17.0]) - farm.aep(x, y), rel=1e-9)
+
+
+def test_a_farm_that_grows_has_no_more_turbines_than_its_list(tiny_site, turbine):
+    farm = WindFarm(tiny_site, [turbine] * 3)
+    assert len(farm.next_turbine_aep([0.0, 900.0], [0.0, 0.0], [2000.0], [0.0])) == 1
+    with pytest.raises(InputError, match="4 positions for a farm of 3 turbines"):
+        farm.next_turbine_aep(np.arange(4) * 900.0, np.zeros(4), [100.0], [5000.0])

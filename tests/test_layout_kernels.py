@@ -113,6 +113,20 @@ def test_a_step_of_adam(problem):
         second = 0.9 * second + 0.1 * uphill_x**2
         expected -= 2.0 * (first / (1 - 0.6**step)) / np.sqrt(second / (1 - 0.9**step))
     np.testing.assert_allclose(x[:6], expected, rtol=1e-12)
+    assert (violation == 0.0).all()
+
+
+def test_penalties_push_back(problem):
+    """With no energy to gain, steps go down the penalties' gradient."""
+    x, y = crowded(problem, 2)
+    before = sum_of_squares(problem, x, y)
+    moments, violation, nothing = np.zeros((6, 6)), np.empty(2), np.zeros(6)
+    for step in range(1, 301):
+        settings = (10.0 * (1 - step / 301), 1.0, 0.5, 0.9, float(step))
+        constraints.descend(x, y, *problem.constraints, nothing, nothing, moments, settings, violation)
+        if step == 1:
+            assert violation == pytest.approx(before[1:])
+    assert sum_of_squares(problem, x, y)[0] < 1e-3 * before[0]
 
 
 @pytest.mark.parametrize("seed", range(3))
@@ -128,7 +142,12 @@ def test_lattice_points_are_all_that_lie_inside(seed):
     assert len(found) == len(inside) > 0
     order = [np.lexsort(np.round(points, 6).T) for points in (found, inside)]
     np.testing.assert_allclose(found[order[0]], inside[order[1]], atol=1e-6)
-    assert lattice.lattice_points(rows, offset @ rows, (0, 0, -1, -1), AREA.boundary, np.empty(0), np.empty(0)) == 0
+    assert (
+        lattice.lattice_points(
+            rows, offset @ rows, np.array([[0.0, 0.0, -1.0, -1.0]]), AREA.boundary, np.empty(0), np.empty(0)
+        )
+        == 0
+    )
 
 
 def test_lattices_have_as_many_places_as_turbines(problem):

@@ -164,6 +164,7 @@ def test_coarser_sites_have_the_same_wind(site):
     assert table.coarser(3, [8.0, 10.0]) is table
     rng = np.random.default_rng(0)
     series = Site.from_time_series(rng.uniform(0, 360, 5000), rng.weibull(2.0, 5000) * 10, 0.07)
+    assert (np.diff(series.draw(300, rng).direction) >= 0).all()
     drawn = series.coarser(50, [8.0, 10.0]).conditions
     assert drawn.weight.size == 100
     assert drawn.weight.sum() == pytest.approx(1.0)

@@ -148,7 +148,8 @@ def _headline(problem: "LayoutProblem", solution: "Solution", start: Start | Non
     turbines += f"{' and '.join(f'{p:g}' for p in powers[:: max(1, len(powers) - 1)])} MW"
     if start is None:
         return f"{turbines}: {solution.aep_gwh:.1f} GWh a year"
-    return f"{turbines}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year ({solution.aep_gwh / start[2] - 1:+.2%})"
+    gain = f" ({solution.aep_gwh / start[2] - 1:+.2%})" if start[2] > 0 else ""
+    return f"{turbines}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
 
 
 def _draw_area(ax: "Axes", area: "Area") -> None:

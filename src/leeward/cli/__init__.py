@@ -3,6 +3,7 @@
 Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
 """
 
+import os
 import sys
 from typing import Annotated
 
@@ -29,6 +30,10 @@ def main() -> None:
     """Run the command line; an expected error is one line on stderr."""
     try:
         app()
+    except BrokenPipeError:
+        # whoever read the output is gone; what was to be written is written. Not again at exit, when Python flushes
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_ERROR)
     except InputError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_WRONG_USE)

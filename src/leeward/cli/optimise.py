@@ -30,10 +30,12 @@ def optimise(
         Path | None, typer.Option(help="GeoJSON file with the area. Without it: the built-in areas.")
     ] = None,
     farm_idx: Annotated[
-        int | None, typer.Option(help="Which area: its property farm_idx, or its position in the file.")
+        int | None, typer.Option(help="Choose the area by its property farm_idx, or by its position in the file.")
     ] = None,
-    area_name: Annotated[str | None, typer.Option(help="Which area of the file: its property name.")] = None,
-    crs: Annotated[str | None, typer.Option(help="Projected coordinate system of the area, as EPSG:25831.")] = None,
+    area_name: Annotated[str | None, typer.Option(help="Choose the area by its property name.")] = None,
+    crs: Annotated[
+        str | None, typer.Option(help="Projected coordinate system of the area, for example EPSG:25831.")
+    ] = None,
     turbines: Annotated[
         int | None, typer.Option(help=f"How many. Default: as many as --start has, or {BUILTIN_TURBINES}.")
     ] = None,
@@ -57,13 +59,22 @@ def optimise(
     ] = None,
     effort: Annotated[str, typer.Option(help="fast, normal or thorough: how much work.")] = "normal",
     time_budget_s: Annotated[
-        float | None, typer.Option(help="End after so many seconds instead; then the machine decides the result too.")
+        float | None,
+        typer.Option(help="End after so many seconds instead; the result then depends on the machine's speed."),
+    ] = None,
+    work: Annotated[
+        int | None, typer.Option(help="End after so many pair evaluations instead, as an earlier run printed them.")
     ] = None,
     grid_size: Annotated[int, typer.Option(help="SmartStart: points of the grid, a side.")] = 18,
-    random_pct: Annotated[float, typer.Option(help="SmartStart: chance chooses among so many of the best, %.")] = 30.0,
+    random_pct: Annotated[
+        float, typer.Option(help="SmartStart: pick at random among the best so many per cent of the free points.")
+    ] = 30.0,
     start: Annotated[
         Path | None, typer.Option(help="CSV file with the layout to start from: columns x_m and y_m.")
     ] = None,
+    repair_start: Annotated[
+        bool, typer.Option("--repair-start", help="Move turbines of --start inside and apart first, if need be.")
+    ] = False,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="CSV file for the layout. An old one is replaced.")
     ] = None,
@@ -99,14 +110,16 @@ def optimise(
         wake_model,
     )
     problem = LayoutProblem(farm, where, turbines, spacing_m=spacing_m, spacing_diameters=spacing_diameters)
-    solution = _optimised(problem, seed, recipe, effort, time_budget_s, options, given)
-    _print_solution(title, problem, solution)
-    if output is not None:
+    if given is not None and repair_start:
+        given = problem.repaired(*given)
+    solution = _optimised(problem, seed, recipe, effort, time_budget_s, work, options, given)
+    if output is not None:  # before anything is printed, which may fail where nobody reads it
         _write_layout(output, problem, solution)
-        _say("written", "", str(output))
     if picture is not None:
         _write_picture(picture, problem, solution)
-        _say("written", "", str(picture))
+    _print_solution(title, problem, solution)
+    for path in filter(None, (output, picture)):
+        _say("written", "", str(path))
     if output is None:
         _say("not written", "", "the layout: give --output layout.csv to keep it")
     if solution.stop_reason is StopReason.REQUESTED:
@@ -134,6 +147,7 @@ def _optimised(
     recipe: str,
     effort: str,
     time_budget_s: float | None,
+    work: int | None,
     options: "SmartStart",
     given: tuple[Any, Any] | None,
 ) -> "Solution":
@@ -161,7 +175,8 @@ def _optimised(
                 recipe=recipe,
                 effort=effort,
                 time_budget_s=time_budget_s,
-                smart_start=options,
+                work=work,
+                smart_start=options if recipe.startswith("smart_start") else None,
                 start=given,
                 watch=watch,
             )
@@ -174,7 +189,7 @@ def _optimised(
 
 
 class _Stop:
-    """Within it, the first Ctrl-C is a wish to stop; the next one interrupts as ever."""
+    """Within it, the first Ctrl-C is a request to stop; the next one interrupts as ever."""
 
     def __init__(self) -> None:
         self.asked = False
@@ -232,7 +247,11 @@ def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") 
     _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
     for phase in solution.phases:
         _say(f"after {phase.name}", f"{phase.aep_gwh:.2f}", f"GWh  {phase.seconds:8.1f} s")
-    _say("AEP", f"{solution.aep_gwh:.2f}", f"GWh  {solution.seconds:8.1f} s, {solution.steps} steps")
+    _say(
+        "AEP",
+        f"{solution.aep_gwh:.2f}",
+        f"GWh  {solution.seconds:8.1f} s, {solution.steps} steps, work {solution.work}",
+    )
     _say("wake loss", f"{solution.wake_loss:.2%}")
     _say("closest spacing", closest, f"m, at least {room:g} m")
     _say("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")

@@ -32,6 +32,7 @@ Array = npt.NDArray[np.float64]
 ON_BOUNDARY_M = 1e-9  # so little outside counts as on the boundary: about the spacing of floats at 6 000 000 m
 NEARLY_M = 1e-6  # so little outside is put right by a small step
 POLISHING_STEPS = 60
+MOST_DRAWS = 10_000_000
 
 
 @dataclass(frozen=True, repr=False)
@@ -107,7 +108,7 @@ class Area:
             for zone in one.zones:
                 if any(zone not in other.zones and zone.meets(part) for other in areas for part in other.parts):
                     raise InputError(
-                        "a zone without which one of the areas is, reaches into another one; "
+                        "a zone excluded from one of the areas overlaps another one; "
                         "expected the union of the areas first, and the zones taken out of it"
                     )
         zones = in_order(zone for area in areas for zone in area.zones)
@@ -229,11 +230,20 @@ class Area:
             raise InputError(f"count is {count!r}; expected a whole number, 0 or more")
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
-        left, low, right, high = self.bounds
-        points = np.empty((0, 2))
+        boxes = np.array([part.bounds for part in self.parts])
+        sizes = (boxes[:, 2] - boxes[:, 0]) * (boxes[:, 3] - boxes[:, 1])
+        points, tried = np.empty((0, 2)), 0
         while len(points) < count:
-            drawn = rng.uniform((left, low), (right, high), (max(256, 2 * count), 2))
-            points = np.concatenate([points, drawn[self._measure(*drawn.T)[0] >= 0]])
+            if tried > MOST_DRAWS:
+                raise InputError(f"the area, {self}, is too thin to draw {count} points in; expected a wider one")
+            box = boxes[rng.choice(len(boxes), max(256, 2 * count), p=sizes / sizes.sum())]
+            drawn = rng.uniform(box[:, :2], box[:, 2:])
+            tried += len(drawn)
+            # where boxes overlap, points come from each of them: keep one of so many
+            east, north = drawn[:, :1], drawn[:, 1:]
+            within = (east >= boxes[:, 0]) & (east <= boxes[:, 2]) & (north >= boxes[:, 1]) & (north <= boxes[:, 3])
+            kept = rng.random(len(drawn)) * within.sum(axis=1) < 1.0
+            points = np.concatenate([points, drawn[kept & (self._measure(*drawn.T)[0] >= 0)]])
         return points[:count, 0].copy(), points[:count, 1].copy()
 
     def to_shapely(self) -> BaseGeometry:

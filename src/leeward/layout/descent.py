@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
+from leeward.errors import InputError
 from leeward.layout.objective import Objective
 from leeward.layout.problem import LayoutProblem, descend
 
@@ -49,9 +50,10 @@ class DescentState:
     violation_m: float = float("nan")
 
 
-def start(x: Array, y: Array) -> DescentState:
+def start(problem: LayoutProblem, x: npt.ArrayLike, y: npt.ArrayLike) -> DescentState:
     """At these positions, at rest."""
-    return DescentState(x, y, np.zeros((6, len(x))))
+    east, north = problem.positions(x, y)
+    return DescentState(east, north, np.zeros((6, len(east))))
 
 
 def done(settings: Descent, state: DescentState) -> bool:
@@ -62,6 +64,11 @@ def step(
     problem: LayoutProblem, objective: Objective, settings: Descent, state: DescentState, rng: np.random.Generator
 ) -> DescentState:
     """The state one step further on."""
+    if not (len(state.x) == len(state.y) == problem.n_turbines and state.moments.shape == (6, problem.n_turbines)):
+        raise InputError(
+            f"the state of a descent of {len(state.x)} turbines, for a problem of {problem.n_turbines}; expected one "
+            "that `start` made for this problem"
+        )
     gone = state.step / settings.steps
     length = settings.first_step_m * max(1.0 - gone, settings.last_share)
     if settings.judged:

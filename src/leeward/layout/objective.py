@@ -7,11 +7,12 @@ import numpy.typing as npt
 
 from leeward.layout.problem import LayoutProblem
 from leeward.wind import Site, Turbine, WindFarm
+from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
+FEW = 6  # turbines: in smaller farms other work outweighs that of pairs
 SAMPLE = 100  # conditions of one step of stochastic descent
-LANES = 4  # wind speeds that the engine works on at a time; together they cost about as much as one
 JUDGING_DIRECTIONS, JUDGING_SPEEDS = 360, 8
 PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 120, 4
 SMART_START_DIRECTIONS = 360
@@ -31,6 +32,8 @@ class Objective:
         self._all = len(problem.room)
         self._turbines = problem.turbines
         self._one_type = problem.one_type
+        if self._one_type and not isinstance(self.farm.turbine, Turbine):
+            self.farm = self._on(self.farm.site, self._turbines[0])  # one type for any number of positions
 
     @functools.cached_property
     def samples(self) -> bool:
@@ -38,14 +41,14 @@ class Objective:
         return _cost(self.farm.site) > 2 * SAMPLE
 
     @property
-    def sampled_step_work(self) -> int:
-        """Pair evaluations of a gradient from a sample: what efforts are counted in."""
-        return 2 * self._all**2 * SAMPLE
+    def effort_unit(self) -> int:
+        """Pair evaluations of a gradient from a sample, of a farm that is not tiny: what efforts are counted in."""
+        return 2 * max(self._all, FEW) ** 2 * SAMPLE
 
     @functools.cached_property
     def step_work(self) -> int:
         """Pair evaluations of one gradient."""
-        return self.sampled_step_work if self.samples else 2 * self._all**2 * _cost(self.farm.site)
+        return 2 * self._all**2 * (SAMPLE if self.samples else _cost(self.farm.site))
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
         """AEP (GWh) and its derivatives (GWh/m), from a sample or, if that is small, from the full rose."""
@@ -109,7 +112,7 @@ class Objective:
             return self.farm
         return self._on(self.farm.site.coarser(directions, _telling_speeds(self._turbines, speeds)))
 
-    def _on(self, site: Site, turbines: list[Turbine] | None = None) -> WindFarm:
+    def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:
         """The farm with another rose, or with other turbines as well."""
         farm = self.farm
         return WindFarm(

@@ -23,7 +23,9 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work: as many pair evaluations as `steps` of stochastic descent take; and the first descent's steps."""
+    """How much work refinement is: as many pair evaluations as `steps` of stochastic descent take; and how many of
+    these, at most, a descent from a start has.
+    """
 
     steps: int
     first_descent: int
@@ -83,7 +85,11 @@ class Layout:
 
 @dataclass
 class Search:
-    """What a recipe works on, and what it has found."""
+    """What a recipe works on, and what it has found.
+
+    x, y: the layout in hand; limit: the work at which the driver stops; if there is none, refinement sets it by the
+    effort, which placing the turbines does not count in.
+    """
 
     problem: LayoutProblem
     objective: Objective
@@ -95,6 +101,7 @@ class Search:
     best_aep_gwh: float = float("nan")
     start: Layout | None = None
     polish_gain: float = 0.0
+    limit: int | None = None
     steps: int = 0
     phases: list[Phase] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
@@ -116,6 +123,10 @@ class Search:
         self.steps += 1
         return Progress(self.steps, self.phases[-1].name, aep_gwh, violation_m, self.best_aep_gwh, self.objective.work)
 
+    def placed(self) -> Progress:
+        """The step in which all turbines found a place."""
+        return self.progress(self.best_aep_gwh, self.problem.violation(self.x, self.y).worst_m)
+
     def offer(self, x: Array, y: Array) -> Layout | None:
         """The layout, repaired and judged, if it is feasible; the best one so far is kept."""
         x, y = self.problem.repaired(x, y)
@@ -132,7 +143,7 @@ class Search:
 
     def descend(self, x: Array, y: Array, settings: Descent, relocate_every: int = 0) -> Iterator[Progress]:
         """Uphill in energy from a layout; where it ends is the layout in hand."""
-        state = descent.start(x, y)
+        state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
         while not descent.done(settings, state):
             in_the_middle = 0.1 * settings.steps <= state.step <= 0.75 * settings.steps
@@ -157,7 +168,7 @@ def placed_smartly(search: Search, options: SmartStart, seed: int) -> Iterator[P
     if missing:
         search.notes.append(
             f"the SmartStart grid of {options.grid_size} points a side has places for {placed} of "
-            f"{search.problem.n_turbines} turbines; the other {missing} were placed at random (a larger grid_size has "
+            f"{search.problem.n_turbines} turbines; the rest, {missing}, were placed at random (a larger grid_size has "
             "more places)"
         )
     fill(search)
@@ -167,7 +178,7 @@ def placed_at_random(search: Search) -> Iterator[Progress]:
     """Every turbine anywhere in the area where it is far enough from the others."""
     search.begin("random")
     fill(search)
-    yield search.progress(float("nan"), 0.0)
+    yield search.placed()
 
 
 def fill(search: Search) -> None:
@@ -186,8 +197,8 @@ def placed_as_given(search: Search, x: Array, y: Array) -> Iterator[Progress]:
     """A layout that somebody has."""
     search.begin("given")
     search.x, search.y = x, y
-    search.offer(x, y)
-    yield search.progress(float("nan"), 0.0)
+    search.keep(x, y)
+    yield search.placed()
 
 
 def refined(search: Search) -> Iterator[Progress]:
@@ -196,6 +207,8 @@ def refined(search: Search) -> Iterator[Progress]:
     steps = search.effort.first_descent if stochastic else SMALL_ROSE_STEPS
     settings = Descent(steps, FIRST_STEP * search.problem.mean_spacing_m)
     search.start = search.best
+    if search.limit is None:
+        search.limit = search.objective.work + search.effort.steps * search.objective.effort_unit
     search.begin("descent")
     yield from search.descend(search.x, search.y, settings, RELOCATE_EVERY)
     layout = search.offer(search.x, search.y)

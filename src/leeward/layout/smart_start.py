@@ -28,7 +28,7 @@ class SmartStart:
             isinstance(self.grid_size, int | np.integer) and self.grid_size >= 2
         ):
             raise InputError(f"grid_size is {self.grid_size!r}; expected a whole number, 2 or more")
-        if not 0 <= self.random_pct <= 100:
+        if not (isinstance(self.random_pct, int | float | np.number) and 0 <= self.random_pct <= 100):
             raise InputError(f"random_pct is {self.random_pct!r}; expected per cent, from 0 to 100")
 
 

@@ -13,7 +13,7 @@ from leeward.layout.problem import LayoutProblem
 Array = npt.NDArray[np.float64]
 
 DRAWS_AT_A_TIME = 2000
-ROUNDS = 30
+ROUNDS = 5
 PACKINGS = 200
 HALVINGS = 10
 NONE = np.empty(0)
@@ -94,10 +94,8 @@ def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array
 
 
 def _fill_lattice(area: Area, rows: Array, offset: Array, x: Array, y: Array) -> int:
-    left, low, right, high = area.bounds
-    east, north = area.origin
-    bounds = (left - east, low - north, right - east, high - north)
-    return int(_kernel()(rows, offset @ rows, bounds, area.boundary, x, y))
+    boxes = np.array([part.bounds for part in area.parts]) - np.array([*area.origin, *area.origin])
+    return int(_kernel()(rows, offset @ rows, boxes, area.boundary, x, y))
 
 
 @functools.cache

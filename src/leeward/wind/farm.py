@@ -110,6 +110,8 @@ class WindFarm:
                 raise InputError(f"neighbours is {neighbours!r:.60}; expected Neighbours(x, y, turbine)")
             self._neighbour_x, self._neighbour_y = positions(neighbours.x, neighbours.y, "neighbours: ")
             self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x), "neighbours: ")
+            # as they are now, whatever becomes of the arrays and lists that were given
+            self.neighbours = Neighbours(self._neighbour_x, self._neighbour_y, tuple(self._neighbour_types))
         own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
         self._engine = Engine(
             list(dict.fromkeys([*own, *self._neighbour_types])),
@@ -198,7 +200,7 @@ class WindFarm:
         def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> Standing:
             """First the neighbours, which are there from the start."""
             east, north = positions(x, y)
-            own = self._types(len(east)) if isinstance(self.turbine, Turbine) else self.turbine[: len(east)]
+            own = self._first_types(len(east))
             kinds = [index[t] for t in [*self._neighbour_types, *own]]
             return (
                 *positions(np.r_[self._neighbour_x, east], np.r_[self._neighbour_y, north], "farm and neighbours: "),
@@ -245,6 +247,14 @@ class WindFarm:
 
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
+
+    def _first_types(self, count: int) -> list[Turbine]:
+        """The types of the first turbines of a farm that is not complete."""
+        if isinstance(self.turbine, Turbine):
+            return [self.turbine] * count
+        if count > len(self.turbine):
+            raise InputError(f"{count} positions for a farm of {len(self.turbine)} turbines; expected no more")
+        return self.turbine[:count]
 
     def _next_type(self, turbine: Turbine | None) -> Turbine:
         own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine

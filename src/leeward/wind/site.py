@@ -3,6 +3,7 @@
 The wind is the same at every point of a site. Three kinds: Weibull distributions by sector, a table, a time series.
 """
 
+import functools
 import os
 from abc import ABC, abstractmethod
 
@@ -41,7 +42,7 @@ class Site(ABC):
         """The same wind in fewer conditions: cheaper, and good enough to compare layouts by.
 
         Weibull distributions are binned anew, in so many equal directions and round these speeds (m/s). Of a table or a
-        time series so many conditions are drawn, evenly, as directions times speeds, if it has more.
+        time series twice as many conditions as directions are drawn, evenly, if it has more.
         """
 
     @staticmethod
@@ -167,6 +168,7 @@ class WeibullSite(Site):
         self._linear = is_linear(interpolation)
         self._edges = speed_bin_edges(_check_speeds(speeds))
         self.conditions = self._binned(check_directions(directions), speeds)
+        self._whole_circle = abs(direction_bin_width(directions) * len(directions) - 360.0) < 1e-6
 
     def _below(self, speed: npt.ArrayLike, direction: Array) -> Array:
         """Probability of a wind slower than `speed`; shape of direction and speed, broadcast."""
@@ -184,6 +186,8 @@ class WeibullSite(Site):
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
 
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+        if not self._whole_circle:
+            return self._table().coarser(directions, speeds)
         return WeibullSite(
             self._frequency,
             self._scale,
@@ -195,7 +199,12 @@ class WeibullSite(Site):
         )
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """From the continuous distribution over the whole circle and over the speeds that the bins cover."""
+        """From the continuous distribution over the whole circle and over the speeds that the bins cover.
+
+        Where the directions do not go all the way round: from the bins.
+        """
+        if not self._whole_circle:
+            return self._table().draw(count, rng)
         first, second = shifted_lattice(count, rng)
         direction = self._directions_at(first)
         lowest = self._below(self._edges[0], direction)
@@ -207,6 +216,13 @@ class WeibullSite(Site):
         weight = self._frequency.sum() / count * (highest - lowest)
         intensity = by_sector(self._turbulence, direction, True)
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
+
+    def _table(self) -> "TableSite":
+        """The bins as they are."""
+        conditions = self.conditions
+        return TableSite(
+            conditions.direction, conditions.speed[0], conditions.weight, conditions.turbulence_intensity, checked=False
+        )
 
     def _directions_at(self, share: Array) -> Array:
         """Directions below which the wind blows these shares of the time, from the start of the first sector on."""
@@ -225,7 +241,13 @@ class TableSite(Site):
     """See `Site.from_table` and `Site.from_time_series`."""
 
     def __init__(
-        self, directions: Array, speeds: Array, probability: Array, turbulence_intensity: Array, what: str = "table"
+        self,
+        directions: Array,
+        speeds: Array,
+        probability: Array,
+        turbulence_intensity: Array,
+        what: str = "table",
+        checked: bool = True,
     ) -> None:
         count = len(directions)
         if probability.ndim == 1:
@@ -243,7 +265,8 @@ class TableSite(Site):
         for i in np.flatnonzero(speeds < 0)[:1]:
             raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
         speeds = np.maximum(speeds, CALM)
-        probabilities(probability, f"{what}: probabilities")
+        if checked:  # bins of part of the circle may add up to more than 1
+            probabilities(probability, f"{what}: probabilities")
         if probability.sum() == 0:
             raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
         if turbulence_intensity.size != 1 and turbulence_intensity.shape != shape:
@@ -258,17 +281,24 @@ class TableSite(Site):
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
 
+    @functools.cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        """All conditions in order of direction and speed: draws are spread evenly over both."""
+        direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
+        return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
+
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
-        count = directions * _one_or_more(speeds, "speeds").size
-        if self.conditions.weight.size <= count:
+        if self.conditions.weight.size <= 2 * directions:
             return self
-        drawn = self.draw(count, np.random.default_rng(0))
-        return TableSite(drawn.direction, drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0])
+        drawn = self.draw(2 * directions, np.random.default_rng(0))
+        columns = drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0]
+        return TableSite(drawn.direction, *columns, checked=False)
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """From the conditions of the table or series themselves."""
         total = self.conditions.weight.sum()
-        chosen, _ = place_in(self.conditions.weight.ravel(), shifted_lattice(count, rng)[0])
+        place, _ = place_in(self.conditions.weight.ravel()[self._order], shifted_lattice(count, rng)[0])
+        chosen = self._order[place]
         row = chosen // self.conditions.weight.shape[1]
         return Conditions(
             self.conditions.direction[row],

@@ -1,1 +1,1 @@
-"""The compiled part of layouts: distances from boundaries."""
+"""The compiled part of layouts: distances from boundaries, constraints, lattices."""

@@ -4,17 +4,28 @@ import math
 
 from leeward.layout.kernels.data import Boundary, Floats
 from leeward.layout.kernels.distance import signed_distance
+from leeward.wind.kernels.compile import formula
 
 
-def lattice_points(
-    rows: Floats, offset: Floats, bounds: tuple[float, float, float, float], boundary: Boundary, x: Floats, y: Floats
-) -> int:
+@formula
+def is_in_a_box(px: float, py: float, boxes: Floats) -> bool:
+    """Whether a point may lie in the area: cheap to tell where regions are far from each other."""
+    for box in range(len(boxes)):
+        if boxes[box, 0] <= px <= boxes[box, 2] and boxes[box, 1] <= py <= boxes[box, 3]:
+            return True
+    return False
+
+
+def lattice_points(rows: Floats, offset: Floats, boxes: Floats, boundary: Boundary, x: Floats, y: Floats) -> int:
     """Number of the points offset + i * rows[0] + j * rows[1] in the area; fill x and y with as many as they hold.
 
-    rows: basis vectors (m), shape (2, 2), of which neither may be along the other. bounds: least x and y, greatest x
-    and y of the area, and all coordinates: metres from its origin.
+    rows: basis vectors (m), shape (2, 2), of which neither may be along the other. boxes: least x and y, greatest x and
+    y of the area's regions, shape (regions, 4). All coordinates are metres from the area's origin.
     """
-    left, low, right, high = bounds
+    left, low, right, high = math.inf, math.inf, -math.inf, -math.inf
+    for box in range(len(boxes)):
+        left, low = min(left, boxes[box, 0]), min(low, boxes[box, 1])
+        right, high = max(right, boxes[box, 2]), max(high, boxes[box, 3])
     cell = rows[0, 0] * rows[1, 1] - rows[0, 1] * rows[1, 0]
     first, last = math.inf, -math.inf
     for corner_x in (left, right):
@@ -39,7 +50,7 @@ def lattice_points(
             continue
         for j in range(math.ceil(lowest), math.floor(highest) + 1):
             px, py = start_x + j * rows[1, 0], start_y + j * rows[1, 1]
-            if signed_distance(px, py, boundary)[0] >= 0.0:
+            if is_in_a_box(px, py, boxes) and signed_distance(px, py, boundary)[0] >= 0.0:
                 if count < len(x):
                     x[count], y[count] = px, py
                 count += 1
