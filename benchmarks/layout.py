@@ -129,7 +129,9 @@ def optimised(case, seed, options, repeats=1):
 
     name, *arguments = case
     like = CASES[name](*arguments)
-    optimise(LayoutProblem(like.farm, like.area, 6, spacing_m=like.room[0]), 0)  # loads, or compiles, all kernels
+    optimise(
+        LayoutProblem(like.farm, like.area, 6, spacing_m=like.room[0]), 0, effort="fast"
+    )  # loads, or compiles, all kernels
     seconds = []
     for _ in range(repeats):
         problem = CASES[name](*arguments)  # anew: what a problem keeps for later must not help the next call
@@ -161,7 +163,7 @@ def our_step(steps):
     settings = descent.Descent(steps, 0.06 * problem.mean_spacing_m)
 
     def descend():
-        state = descent.start(x, y)
+        state = descent.start(problem, x, y)
         while not descent.done(settings, state):
             state = descent.step(problem, objective, settings, state, rng)
 

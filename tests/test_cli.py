@@ -124,6 +124,41 @@ def test_the_same_seed_gives_the_same_file(inside, tmp_path):
     assert a != c
 
 
+def test_a_timed_run_can_be_repeated_by_its_work(inside, tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    common = ["optimise", "--area", "area.json", "--turbines", "5"]
+    code, out, _ = inside(*common, "--time-budget-s", "1.5", "-o", "timed.csv")
+    assert code == 0
+    work = re.search(r"work (\d+)$", out, re.M)[1]
+    assert inside(*common, "--work", work, "-o", "counted.csv")[0] == 0
+    assert (tmp_path / "timed.csv").read_bytes() == (tmp_path / "counted.csv").read_bytes()
+
+
+def test_nobody_reads_the_output_and_the_file_is_there(tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    reader, writer = os.pipe()
+    os.close(reader)
+    arguments = ["optimise", "--area", "area.json", "--turbines", "3", "--recipe", "random", "-o", "layout.csv"]
+    result = subprocess.run([*COMMAND, *arguments], stdout=writer, stderr=subprocess.PIPE, text=True, cwd=tmp_path)
+    os.close(writer)
+    assert result.returncode == 1
+    assert "Traceback" not in result.stderr
+    assert len(read(tmp_path / "layout.csv")["x_m"]) == 3
+
+
+def test_a_start_can_be_repaired(inside, tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    (tmp_path / "start.csv").write_text("x_m,y_m\n-100,100\n2000,2000\n2010,2000\n")
+    arguments = ["optimise", "--area", "area.json", "--start", "start.csv", "--recipe", "start", "-o", "moved.csv"]
+    code, _, err = inside(*arguments)
+    assert code == 2
+    assert "--repair-start" in err
+    assert inside(*arguments, "--repair-start")[0] == 0
+    moved = read(tmp_path / "moved.csv")
+    assert moved["x_m"][0] >= 0
+    assert np.hypot(moved["x_m"][1] - moved["x_m"][2], moved["y_m"][1] - moved["y_m"][2]) >= 720
+
+
 def test_a_recipe_in_the_current_folder(tmp_path):
     (tmp_path / "area.json").write_text(json.dumps(SQUARE))
     (tmp_path / "mine.py").write_text("def good(problem, seed): return [0, 4000], [0, 4000]\n")
