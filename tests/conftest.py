@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 import yaml
 
+import layout_cases
 from leeward.campaign import builtin
-from leeward.wind import Site, Turbine
+from leeward.layout import LayoutProblem
+from leeward.wind import Site, Turbine, WindFarm
 
 DATA = Path(__file__).parent / "data"
 BUILTIN = Path(builtin.__file__).parent / "danish_energy_island"
@@ -76,6 +78,25 @@ def turbines():
         Turbine.generic(rated_power_mw=10, rotor_diameter_m=195, hub_height_m=121),
         Turbine.generic(rated_power_mw=3, rotor_diameter_m=110, hub_height_m=90, constant_thrust=0.75),
     ]
+
+
+@pytest.fixture(scope="session")
+def small_site():
+    """Twelve directions, two speeds."""
+    return Site.from_weibull(
+        [0.2, 0.3, 0.4, 0.1],
+        [9.0, 10.0, 11.0, 8.0],
+        [2.0, 2.1, 2.2, 1.9],
+        0.08,
+        directions=np.arange(0, 360, 30),
+        speeds=[8.0, 11.0],
+    )
+
+
+@pytest.fixture(scope="session")
+def problem(small_site, turbine):
+    """Twelve turbines in an area like an L."""
+    return LayoutProblem(WindFarm(small_site, turbine), layout_cases.SHAPES["concave"], 12, spacing_m=720)
 
 
 def random_layout(count, seed, density_m=1500.0, origin=(700_000.0, 6_240_000.0), apart_m=500.0):
