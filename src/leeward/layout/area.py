@@ -302,8 +302,7 @@ def _zone(zone: object, buffer: float, where: str) -> list[Part]:
         raise InputError(f"{where} is {zone!r:.60}; expected an Area or a shapely geometry")
     if zone.zones:
         raise InputError(
-            f"{where} has zones of its own; expected a plain area: take out of the area what shall be excluded, piece by "
-            "piece"
+            f"{where} has zones of its own; expected a plain area: take out what shall be excluded piece by piece"
         )
     return [Part(part.geometry, part.margin + buffer) for part in zone.parts]
 
