@@ -170,17 +170,15 @@ class WeibullSite(Site):
         self.conditions = self._binned(check_directions(directions), speeds)
         self._whole_circle = abs(direction_bin_width(directions) * len(directions) - 360.0) < 1e-6
 
-    def _below(self, speed: npt.ArrayLike, direction: Array) -> Array:
-        """Probability of a wind slower than `speed`; shape of direction and speed, broadcast."""
-        scale = by_sector(self._scale, direction, self._linear)
-        shape = by_sector(self._shape, direction, self._linear)
-        return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
+    def _weibull(self, direction: Array) -> tuple[Array, Array]:
+        """Scale and shape at these directions."""
+        return by_sector(self._scale, direction, self._linear), by_sector(self._shape, direction, self._linear)
 
     def _binned(self, directions: Array, speeds: Array) -> Conditions:
         column = directions[:, None]
         width = direction_bin_width(directions) / (360.0 / len(self._frequency))
         by_direction = by_sector(self._frequency, column, self._linear) * width
-        weight = by_direction * np.diff(self._below(self._edges, column), axis=1)
+        weight = by_direction * np.diff(_below(self._edges, *self._weibull(column)), axis=1)
         # turbulence is linear between sectors in either case, as in PyWake
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
@@ -207,11 +205,9 @@ class WeibullSite(Site):
             return self._table().draw(count, rng)
         first, second = shifted_lattice(count, rng)
         direction = self._directions_at(first)
-        lowest = self._below(self._edges[0], direction)
-        highest = self._below(self._edges[-1], direction)
+        scale, shape = self._weibull(direction)
+        lowest, highest = _below(self._edges[0], scale, shape), _below(self._edges[-1], scale, shape)
         quantile = lowest + (highest - lowest) * second
-        scale = by_sector(self._scale, direction, self._linear)
-        shape = by_sector(self._shape, direction, self._linear)
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
         weight = self._frequency.sum() / count * (highest - lowest)
         intensity = by_sector(self._turbulence, direction, True)
@@ -306,6 +302,11 @@ class TableSite(Site):
             np.full((count, 1), total / count),
             self.conditions.turbulence_intensity.ravel()[chosen][:, None],
         )
+
+
+def _below(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
+    """Probability of a wind slower than `speed`; shapes are broadcast."""
+    return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
 
 def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
