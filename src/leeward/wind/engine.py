@@ -20,6 +20,7 @@ Array = npt.NDArray[np.float64]
 LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
 BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time, at most: they fit the second cache
 
+LARGE_BLOCK = 30 << 20  # bytes; glibc learns from blocks of up to 32 MB
 NOWHERE = np.empty(0)
 NO_KIND = np.empty(0, dtype=np.uint32)
 NO_SPEEDS = np.empty((0, 0))
@@ -133,6 +134,7 @@ class Engine:
 
     @functools.cached_property
     def _kernels(self) -> Kernels:
+        keep_freed_memory()
         return kernels_of(type(self._model))
 
     @functools.cached_property
@@ -157,6 +159,17 @@ class Engine:
         )
         widest = math.sqrt(float(reaches.max()))
         return Model(parameters, self._model.table(), bool(self._model.squared), reaches, extent, widest)
+
+
+@functools.cache
+def keep_freed_memory() -> None:
+    """Have the C library keep the memory that a kernel frees for the next call.
+
+    A call needs some MB of scratch. glibc gives back to the system what is freed, and to fetch it again, page by page,
+    costs nearly as much as the arithmetic. Once it has seen a large block freed it keeps as much (its thresholds are
+    dynamic); with another C library this does nothing.
+    """
+    np.empty(LARGE_BLOCK, dtype=np.uint8)
 
 
 def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
