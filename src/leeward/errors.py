@@ -15,3 +15,15 @@ class InfeasibleError(LeewardError):
 
 class NotANumberError(LeewardError):
     """A computation gave something that is not a finite number."""
+
+
+class StorageError(LeewardError):
+    """The disk would not take what was to be written; nothing half-written has a final name. Try again later."""
+
+
+class HeldError(LeewardError):
+    """Another process holds the run directory, or has taken it over."""
+
+
+class BadSourceError(LeewardError):
+    """Files or results that cannot be used stand in the way of what was asked for."""

@@ -2,24 +2,53 @@
 
 import os
 import secrets
+import sys
 from pathlib import Path
 
+from leeward.errors import StorageError
 
-def replace_file(path: Path, content: bytes) -> None:
+TEMPORARY = ".tmp"  # how the name of a file ends that is being written
+
+
+def replace_file(path: Path, content: bytes, *, durable: bool = True, verify: bool = False) -> None:
     """Put `content` at `path` in one step: written and synced under another name in the same folder, then renamed.
 
-    An OSError means that `path` is what it was before.
+    An OSError means that `path` is what it was before. durable: not only whole, but there after a power cut. verify:
+    read it back before it gets its name.
     """
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}.tmp")
+    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
-        with temporary.open("xb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
+        handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            _write_all(handle, content)
+            if durable:
+                sync(handle)
+        finally:
+            os.close(handle)
+        if verify and temporary.read_bytes() != content:
+            raise StorageError(f"{temporary}: what was read back is not what was written; is the disk failing?")
         temporary.replace(path)
-    finally:
+    except BaseException:
         temporary.unlink(missing_ok=True)
-    sync_folder(path.parent)
+        raise
+    if durable:
+        sync_folder(path.parent)
+
+
+def _write_all(handle: int, content: bytes) -> None:
+    left = memoryview(content)
+    while left:
+        left = left[os.write(handle, left) :]
+
+
+def sync(handle: int) -> None:
+    """Have what was written on the disk itself. After an error here the file is not to be used again."""
+    if sys.platform == "darwin":
+        import fcntl
+
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync leaves it in the disk's own memory there
+    else:
+        os.fsync(handle)
 
 
 def sync_folder(folder: Path) -> None:

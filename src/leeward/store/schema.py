@@ -1,0 +1,408 @@
+"""What a result is, and how it lies in an HDF5 group: the one place that knows both.
+
+Damage must show: attributes sit in the object header, which is checksummed in the file format chosen here; strings have
+a fixed length (others lie in a heap without a checksum); arrays are chunked with fletcher32; a scalar, which cannot be
+chunked, is compact, that is inside the header. Over all of it stands the seal, a SHA-256 of our own.
+"""
+
+import functools
+import hashlib
+import math
+import struct
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import h5py
+import numpy as np
+import numpy.typing as npt
+from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z
+
+from leeward.errors import InputError, LeewardError
+from leeward.store.keys import Key
+from leeward.store.verdicts import Verdict
+
+Array = npt.NDArray[np.float64]
+Value = str | bool | int | float | Array
+
+FORMAT_VERSION = 1
+LIBVER = ("v110", "v110")
+
+MOST_TURBINES = 100_000
+MOST_HISTORY = 100_000
+MOST_ATTRIBUTES = 200
+LONGEST_TEXT = 60_000  # bytes: what an attribute may have inside an object header
+
+SUCCESS = "success"
+NO_AEP = "no-aep"  # a layout of other origin whose energy nobody knows
+OWN = "leeward"
+FOREIGN = "foreign"
+
+# what every group has, whoever made it; all else is a detail of its origin
+_FIXED = (
+    "key",
+    "farm_idx",
+    "type_idx",
+    "ss_seed",
+    "n_turbines",
+    "diameter",
+    "status",
+    "origin",
+    "fingerprint",
+    "stop_reason",
+    "steps",
+    "digest",
+)
+
+
+class BadGroupError(LeewardError):
+    """A group that is no valid result."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+
+
+@dataclass(frozen=True, eq=False)
+class Result:
+    """A finished layout and what made it.
+
+    layout: easting and northing, m, shape (2, turbines). aep: GWh; not a number with the status "no-aep". details:
+    provenance: text, numbers and short arrays by name. history: optional, shape (2, n): steps, and the best AEP (GWh)
+    that was known after each.
+    """
+
+    key: Key
+    layout: Array
+    aep: float
+    diameter: float
+    fingerprint: str
+    stop_reason: str
+    steps: int
+    status: str = SUCCESS
+    origin: str = OWN
+    details: Mapping[str, Value] = field(default_factory=dict)
+    history: Array | None = None
+
+    def __post_init__(self) -> None:
+        layout = np.ascontiguousarray(self.layout, dtype="<f8")
+        if layout.ndim != 2 or layout.shape[0] != 2 or not 1 <= layout.shape[1] <= MOST_TURBINES:
+            raise InputError(f"{self.key}: layout has the shape {layout.shape}; expected (2, turbines)")
+        object.__setattr__(self, "layout", layout)
+        for name, value in self.details.items():
+            if name in _FIXED or name == "seal":
+                raise InputError(f"{self.key}: {name} is no detail; it follows from the result itself")
+            _check_value(f"{self.key}: {name}", value)
+
+    @property
+    def n_turbines(self) -> int:
+        return int(self.layout.shape[1])
+
+    @property
+    def digest(self) -> str:
+        """SHA-256 of what two honest computations of one task agree in."""
+        hashed = hashlib.sha256()
+        for value in (str(self.key), self.fingerprint, self.n_turbines, float(self.diameter), self.layout):
+            _feed(hashed, value)
+        for value in (float(self.aep), self.stop_reason, self.steps):
+            _feed(hashed, value)
+        return hashed.hexdigest()
+
+    @property
+    def attributes(self) -> dict[str, Value]:
+        """All attributes of the group but the seal."""
+        return {
+            "key": str(self.key),
+            "farm_idx": self.key.farm_idx,
+            "type_idx": self.key.type_idx,
+            "ss_seed": self.key.seed,
+            "n_turbines": self.n_turbines,
+            "diameter": float(self.diameter),
+            "status": self.status,
+            "origin": self.origin,
+            "fingerprint": self.fingerprint,
+            "stop_reason": self.stop_reason,
+            "steps": self.steps,
+            "digest": self.digest,
+            **self.details,
+        }
+
+    @property
+    def datasets(self) -> dict[str, Array]:
+        datasets = {"layout": self.layout, "aep": np.array(self.aep, dtype="<f8")}
+        if self.history is not None:
+            datasets["history"] = np.ascontiguousarray(self.history, dtype="<f8")
+        return datasets
+
+    @property
+    def seal(self) -> str:
+        """SHA-256 of all that is in the group."""
+        return seal_of(self.attributes, self.datasets)
+
+
+def seal_of(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> str:
+    """SHA-256 over names and values, whatever their order."""
+    hashed = hashlib.sha256()
+    for values in (attributes, datasets):
+        hashed.update(struct.pack("<q", len(values)))
+        for name in sorted(values):
+            _feed(hashed, name)
+            _feed(hashed, values[name])
+    return hashed.hexdigest()
+
+
+def _feed(hashed: Any, value: Value) -> None:
+    """One value, with its kind and length, so that no two sequences of values feed the same bytes."""
+    if isinstance(value, bool | np.bool_):
+        kind, content = b"b", b"1" if value else b"0"
+    elif isinstance(value, str):
+        kind, content = b"s", value.encode()
+    elif isinstance(value, int | np.integer):
+        kind, content = b"i", struct.pack("<q", value)
+    elif isinstance(value, float):
+        kind, content = b"f", struct.pack("<d", value)
+    else:
+        array = np.ascontiguousarray(value, dtype="<f8")
+        kind = b"a" + struct.pack(f"<q{array.ndim}q", array.ndim, *array.shape)
+        content = array.tobytes()
+    hashed.update(kind + struct.pack("<q", len(content)) + content)
+
+
+def _check_value(what: str, value: object) -> None:
+    if isinstance(value, str):
+        if "\0" in value or len(value.encode()) > LONGEST_TEXT:
+            raise InputError(f"{what} is a text that cannot be stored: it has a NUL, or over {LONGEST_TEXT} bytes")
+    elif isinstance(value, np.ndarray):
+        if value.dtype != np.float64 or value.ndim != 1 or value.nbytes > LONGEST_TEXT:
+            raise InputError(f"{what} is {value!r:.60}; expected a short one-dimensional array of float64")
+    elif not isinstance(value, bool | int | float):
+        raise InputError(f"{what} is {value!r:.60}; expected text, a number or an array")
+
+
+# --- writing ---------------------------------------------------------------------------------------------------------
+
+_SCALAR = h5s.create(h5s.SCALAR)
+_BOOL = h5t.py_create(np.dtype(bool), logical=True)
+
+
+def write_group(parent: h5py.Group, result: Result) -> None:
+    """The result as a group of `parent`, which must be in a file of the format `LIBVER`."""
+    properties = h5p.create(h5p.GROUP_CREATE)
+    properties.set_attr_phase_change(MOST_ATTRIBUTES + 1, 0)  # all attributes in the object header
+    group = h5g.create(parent.id, str(result.key).encode(), gcpl=properties)
+    attributes = result.attributes
+    datasets = result.datasets
+    for name, value in attributes.items():
+        write_attribute(group, name, value)
+    write_attribute(group, "seal", seal_of(attributes, datasets))
+    for name, array in datasets.items():
+        _write_dataset(group, name, array)
+
+
+def write_attribute(place: Any, name: str, value: Value) -> None:
+    """`place`: the low-level identifier of a group."""
+    space = _SCALAR
+    if isinstance(value, str):
+        content = value.encode()
+        kind = _text_type(max(len(content), 1))
+        data = np.array(content, dtype=f"S{max(len(content), 1)}")
+    elif isinstance(value, bool):
+        kind, data = _BOOL, np.array(value)
+    elif isinstance(value, int):
+        kind, data = h5t.STD_I64LE, np.array(value, dtype="<i8")
+    else:
+        kind, data = h5t.IEEE_F64LE, np.asarray(value, dtype="<f8")
+        if data.ndim:
+            space = h5s.create_simple(data.shape)
+    h5a.create(place, name.encode(), kind, space).write(data, mtype=kind)
+
+
+@functools.lru_cache(maxsize=512)
+def _text_type(size: int) -> Any:
+    """Text of a fixed number of bytes, UTF-8, padded with NUL."""
+    kind = h5t.C_S1.copy()
+    kind.set_size(size)
+    kind.set_strpad(h5t.STR_NULLPAD)
+    kind.set_cset(h5t.CSET_UTF8)
+    return kind
+
+
+def _write_dataset(group: Any, name: str, array: Array) -> None:
+    properties = h5p.create(h5p.DATASET_CREATE)
+    if array.ndim == 0:
+        properties.set_layout(h5d.COMPACT)
+        space = _SCALAR
+    else:
+        properties.set_chunk(array.shape)
+        properties.set_fletcher32()
+        space = h5s.create_simple(array.shape)
+    h5d.create(group, name.encode(), h5t.IEEE_F64LE, space, properties).write(h5s.ALL, h5s.ALL, array)
+
+
+# --- reading ---------------------------------------------------------------------------------------------------------
+
+
+def read_group(group: Any, name: str) -> Result:
+    """The result in the group of this name, if it is one and its seal is whole; `group`: a low-level identifier.
+
+    Raises BadGroupError; what libhdf5 raises of itself is for the caller.
+    """
+    attributes = read_attributes(group)
+    seal = attributes.pop("seal", None)
+    missing = [needed for needed in _FIXED if needed not in attributes]
+    if seal is None or missing:
+        _wrong(f"no attribute {', '.join(missing) or 'seal'}")
+    datasets = {}
+    for dataset in _links(group):
+        if dataset not in ("layout", "aep", "history"):
+            _wrong(f"{dataset!r:.60} does not belong there")
+        datasets[dataset] = read_dataset(group, dataset)
+    for dataset, dimensions in (("layout", 2), ("aep", 0)):
+        if dataset not in datasets or datasets[dataset].ndim != dimensions:
+            _wrong(f"{dataset} is missing, or has the wrong number of dimensions")
+    if seal_of(attributes, datasets) != seal:
+        raise BadGroupError(Verdict.BAD_SEAL, "the seal does not fit what is in the group")
+    result = _result(attributes, datasets)
+    if attributes["key"] != name:
+        _wrong(f"the group is named {name} and holds {attributes['key']}")
+    for attribute, value in result.attributes.items():
+        if not _same(attributes[attribute], value):
+            _wrong(f"the attribute {attribute} contradicts the others: {attributes[attribute]!r:.60}")
+    return result
+
+
+def _result(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> Result:
+    try:
+        key = Key.parse(str(attributes["key"]))
+        return Result(
+            key=key,
+            layout=datasets["layout"],
+            aep=float(datasets["aep"]),
+            diameter=float(attributes["diameter"]),
+            fingerprint=str(attributes["fingerprint"]),
+            stop_reason=str(attributes["stop_reason"]),
+            steps=int(attributes["steps"]),
+            status=str(attributes["status"]),
+            origin=str(attributes["origin"]),
+            details={name: value for name, value in attributes.items() if name not in _FIXED},
+            history=datasets.get("history"),
+        )
+    except (InputError, ValueError, TypeError) as error:
+        raise BadGroupError(Verdict.WRONG_STRUCTURE, str(error)) from error
+
+
+def _same(one: Value, other: Value) -> bool:
+    if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
+        return math.isnan(other)
+    return bool(np.array_equal(one, other))
+
+
+def plausible(result: Result) -> str | None:
+    """What is wrong with the numbers of a result that has a seal, or None: a seal keeps nonsense whole too."""
+    if result.status not in (SUCCESS, NO_AEP):
+        return f"the status is {result.status!r:.60}"
+    if not np.isfinite(result.layout).all():
+        return "the layout has coordinates that are no numbers"
+    if result.status == NO_AEP:
+        return None if math.isnan(result.aep) else f"aep is {result.aep:g} with the status {NO_AEP}"
+    return None if math.isfinite(result.aep) and result.aep > 0 else f"aep is {result.aep:g} GWh"
+
+
+def read_attributes(group: Any) -> dict[str, Value]:
+    """All attributes of a group, of the kinds that `write_attribute` writes, within bounds."""
+    count = h5a.get_num_attrs(group)
+    if count > MOST_ATTRIBUTES:
+        _wrong(f"{count} attributes, more than {MOST_ATTRIBUTES}")
+    attributes = {}
+    for i in range(count):
+        attribute = h5a.open(group, index=i)
+        name = attribute.name.decode("utf-8", "backslashreplace")
+        attributes[name] = _read_attribute(attribute, name)
+    return attributes
+
+
+def _read_attribute(attribute: Any, name: str) -> Value:
+    """Every call of the library counts here: this is most of what reading a result costs."""
+    kind = attribute.get_type()
+    sort = kind.get_class()
+    size = kind.get_size()
+    stored = attribute.get_storage_size()
+    if stored > LONGEST_TEXT:
+        _wrong(f"the attribute {name:.60} has {stored} bytes")
+    if sort == h5t.FLOAT and stored != size:
+        if len(attribute.shape) != 1:
+            _wrong(f"the attribute {name:.60} has the shape {attribute.shape}")
+        numbers = np.zeros(attribute.shape)
+        attribute.read(numbers, mtype=h5t.NATIVE_DOUBLE)
+        return numbers
+    if stored != size or attribute.get_space().get_simple_extent_ndims():
+        _wrong(f"the attribute {name:.60} is not a single value")
+    if sort == h5t.STRING and not kind.is_variable_str():
+        text = np.zeros((), dtype=f"S{size}")
+        attribute.read(text, mtype=kind)
+        try:
+            return text.tobytes().rstrip(b"\0").decode()
+        except UnicodeDecodeError:
+            _wrong(f"the attribute {name:.60} is no UTF-8 text")
+    if sort == h5t.ENUM and kind.equal(_BOOL):
+        truth = np.zeros((), dtype=bool)
+        attribute.read(truth, mtype=_BOOL)
+        return bool(truth)
+    if sort == h5t.INTEGER:
+        whole = np.zeros((), dtype=np.int64)
+        attribute.read(whole, mtype=h5t.NATIVE_INT64)
+        return int(whole)
+    if sort != h5t.FLOAT:
+        _wrong(f"the attribute {name:.60} is neither text of a fixed length nor a number")
+    number = np.zeros(())
+    attribute.read(number, mtype=h5t.NATIVE_DOUBLE)
+    return float(number)
+
+
+def read_dataset(group: Any, name: str, most: int = 2 * MOST_TURBINES) -> Array:
+    """A dataset of numbers, as float64, if it is one of at most `most` that lie in this very file."""
+    dataset = open_dataset(group, name)
+    shape = dataset.shape
+    kind = dataset.dtype.kind
+    if kind not in "if" or len(shape) > 2 or math.prod(shape) > most:
+        _wrong(f"{name} has the shape {shape} and the type {dataset.dtype}; expected at most {most} numbers")
+    array = np.zeros(shape, dtype="<f8")
+    if math.prod(shape):
+        dataset.read(h5s.ALL, h5s.ALL, array)
+    return array
+
+
+def open_dataset(group: Any, name: str) -> Any:
+    """The low-level dataset behind a hard link, refused where its numbers lie elsewhere or behind unknown filters."""
+    if group.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+        _wrong(f"{name} is a link to elsewhere")
+    kind = h5py.h5o.get_info(group, name.encode()).type
+    if kind != h5py.h5o.TYPE_DATASET:
+        _wrong(f"{name} is no dataset")
+    dataset = h5d.open(group, name.encode())
+    properties = dataset.get_create_plist()
+    if properties.get_external_count() or properties.get_layout() == h5d.VIRTUAL:
+        _wrong(f"{name} lies in another file")
+    known = (h5z.FILTER_FLETCHER32, h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE)
+    for i in range(properties.get_nfilters()):
+        if properties.get_filter(i)[0] not in known:
+            _wrong(f"{name} is behind the filter {properties.get_filter(i)[0]}, which is not read here")
+    return dataset
+
+
+def _links(group: Any) -> Iterator[str]:
+    if group.get_num_objs() > MOST_ATTRIBUTES:
+        _wrong(f"{group.get_num_objs()} entries in the group")
+    for i in range(group.get_num_objs()):
+        yield group.get_objname_by_idx(i).decode("utf-8", "backslashreplace")
+
+
+def _wrong(reason: str) -> NoReturn:
+    raise BadGroupError(Verdict.WRONG_STRUCTURE, reason)
+
+
+def write_root(file: h5py.File, attributes: Iterable[tuple[str, Value]]) -> None:
+    """The attributes of the file itself; long texts are allowed there."""
+    write_attribute(file.id, "format_version", FORMAT_VERSION)
+    for name, value in attributes:
+        write_attribute(file.id, name, value)
