@@ -13,9 +13,9 @@ from leeward.store.verdicts import Verdict
 class FoundResult:
     """One group of a file.
 
-    name: as the group is named. key: None where the name is no key, or contradicts the attributes. reason: why it is not
-    valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. digest: of a
-    valid one. status, origin, fingerprint, n_turbines, diameter, aep (GWh): as read, as far as they could be. details:
+    name: as the group is named. key: None where the name is no key, or contradicts the attributes. reason: why it is
+    not valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. digest:
+    of a valid one. status, origin, fingerprint, n_turbines, diameter, aep (GWh): as read, as far as they could be. details:
     the other attributes. result: the result itself, where it was asked for and is valid. A foreign one without a
     possible aep is valid with the status "no-aep".
     """
@@ -45,10 +45,10 @@ class FoundResult:
 class FoundFile:
     """One file, after all of its results.
 
-    verdict: of the file as a whole: valid if it could be read to its end, whatever its results are. size: bytes, -1 where
-    there is no file. sha256: of its bytes, "" where they could not be read. sealed: made by leeward (it has a
-    format_version), or the file of another script. valid, bad: how many results. attributes: those of the file itself, of
-    a sealed one (campaign text included).
+    verdict: of the file as a whole: valid if it could be read to its end, whatever its results are. size: bytes, -1
+    where there is no file. sha256: of its bytes, "" where they could not be read. sealed: made by leeward (it has a
+    format_version), or the file of another script. valid, bad: how many results. attributes: those of the file itself,
+    of a sealed one (campaign text included).
     """
 
     path: Path

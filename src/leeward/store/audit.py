@@ -1,0 +1,65 @@
+"""The audit log of a run directory: what was done to it, a line each, never changed afterwards."""
+
+import json
+import os
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import StorageError
+from leeward.files import sync
+
+
+class Audit:
+    """Appends events. There is one writer: `guard` raises if this process is not it any more."""
+
+    def __init__(self, path: Path, guard: Callable[[], None] = lambda: None) -> None:
+        self.path = path
+        self._guard = guard
+
+    def record(self, event: str, **facts: Any) -> None:
+        """One line, on the disk when this returns."""
+        self._guard()
+        line = json.dumps({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
+        try:
+            append_line(self.path, line, durable=True)
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be written ({error})") from error
+
+
+def utc_now() -> str:
+    return time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+
+
+def append_line(path: Path, line: str, *, durable: bool = False) -> None:
+    """Add a line to a file; a torn line before it, left by a crash or a full disk, is ended first."""
+    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    try:
+        size = os.fstat(handle).st_size
+        if size and os.pread(handle, 1, size - 1) != b"\n":
+            line = "\n" + line
+        content = memoryview(line.encode())
+        while content:
+            content = content[os.write(handle, content) :]
+        if durable:
+            sync(handle)
+    finally:
+        os.close(handle)
+
+
+def read_lines(path: Path) -> list[dict[str, Any]]:
+    """The lines that are whole; torn ones are left out. Empty if there is no file."""
+    try:
+        content = path.read_bytes()
+    except FileNotFoundError:
+        return []
+    lines = []
+    for line in content.split(b"\n"):
+        try:
+            found = json.loads(line)
+        except ValueError:  # torn, or empty
+            continue
+        if isinstance(found, dict):
+            lines.append(found)
+    return lines

@@ -1,0 +1,115 @@
+"""Attempts and failures of a task: a small file, written before the task starts, gone when its result is stored."""
+
+import json
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import LeewardError, StorageError
+from leeward.files import replace_file
+from leeward.store.audit import utc_now
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+
+LONGEST_TRACEBACK = 20_000  # characters
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The last thing that went wrong with a task.
+
+    kind: "exception" (in the task), "died" (its worker) or "timed-out". message: one line. final: it is not tried again
+    unless somebody asks for it.
+    """
+
+    kind: str
+    message: str
+    traceback: str
+    attempt: int
+    worker: str
+    host: str
+    seconds: float
+    time: str
+    final: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a task without a result.
+
+    attempts: worker, host and time of each start. deaths: attempts whose worker died or was killed; the others that
+    have no failure were cut off with their coordinator.
+    """
+
+    key: str
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    deaths: int = 0
+    failure: Failure | None = None
+
+    @property
+    def interruptions(self) -> int:
+        return len(self.attempts) - self.deaths
+
+    def is_hopeless(self, retries: int) -> bool:
+        """Whether the task has had its chances. Being cut off is rarely the task's fault: it has many more of these."""
+        if self.failure is not None and self.failure.final:
+            return True
+        return self.deaths > retries or self.interruptions > max(10, 5 * retries)
+
+
+class BadRecordError(LeewardError):
+    """A record that cannot be read."""
+
+
+def read_record(path: Path) -> Record | None:
+    """None if there is no such file."""
+    try:
+        content = json.loads(path.read_bytes())
+        failure = content.pop("failure")
+        return Record(failure=None if failure is None else Failure(**failure), **content)
+    except FileNotFoundError:
+        return None
+    except (ValueError, TypeError, KeyError, AttributeError) as error:
+        raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
+
+
+def begin_attempt(paths: RunPaths, key: Key, worker: str, host: str) -> Record:
+    """Record that a task is about to start: on the disk when this returns."""
+    old = read_record(paths.failure(key)) or Record(str(key))
+    attempt = {"worker": worker, "host": host, "began": utc_now()}
+    return _write(paths, key, Record(old.key, [*old.attempts, attempt], old.deaths, old.failure))
+
+
+def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **facts: Any) -> Record:
+    """Record how an attempt failed; facts: the other fields of `Failure`."""
+    old = read_record(paths.failure(key)) or Record(str(key))
+    attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
+    facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
+    failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
+    return _write(paths, key, Record(old.key, attempts, old.deaths + died, failure))
+
+
+def forgive_attempt(paths: RunPaths, key: Key) -> None:
+    """Take back the last attempt, which was ended on request."""
+    old = read_record(paths.failure(key))
+    if old is not None:
+        if len(old.attempts) <= 1 and old.failure is None:
+            forget(paths, key)
+        else:
+            _write(paths, key, Record(old.key, old.attempts[:-1], old.deaths, old.failure))
+
+
+def forget(paths: RunPaths, key: Key) -> None:
+    """The task has a result, or starts anew: a stored result outranks an old failure."""
+    try:
+        paths.failure(key).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{paths.failure(key)}: cannot be removed ({error})") from error
+
+
+def _write(paths: RunPaths, key: Key, record: Record) -> Record:
+    try:
+        replace_file(paths.failure(key), json.dumps(asdict(record)).encode())
+    except OSError as error:
+        raise StorageError(f"{paths.failure(key)}: cannot be written ({error})") from error
+    return record
