@@ -1,0 +1,232 @@
+"""`leeward run`: a campaign from its file to layouts.h5."""
+
+import json
+import signal
+import statistics
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.engine.run import RunReport
+
+STORAGE_WAIT_S = 1800.0
+MOST_LISTED = 10
+
+
+def run(
+    campaign: Annotated[
+        Path | None,
+        typer.Argument(help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The deliverable; the run directory lies beside it.")
+    ] = Path("layouts.h5"),
+    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which: 50, 0:50, 3,7,9.")] = None,
+    recipe: Annotated[
+        str | None, typer.Option(help="As in the campaign file: smart_start, module:function, ...")
+    ] = None,
+    effort: Annotated[str | None, typer.Option(help="fast, normal or thorough.")] = None,
+    workers: Annotated[int | None, typer.Option(help="Processes. Default: as many as there are usable cores.")] = None,
+    engine: Annotated[str | None, typer.Option(help="local (processes of this machine) or inline (this one).")] = None,
+    timeout_s: Annotated[float | None, typer.Option(help="Kill a task that takes longer, s.")] = None,
+    retries: Annotated[int | None, typer.Option(help="How often a task whose worker died is tried again.")] = None,
+    only: Annotated[
+        str | None, typer.Option(help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python.')
+    ] = None,
+    only_from: Annotated[
+        Path | None, typer.Option(help="Only the tasks in this file, as `leeward missing --csv` writes it.")
+    ] = None,
+    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try tasks again that failed before.")] = False,
+    adopt: Annotated[
+        list[Path] | None,
+        typer.Option(help="Bring in results of other origin: worker files, folders, another layouts.h5. Repeatable."),
+    ] = None,
+    new: Annotated[
+        bool, typer.Option("--new", help="Begin anew; the old run directory is kept under another name.")
+    ] = False,
+    take_over: Annotated[
+        bool, typer.Option("--take-over", help="Take the run directory from an owner elsewhere that stands still.")
+    ] = False,
+    grace: Annotated[float, typer.Option(help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")] = 60.0,
+    storage_wait: Annotated[
+        float | None,
+        typer.Option(
+            help="Seconds to wait for a disk that takes nothing. Default: for ever on a terminal, otherwise 1800."
+        ),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the summary only.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
+) -> None:
+    """Compute all layouts of a campaign, in parallel; finish what an earlier run began.
+
+    Without a campaign file: ten areas x six turbine types of the Danish energy island, one seed, 60 layouts.
+
+    Every layout is stored as soon as it is computed, in the run directory beside the output. Whatever ends the run, the
+    same command goes on from there. Ctrl-C or SIGTERM ends it when the tasks in hand are done; a second one at once.
+
+    Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
+    interrupted; 1 other errors; 2 wrong use.
+    """
+    from leeward.cli.run_display import display
+    from leeward.engine.run import run as run_campaign
+
+    chosen = _campaign(campaign).with_overrides(
+        seeds=_seeds(seeds),
+        recipe=recipe,
+        effort=effort,
+        workers=workers,
+        engine=engine,
+        timeout_s=timeout_s,
+        retries=retries,
+    )
+    if storage_wait is None:
+        storage_wait = float("inf") if sys.stderr.isatty() else STORAGE_WAIT_S
+    with display(chosen, quiet=quiet, as_json=as_json) as hear:
+        report = run_campaign(
+            chosen,
+            output,
+            only=_only(only, only_from),
+            retry_failed=retry_failed,
+            adopt=adopt or (),
+            new=new,
+            take_over=take_over,
+            grace_s=grace,
+            storage_wait_s=storage_wait,
+            hear=hear,
+        )
+    if as_json:
+        print(json.dumps(_as_data(report)))
+    else:
+        print_summary(report, _command(campaign, output))
+    raise typer.Exit(report.exit_code)
+
+
+def _campaign(source: Path | None) -> "Campaign":
+    from leeward.campaign import builtin_campaign, load
+
+    return builtin_campaign() if source is None else load(str(source))
+
+
+def _seeds(text: str | None) -> int | str | list[int] | None:
+    if text is None:
+        return None
+    if text.isdigit():
+        return int(text)
+    if "," in text:
+        try:
+            return [int(part) for part in text.split(",")]
+        except ValueError as error:
+            raise InputError(
+                f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9"
+            ) from error
+    return text
+
+
+def _only(only: str | None, only_from: Path | None) -> Any:
+    if only is not None and only_from is not None:
+        raise InputError("--only and --only-from are both given; expected one of them")
+    if only_from is None:
+        return only
+    from leeward.engine.selection import read_keys
+
+    return read_keys(only_from)
+
+
+def _command(campaign: Path | None, output: Path) -> str:
+    """The shortest command that goes on with this run."""
+    return " ".join(
+        [
+            "leeward run",
+            *([str(campaign)] if campaign else []),
+            *([f"-o {output}"] if str(output) != "layouts.h5" else []),
+        ]
+    )
+
+
+def _as_data(report: "RunReport") -> dict[str, Any]:
+    return {
+        "event": "summary",
+        "wanted": len(report.wanted),
+        "done": report.done,
+        "computed": report.computed,
+        "failed": [str(key) for key in report.failed],
+        "missing": len(report.missing),
+        "quarantined": report.quarantined,
+        "output": str(report.paths.output) if report.merged else None,
+        "run": str(report.paths.root),
+        "seconds": round(report.seconds, 1),
+        "exit_code": report.exit_code,
+    }
+
+
+def print_summary(report: "RunReport", command: str) -> None:
+    """What there is now, and what to do about the rest."""
+    if report.lines:
+        _print_table(report)
+    wanted = len(report.wanted)
+    missing = len(report.missing)
+    print(
+        f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {_duration(report.seconds)}"
+    )
+    if report.quarantined:
+        print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
+    if report.merged is not None:
+        print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
+    print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
+    _print_failures(report)
+    if report.signal is not None and missing:
+        name = signal.Signals(report.signal).name
+        merged = "" if report.merged is not None else "; the next run merges"
+        print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To go on: {command}")
+    elif missing > len(report.failed):
+        print(f"{missing - len(report.failed)} layout(s) are missing. To go on: {command}")
+    if report.failed:
+        print(f"To try failed ones again: {command} --retry-failed")
+
+
+def _print_table(report: "RunReport") -> None:
+    """Per farm and type: done, failed, best and median AEP, wake loss of the best."""
+    cells: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    for key, line in report.lines.items():
+        cells.setdefault((key.farm_idx, key.type_idx), []).append(line)
+    expected: dict[tuple[int, int], list[int]] = {}
+    for key in report.wanted:
+        counts = expected.setdefault((key.farm_idx, key.type_idx), [0, 0])
+        counts[0] += 1
+        counts[1] += key in report.failures and key not in report.lines
+    print(f"{'farm':>5} {'type':>5} {'done':>11} {'failed':>7} {'best GWh':>10} {'median GWh':>11} {'wake loss':>10}")
+    for pair in sorted(expected):
+        lines = [line for line in cells.get(pair, []) if line["aep"] is not None]
+        count, failed = expected[pair]
+        done = f"{len(cells.get(pair, []))}/{count}"
+        if not lines:
+            print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {'-':>10} {'-':>11} {'-':>10}")
+            continue
+        best = max(lines, key=lambda line: float(line["aep"]))
+        median = statistics.median(line["aep"] for line in lines)
+        loss = f"{best['wake_loss']:.2%}" if "wake_loss" in best else "-"
+        print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {best['aep']:>10.2f} {median:>11.2f} {loss:>10}")
+
+
+def _print_failures(report: "RunReport") -> None:
+    failed = report.failed
+    if not failed:
+        return
+    print(f"{len(failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
+    for key in failed[:MOST_LISTED]:
+        failure = report.failures[key].failure
+        print(f"  {key}: {failure.message if failure else 'cut off too often with its coordinator'}")
+    if len(failed) > MOST_LISTED:
+        print(f"  and {len(failed) - MOST_LISTED} more: leeward status {report.paths.root}")
+
+
+def _duration(seconds: float) -> str:
+    minutes, rest = divmod(int(seconds + 0.5), 60)
+    hours, minutes = divmod(minutes, 60)
+    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

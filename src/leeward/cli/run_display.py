@@ -1,0 +1,197 @@
+"""What `leeward run` shows while it runs: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
+
+import contextlib
+import json
+import sys
+import time
+from collections.abc import Callable, Iterator
+from types import TracebackType
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from rich.console import RenderableType
+
+    from leeward.campaign import Campaign
+
+LINE_EVERY_S = 10.0
+MOST_FARMS = 12
+Hear = Callable[[dict[str, Any]], None]
+
+
+@contextlib.contextmanager
+def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
+    """A function that is told every event, and shows it."""
+    if as_json:
+        yield lambda event: print(json.dumps(event), flush=True)
+    elif quiet:
+        yield lambda event: None
+    elif sys.stderr.isatty():
+        with _Bar(campaign) as bar:
+            yield bar.hear
+    else:
+        yield _Lines().hear
+
+
+class Pace:
+    """Done, failed, rate and time left."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.failed = self._before = 0
+        self._began = time.monotonic()
+
+    def hear(self, event: dict[str, Any]) -> None:
+        if event["event"] == "began":
+            self.total, self.failed = event["total"], event["failed"]
+            self.done = self._before = event["done"]
+            self._began = time.monotonic()
+        elif event["event"] == "done":
+            self.done += 1
+        elif event["event"] == "failed":
+            self.failed += 1
+
+    @property
+    def per_minute(self) -> float:
+        return 60.0 * (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
+
+    @property
+    def left(self) -> str:
+        """How long the rest will take, if it goes on like this."""
+        if self.done == self._before:
+            return "?"
+        seconds = int(60.0 * (self.total - self.done - self.failed) / self.per_minute)
+        return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+
+
+def sentence(event: dict[str, Any]) -> str | None:
+    """What to say of an event; None for those that only move the bar."""
+    said: dict[str, Callable[[dict[str, Any]], str]] = {
+        "waiting": lambda e: e["message"],
+        "put-aside": lambda e: f"the old run is kept as {e['run']}",
+        "checking": lambda e: f"checking {e['shards']} results of an earlier run",
+        "checked": lambda e: f"{e['valid']} results of an earlier run are valid, {e['bad']} files are not",
+        "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
+        "adopted": _adopted,
+        "began": _began,
+        "failed": lambda e: f"{e['key']} failed: {e['message']}",
+        "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",
+        "quarantined": lambda e: f"{e['file']}: {e['verdict']}, {e['reason']}; moved to {e['where']}",
+        "storage-refuses": lambda e: f"the disk takes nothing ({e['message']}); no new tasks until it does",
+        "storage-accepts": lambda e: f"the disk takes results again, after {e['seconds']:.0f} s",
+        "stopping": lambda e: (
+            f"stopping when the {e['in_hand']} task(s) in hand are done, in {e['grace_s']:g} s at most; "
+            "once more to stop now"
+        ),
+        "stopped": lambda e: "stopped; everything finished is stored",
+        "again": lambda e: f"computing {e['tasks']} task(s) again whose results did not verify",
+        "merging": lambda e: f"merging {e['results']} results",
+        "merged": lambda e: f"{e['output']}: {e['results']} results",
+    }
+    shown = said.get(event["event"])
+    return None if shown is None else shown(event)
+
+
+def _began(event: dict[str, Any]) -> str:
+    left = event["total"] - event["done"] - event["failed"]
+    known = f", {event['failed']} failed before" if event["failed"] else ""
+    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {event['workers']} worker(s)"
+
+
+def _adopted(event: dict[str, Any]) -> str:
+    parts = [f"{event['adopted']} results adopted"]
+    if event["recomputed"]:
+        parts.append(f"{event['recomputed']} of them with their AEP recomputed")
+    if event["present"]:
+        parts.append(f"{event['present']} were there already")
+    if event["not_the_best"]:
+        parts.append(f"{event['not_the_best']} others of the same keys were left out, being no better")
+    if event["violating"]:
+        worst = max(event["violating"].values())
+        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m: leeward check --deep")
+    for what in ("refused", "bad_files"):
+        if event[what]:
+            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
+    return "; ".join(parts)
+
+
+class _Lines:
+    """For logs: every event worth a line, and the state every few seconds."""
+
+    def __init__(self) -> None:
+        self._pace = Pace()
+        self._last = time.monotonic()
+
+    def hear(self, event: dict[str, Any]) -> None:
+        self._pace.hear(event)
+        text = sentence(event)
+        if text is None and event["event"] == "done":
+            now = time.monotonic()
+            finished = self._pace.done + self._pace.failed >= self._pace.total
+            if now - self._last >= LINE_EVERY_S or finished:
+                self._last = now
+                pace = self._pace
+                text = (
+                    f"{pace.done} done, {pace.failed} failed of {pace.total}; {pace.per_minute:.1f} a minute, "
+                    f"{pace.left} left"
+                )
+        if text is not None:
+            print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+class _Bar:
+    """For people: a bar, and below it the best AEP of each farm so far."""
+
+    def __init__(self, campaign: "Campaign") -> None:
+        from rich.console import Console
+        from rich.live import Live
+        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+        self._names = campaign.farms
+        self._pace = Pace()
+        self._best: dict[int, tuple[float, str]] = {}
+        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
+        self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+        self._task = self._bar.add_task("preparing", total=None, state="")
+        self._live = Live(self._bar, console=self._bar.console, refresh_per_second=4)
+
+    def __enter__(self) -> "_Bar":
+        self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._live.update(self._bar)  # the summary has the table
+        self._live.stop()
+
+    def hear(self, event: dict[str, Any]) -> None:
+        self._pace.hear(event)
+        pace = self._pace
+        text = sentence(event)
+        if text is not None:
+            self._live.console.print(text, highlight=False, markup=False)
+        if event["event"] == "done" and event.get("aep") is not None:
+            farm = int(event["key"].partition("_")[0].removeprefix("farm"))
+            if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
+                self._best[farm] = event["aep"], event["key"]
+        if event["event"] in ("began", "done", "failed"):
+            state = (
+                f"{pace.done} done, {pace.failed} failed of {pace.total}  {pace.per_minute:.1f}/min  {pace.left} left"
+            )
+            self._bar.update(
+                self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=state
+            )
+            self._live.update(self._view())
+
+    def _view(self) -> "RenderableType":
+        from rich.console import Group
+        from rich.table import Table
+
+        if not self._best:
+            return self._bar
+        table = Table("farm", "best so far", "", box=None, padding=(0, 2))
+        shown = sorted(self._best.items())
+        for farm, (aep, key) in shown[:MOST_FARMS]:
+            table.add_row(f"{farm} {self._names.get(farm, '')}", f"{aep:.2f} GWh", key)
+        if len(shown) > MOST_FARMS:
+            table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
+        return Group(self._bar, table)

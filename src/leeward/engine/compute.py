@@ -1,0 +1,134 @@
+"""The one worker function: from a key to a result, and to the disk. What runs under every engine is this."""
+
+import platform
+import socket
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from leeward import __version__
+from leeward.campaign import Campaign
+from leeward.errors import StorageError
+from leeward.layout import Progress
+from leeward.store.audit import utc_now
+from leeward.store.index import index_line
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+from leeward.store.records import begin_attempt, forget
+from leeward.store.schema import Result, Value
+from leeward.store.shard import store_result
+
+MOST_HISTORY = 1000  # points of a curve that somebody looks at
+
+Report = Callable[[str], None]
+Watch = Callable[[Progress], None]
+Trouble = Callable[[StorageError], None]
+
+
+class History:
+    """The best AEP over the steps: a point where it rises."""
+
+    def __init__(self) -> None:
+        self._points: list[tuple[float, float]] = []
+
+    def __call__(self, progress: Progress) -> None:
+        best = progress.best_aep_gwh
+        if best == best and (not self._points or best > self._points[-1][1]):
+            self._points.append((float(progress.step), best))
+
+    @property
+    def curve(self) -> Any:
+        """Shape (2, points): steps and GWh; None without a point. Long ones are thinned, the last point stays."""
+        if not self._points:
+            return None
+        points = np.array(self._points).T
+        stride = -(-points.shape[1] // MOST_HISTORY)
+        return np.ascontiguousarray(points[:, ::-1][:, ::stride][:, ::-1])
+
+
+def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
+    """The result of a task."""
+    history = History()
+
+    def see(progress: Progress) -> bool:
+        history(progress)
+        if watch is not None:
+            watch(progress)
+        return False
+
+    solution = campaign.optimise(key, see)
+    details: dict[str, Value] = {
+        "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
+        "phases": ",".join(phase.name for phase in solution.phases),
+        "wake_loss": solution.wake_loss,
+        "min_spacing_m": solution.min_spacing_m,
+        "seconds": solution.seconds,
+        "host": socket.gethostname(),
+        "created": utc_now(),
+        "work": solution.work,
+        "reproducible": campaign.reproducible,
+        "versions": versions(),
+    }
+    if solution.notes:
+        details["notes"] = "; ".join(solution.notes)
+    return Result(
+        key=key,
+        layout=np.array([solution.x, solution.y]),
+        aep=solution.aep_gwh,
+        diameter=campaign.diameter(key.type_idx),
+        fingerprint=campaign.fingerprint(key.farm_idx, key.type_idx),
+        stop_reason=solution.stop_reason.name.lower(),
+        steps=solution.steps,
+        details=details,
+        history=history.curve,
+    )
+
+
+def perform(
+    campaign: Campaign,
+    paths: RunPaths,
+    key: Key,
+    worker: str,
+    report: Report,
+    trouble: Trouble,
+    watch: Watch | None = None,
+) -> dict[str, Any]:
+    """A task from its start to its result on the disk, and the line about it for the index.
+
+    report: is told "began" when the attempt is recorded and "computed" when only storing is left. trouble: called when
+    the disk takes nothing; returns when it is time to try again, or raises.
+    """
+    patiently(lambda: begin_attempt(paths, key, worker, socket.gethostname()), trouble)
+    report("began")
+    result = compute(campaign, key, watch)
+    report("computed")
+    patiently(lambda: store_result(paths, result), trouble)
+    patiently(lambda: forget(paths, key), trouble)
+    return index_line(result)
+
+
+def patiently(action: Callable[[], object], trouble: Trouble) -> None:
+    """Until it works, or until `trouble` has enough."""
+    while True:
+        try:
+            action()
+            return
+        except StorageError as error:
+            trouble(error)
+
+
+def versions() -> str:
+    """What the numbers depend on besides the fingerprint."""
+    import h5py
+    import numba
+
+    parts = {
+        "leeward": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "numba": numba.__version__,
+        "h5py": h5py.__version__,
+        "machine": platform.machine(),
+    }
+    return ", ".join(f"{name} {version}" for name, version in parts.items())

@@ -1,0 +1,212 @@
+"""Who gets which task, how often, and until when. All that happens is told; the disk may fail, and comes back."""
+
+import functools
+import json
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from leeward.engine.outcomes import Done, Engine, Failed, Outcome, Stuck, Unstuck
+from leeward.engine.stopping import StopRequests
+from leeward.errors import StorageError
+from leeward.store.audit import Audit, append_line
+from leeward.store.keys import Key
+from leeward.store.lock import INTERVAL_S, Lock
+from leeward.store.paths import RunPaths
+from leeward.store.records import Record, forgive_attempt, read_record, record_failure
+
+POLL_S = 0.5
+TRY_AGAIN_S = 1.0
+
+Tell = Callable[..., None]  # tell(event, **facts)
+Find = Callable[[Key], dict[str, Any] | None]  # the index line of a stored and verified result, if there is one
+
+
+class Coordinator:
+    """Drives an engine through tasks.
+
+    lines: what the index knows of every result, by key; grows as results are stored. failed: keys without hope, and
+    their last failure. find: looks into the store, after the death of a worker.
+    """
+
+    def __init__(
+        self,
+        paths: RunPaths,
+        lock: Lock,
+        audit: Audit,
+        tell: Tell,
+        stop: StopRequests,
+        *,
+        retries: int,
+        grace_s: float,
+        storage_wait_s: float,
+        find: Find,
+    ) -> None:
+        self._paths = paths
+        self._lock = lock
+        self._audit = audit
+        self._tell = tell
+        self._stop = stop
+        self._retries = retries
+        self._grace_s = grace_s
+        self._storage_wait_s = storage_wait_s
+        self._find = find
+        self._queue: deque[Key] = deque()
+        self._in_hand: set[Key] = set()
+        self._stuck: set[Key] = set()
+        self._unwritten: deque[Callable[[], None]] = deque()
+        self._refused_since: float | None = None
+        self._tried = self._checked = 0.0
+        self._told_stop = False
+        self.lines: dict[Key, dict[str, Any]] = {}
+        self.failed: dict[Key, Record] = {}
+        self.total = 0
+
+    def run(self, tasks: Iterable[Key], engine: Engine) -> None:
+        """Until all tasks have a result or have failed, or until somebody asks to stop."""
+        self._queue.extend(tasks)
+        try:
+            while self._goes_on():
+                while self._may_hand_out() and engine.room > 0 and self._queue:
+                    key = self._queue.popleft()
+                    self._in_hand.add(key)
+                    engine.start(key)
+                for outcome in engine.poll(POLL_S if self._in_hand else TRY_AGAIN_S):
+                    self.hear(outcome)
+                self._look_after()
+        finally:
+            engine.close()
+            for key in self._in_hand:  # cut off by us, which is no fault of theirs
+                self.write(functools.partial(forgive_attempt, self._paths, key))
+            self._in_hand.clear()
+            self._stuck.clear()
+
+    def _goes_on(self) -> bool:
+        if not self._stop.is_asked:
+            return bool(self._queue or self._in_hand or self._unwritten)
+        if not self._told_stop:
+            self._told_stop = True
+            self._tell("stopping", signal=self._stop.signal, in_hand=len(self._in_hand), grace_s=self._grace_s)
+        return bool(self._in_hand) and time.monotonic() - self._stop.since < self._grace_s
+
+    def _may_hand_out(self) -> bool:
+        return not (self._stop.is_asked or self._stuck or self._unwritten)
+
+    def hear(self, outcome: Outcome) -> None:
+        """What an engine has to say."""
+        if isinstance(outcome, Done):
+            self._done(outcome.key, outcome.line, outcome.worker)
+        elif isinstance(outcome, Failed):
+            self._failed(outcome)
+        elif isinstance(outcome, Stuck):
+            self._stuck.add(outcome.key)
+            self._refused(outcome.message)
+        elif isinstance(outcome, Unstuck):
+            self._stuck.discard(outcome.key)
+            self._accepted()
+
+    def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
+        self._in_hand.discard(key)
+        self.lines[key] = line
+        self.failed.pop(key, None)
+        self.write(lambda: self._append_index(line))
+        self._tell("done", worker=worker, done=len(self.lines), failed=len(self.failed), total=self.total, **line)
+
+    def _append_index(self, line: dict[str, Any]) -> None:
+        try:
+            append_line(self._paths.index, json.dumps(line) + "\n")
+        except OSError as error:
+            raise StorageError(f"{self._paths.index}: cannot be written ({error})") from error
+
+    def _failed(self, outcome: Failed) -> None:
+        key = outcome.key
+        died = outcome.kind != "exception"
+        if died and (line := self._find(key)) is not None:  # it had stored its result before it died
+            self._done(key, line, outcome.worker)
+            return
+        self._in_hand.discard(key)
+        old = read_record(self._paths.failure(key)) or Record(str(key))
+        final = not died or old.deaths + 1 > self._retries
+        facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
+        failure = {
+            **facts,
+            "kind": outcome.kind,
+            "host": outcome.worker.rsplit("-", 2)[0],
+            "traceback": outcome.traceback,
+        }
+
+        def keep() -> None:
+            record = record_failure(self._paths, key, final=final, died=died, **failure)
+            if final:
+                self.failed[key] = record
+
+        self.write(keep)
+        event = "failed" if final else "retry"
+        self.write(lambda: self._audit.record(event, key=str(key), kind=outcome.kind, **facts))
+        self._tell(event, key=str(key), kind=outcome.kind, attempt=max(1, len(old.attempts)), **facts)
+        if not final:
+            self._queue.appendleft(key)
+
+    # --- a disk that takes nothing -----------------------------------------------------------------------------------
+
+    def write(self, action: Callable[[], None]) -> None:
+        """Do something to the run directory, now or as soon as the disk takes it; in order."""
+        self._unwritten.append(action)
+        if len(self._unwritten) == 1:
+            self._write_out()
+
+    def _write_out(self) -> None:
+        while self._unwritten:
+            try:
+                self._unwritten[0]()
+            except StorageError as error:
+                self._refused(str(error))
+                return
+            self._unwritten.popleft()
+            if self._refused_since is not None:
+                self._accepted()
+
+    def patiently(self, action: Callable[[], Any]) -> Any:
+        """The same, for what has to be done before anything else; a request to stop ends the waiting."""
+        while True:
+            try:
+                value = action()
+            except StorageError as error:
+                self._refused(str(error))
+                if self._stop.is_asked:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+            else:
+                self._accepted()
+                return value
+
+    def _refused(self, message: str) -> None:
+        now = time.monotonic()
+        if self._refused_since is None:
+            self._refused_since = now
+            self._tell("storage-refuses", message=message, wait_s=self._storage_wait_s)
+        waited = now - self._refused_since
+        if waited > self._storage_wait_s:
+            raise StorageError(
+                f"{message}; gave up after {waited:.0f} s. Everything stored before is there; "
+                f"{len(self._in_hand)} task(s) in hand will be computed again: make room, and run the same command"
+            )
+
+    def _accepted(self) -> None:
+        if self._refused_since is not None and not self._stuck:
+            self._tell("storage-accepts", seconds=round(time.monotonic() - self._refused_since, 1))
+            self._refused_since = None
+
+    def _look_after(self) -> None:
+        """What is due from time to time: is the directory still ours, and does the disk take writes again?"""
+        now = time.monotonic()
+        if self._unwritten and now - self._tried > TRY_AGAIN_S:
+            self._tried = now
+            self._write_out()
+        if now - self._checked > INTERVAL_S:
+            self._checked = now
+            try:
+                self._lock.check()
+            except StorageError as error:
+                self._refused(str(error))

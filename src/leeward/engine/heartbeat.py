@@ -1,0 +1,67 @@
+"""Signs of life of a worker, for whoever looks at the run directory."""
+
+import json
+import os
+import socket
+import threading
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+from leeward.files import replace_file
+from leeward.layout import Progress
+from leeward.store.audit import utc_now
+
+
+class Heartbeat:
+    """A thread that says every few seconds what the worker is doing. It stands still when the worker does."""
+
+    def __init__(self, path: Path, name: str, every_s: float) -> None:
+        self._path = path
+        self._every_s = every_s
+        self._facts: dict[str, Any] = {"worker": name, "host": socket.gethostname(), "pid": os.getpid()}
+        self._changed = threading.Lock()
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
+        self.missed = 0
+        self.rest()
+
+    def __enter__(self) -> "Heartbeat":
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._thread.join()
+        self._path.unlink(missing_ok=True)
+
+    def begin(self, key: str) -> None:
+        """A task is in hand."""
+        self.say(task=key, since=utc_now(), state="starting", step=0, phase="", best_aep_gwh=None)
+
+    def rest(self) -> None:
+        """None is."""
+        self.say(task=None, since=utc_now(), state="idle", step=0, phase="", best_aep_gwh=None)
+
+    def watch(self, progress: Progress) -> None:
+        """Called by the optimiser after every step: cheap."""
+        best = progress.best_aep_gwh
+        self.say(step=progress.step, phase=progress.phase, best_aep_gwh=best if best == best else None)
+
+    def say(self, **facts: Any) -> None:
+        with self._changed:
+            self._facts.update(facts)
+
+    def _beat(self) -> None:
+        while True:
+            with self._changed:
+                facts = {**self._facts, "time": time.time(), "every_s": self._every_s}
+            try:
+                replace_file(self._path, json.dumps(facts).encode(), durable=False)
+            except OSError:  # a full or lost disk is said by whoever stores results; a missed beat looks like one
+                self.missed += 1
+            if self._ended.wait(self._every_s):
+                return

@@ -1,0 +1,70 @@
+"""Tasks in this very process, one after the other: for debugging, and where processes cannot be started."""
+
+import os
+import socket
+import time
+import traceback
+from collections.abc import Callable
+
+from leeward.campaign import Campaign
+from leeward.engine.compute import perform
+from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
+from leeward.errors import StorageError
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+
+TRY_AGAIN_S = 1.0
+
+
+class InlineEngine:
+    """No time-out, and a crash is a crash of everything; what was stored stays stored.
+
+    stuck: called while the disk takes nothing, with the message; raises when it is time to give up.
+    """
+
+    def __init__(self, campaign: Campaign, paths: RunPaths, hear: Callable[[Outcome], None]) -> None:
+        self._campaign = campaign
+        self._paths = paths
+        self._hear = hear
+        self._next: Key | None = None
+        self._name = f"{socket.gethostname()}-{os.getpid()}-inline"
+
+    @property
+    def room(self) -> int:
+        return 0 if self._next else 1
+
+    def start(self, key: Key) -> None:
+        self._next = key
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        key = self._next
+        if key is None:
+            time.sleep(seconds)
+            return []
+        stuck = False
+
+        def trouble(error: StorageError) -> None:
+            nonlocal stuck
+            stuck = True
+            self._hear(Stuck(key, str(error)))
+            time.sleep(TRY_AGAIN_S)
+
+        began = time.monotonic()
+        try:
+            line = perform(self._campaign, self._paths, key, self._name, lambda _: None, trouble)
+        except StorageError:
+            raise
+        except Exception as error:
+            self._next = None
+            shown = "".join(traceback.format_exception(error))
+            return [Failed(key, "exception", last_line(error), shown, time.monotonic() - began, self._name)]
+        self._next = None
+        return [*([Unstuck(key)] if stuck else []), Done(key, line, self._name)]
+
+    def close(self) -> list[Key]:
+        return [self._next] if self._next else []
+
+
+def last_line(error: BaseException) -> str:
+    """What a traceback ends with."""
+    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

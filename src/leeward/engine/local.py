@@ -1,0 +1,279 @@
+"""Worker processes on this machine, each with a private pipe and a deadline of its own.
+
+Nothing is shared between workers, so that whatever becomes of one (killed, stopped in the middle of a message, caught
+in an endless loop) touches no other. Every pool of the usual libraries loses work or locks up under SIGKILL.
+"""
+
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections import deque
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import IO, Any
+
+from leeward.campaign import Campaign
+from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
+from leeward.errors import LeewardError
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+
+START_LIMIT_S = 300.0  # until a worker says that it is ready: importing, on a busy network disk
+COMPILE_ALLOWANCE_S = 180.0  # what the first task of a worker has more than the others
+STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
+STARTS_IN_VAIN = 3
+REAP_S = 5.0  # for a killed process to be gone
+LONGEST_MESSAGE = 1 << 20
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+
+@dataclass(eq=False)
+class _Worker:
+    process: subprocess.Popen[bytes]
+    commands: int
+    answers: int
+    log: Path
+    deadline: float
+    name: str = ""
+    ready: bool = False
+    key: Key | None = None
+    began: float = 0.0
+    tasks: int = 0
+    stuck: bool = False
+    unread: bytearray = field(default_factory=bytearray)
+    unsent: bytearray = field(default_factory=bytearray)
+
+
+class LocalEngine:
+    """As many workers as asked for, started when there is work for them."""
+
+    def __init__(self, campaign: Campaign, paths: RunPaths, workers: int, timeout_s: float | None) -> None:
+        self._order = {
+            "campaign": campaign.frozen_text(),
+            "import_folders": campaign.import_folders,
+            "output": os.path.abspath(paths.output),
+        }
+        self._paths = paths
+        self._most = workers
+        self._timeout_s = float("inf") if timeout_s is None else timeout_s
+        self._workers: list[_Worker] = []
+        self._waiting: deque[Key] = deque()
+        self._selector = selectors.DefaultSelector()
+        self._in_vain = 0
+        self._unreaped: list[subprocess.Popen[bytes]] = []
+
+    @property
+    def room(self) -> int:
+        busy = sum(worker.key is not None for worker in self._workers)
+        return self._most - busy - len(self._waiting)
+
+    def start(self, key: Key) -> None:
+        self._waiting.append(key)
+        self._hand_out()
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        outcomes: list[Outcome] = []
+        now = time.monotonic()
+        nearest = min((worker.deadline for worker in self._workers), default=now + seconds)
+        for selected, events in self._selector.select(max(0.0, min(seconds, nearest - now))):
+            worker: _Worker = selected.data
+            if events & selectors.EVENT_WRITE:
+                self._send(worker)
+            if events & selectors.EVENT_READ:
+                outcomes += self._receive(worker)
+        for worker in list(self._workers):
+            if time.monotonic() > worker.deadline:
+                outcomes += self._overdue(worker)
+        self._hand_out()
+        self._unreaped = [process for process in self._unreaped if process.poll() is None]
+        return outcomes
+
+    def close(self) -> list[Key]:
+        in_hand = [*(worker.key for worker in self._workers if worker.key is not None), *self._waiting]
+        self._waiting.clear()
+        for worker in self._workers:
+            worker.process.kill()
+        for worker in list(self._workers):
+            self._bury(worker)
+        self._selector.close()
+        return in_hand
+
+    def _hand_out(self) -> None:
+        idle = [worker for worker in self._workers if worker.ready and worker.key is None]
+        while self._waiting and idle:
+            worker = idle.pop()
+            worker.key = self._waiting.popleft()
+            worker.began = time.monotonic()
+            worker.deadline = self._task_deadline(worker)
+            worker.tasks += 1
+            self._tell(worker, {"task": str(worker.key)})
+        starting = sum(not worker.ready for worker in self._workers)
+        for _ in range(min(len(self._waiting) - starting, self._most - len(self._workers))):
+            self._spawn()
+
+    def _task_deadline(self, worker: _Worker) -> float:
+        return time.monotonic() + self._timeout_s + (COMPILE_ALLOWANCE_S if worker.tasks <= 1 else 0.0)
+
+    def _spawn(self) -> None:
+        token = secrets.token_hex(4)
+        log = self._paths.logs / f"{socket.gethostname()}-{token}.log"
+        environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
+        with _opened_log(log) as errors:
+            process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "leeward.engine.worker", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+            )
+        commands, answers = process.stdin, process.stdout
+        if commands is None or answers is None:
+            raise LeewardError("a worker was started without pipes")
+        worker = _Worker(process, commands.fileno(), answers.fileno(), log, time.monotonic() + START_LIMIT_S)
+        os.set_blocking(worker.commands, False)
+        os.set_blocking(worker.answers, False)
+        self._workers.append(worker)
+        self._selector.register(worker.answers, selectors.EVENT_READ, worker)
+        self._tell(worker, {**self._order, "token": token})
+
+    def _tell(self, worker: _Worker, command: dict[str, Any]) -> None:
+        """Never waits: a worker that was stopped may not read."""
+        worker.unsent += (json.dumps(command) + "\n").encode()
+        self._send(worker)
+
+    def _send(self, worker: _Worker) -> None:
+        listening = worker.commands in self._selector.get_map()
+        try:
+            while worker.unsent:
+                del worker.unsent[: os.write(worker.commands, worker.unsent)]
+        except BlockingIOError:
+            if not listening:
+                self._selector.register(worker.commands, selectors.EVENT_WRITE, worker)
+            return
+        except BrokenPipeError:  # it has died: its other pipe says so
+            worker.unsent.clear()
+        if listening:
+            self._selector.unregister(worker.commands)
+
+    def _receive(self, worker: _Worker) -> list[Outcome]:
+        try:
+            piece = os.read(worker.answers, 1 << 16)
+        except BlockingIOError:
+            return []
+        if not piece:
+            return self._died(worker)
+        worker.unread += piece
+        outcomes: list[Outcome] = []
+        while (end := worker.unread.find(b"\n")) >= 0:
+            line = bytes(worker.unread[:end])
+            del worker.unread[: end + 1]
+            outcomes += self._heard(worker, json.loads(line))
+        if len(worker.unread) > LONGEST_MESSAGE:
+            worker.process.kill()
+        return outcomes
+
+    def _heard(self, worker: _Worker, answer: dict[str, Any]) -> list[Outcome]:
+        key = worker.key
+        if "ready" in answer:
+            worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
+            self._in_vain = 0
+            return []
+        if key is None:
+            raise LeewardError(f"worker {worker.name} spoke of {answer!r:.80} without a task; see {worker.log}")
+        if "began" in answer:
+            worker.deadline = self._task_deadline(worker)
+        elif "computed" in answer:
+            worker.deadline = time.monotonic() + max(self._timeout_s, STORE_LIMIT_S)
+        elif "stuck" in answer:
+            worker.deadline = time.monotonic() + STORE_LIMIT_S
+            worker.stuck = True
+            return [Stuck(key, answer["message"])]
+        elif "unstuck" in answer:
+            worker.stuck = False
+            return [Unstuck(key)]
+        else:
+            return self._finished(worker, key, answer)
+        return []
+
+    def _finished(self, worker: _Worker, key: Key, answer: dict[str, Any]) -> list[Outcome]:
+        outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
+        worker.key, worker.deadline, worker.stuck = None, float("inf"), False
+        if "done" in answer:
+            return [*outcomes, Done(key, answer["line"], worker.name)]
+        facts = (answer["message"], answer["traceback"], answer["seconds"])
+        return [*outcomes, Failed(key, "exception", *facts, worker.name)]
+
+    def _overdue(self, worker: _Worker) -> list[Outcome]:
+        worker.process.kill()
+        seconds = time.monotonic() - worker.began
+        kind, message = "timed-out", f"killed after {seconds:.0f} s, past its time-out of {self._timeout_s:g} s"
+        return self._lost(worker, kind, message)
+
+    def _died(self, worker: _Worker) -> list[Outcome]:
+        worker.process.kill()  # should it only have closed its pipe
+        try:
+            how = _how(worker.process.wait(REAP_S))
+        except subprocess.TimeoutExpired:
+            how = "it closed its pipe, and does not end"
+        return self._lost(worker, "died", f"its worker died: {how}")
+
+    def _lost(self, worker: _Worker, kind: str, message: str) -> list[Outcome]:
+        """A worker is gone, with the task in its hand."""
+        key, seconds = worker.key, time.monotonic() - worker.began
+        self._bury(worker)
+        tail = _tail(worker.log)
+        if key is None:
+            self._in_vain += not worker.ready
+            if self._in_vain >= STARTS_IN_VAIN:
+                raise LeewardError(
+                    f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the last one's log, "
+                    f"{worker.log}, ends: {tail[-500:] or 'it is empty'}"
+                )
+            return []
+        outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
+        return [*outcomes, Failed(key, kind, message, tail, seconds, worker.name)]
+
+    def _bury(self, worker: _Worker) -> None:
+        try:
+            worker.process.wait(REAP_S)
+        except subprocess.TimeoutExpired:  # a disk that does not answer holds even killed processes
+            self._unreaped.append(worker.process)
+        for handle in (worker.answers, worker.commands):
+            if handle in self._selector.get_map():
+                self._selector.unregister(handle)
+        for pipe in (worker.process.stdin, worker.process.stdout):
+            if pipe is not None:
+                pipe.close()
+        self._workers.remove(worker)
+        if worker.name:
+            (self._paths.workers / f"{worker.name}.json").unlink(missing_ok=True)
+        if worker.log.exists() and worker.log.stat().st_size == 0:
+            worker.log.unlink()
+
+
+def _opened_log(path: Path) -> IO[bytes]:
+    """What the worker prints goes there; to nowhere while the disk takes nothing."""
+    try:
+        return path.open("ab")
+    except OSError:
+        return open(os.devnull, "wb")
+
+
+def _how(code: int) -> str:
+    if code >= 0:
+        return f"exit code {code}"
+    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
+
+
+def _tail(log: Path) -> str:
+    try:
+        return log.read_text(errors="replace")[-4000:]
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,62 @@
+"""What an engine tells its coordinator of a task."""
+
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from leeward.store.keys import Key
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result is on the disk; line: what the index says of it."""
+
+    key: Key
+    line: dict[str, Any]
+    worker: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """There is no result. kind: "exception", "died" or "timed-out"; only the first is the task's own word."""
+
+    key: Key
+    kind: str
+    message: str
+    traceback: str
+    seconds: float
+    worker: str
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """The disk takes nothing; the worker keeps what it has, and tries again by itself."""
+
+    key: Key
+    message: str
+
+
+@dataclass(frozen=True)
+class Unstuck:
+    """It does again."""
+
+    key: Key
+
+
+Outcome = Done | Failed | Stuck | Unstuck
+
+
+class Engine(Protocol):
+    """Where tasks are computed. It decides nothing: which task, how often and until when is the coordinator's."""
+
+    @property
+    def room(self) -> int:
+        """How many more tasks it would take now."""
+
+    def start(self, key: Key) -> None:
+        """Begin a task; only while there is room."""
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        """What has happened since the last call; waits at most so long if nothing has."""
+
+    def close(self) -> list[Key]:
+        """End all workers now; the keys whose tasks were in hand."""

@@ -1,0 +1,363 @@
+"""A whole campaign: what is there is verified, what is missing is computed, and all of it is merged."""
+
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from os import PathLike
+from pathlib import Path
+from typing import Any
+
+from leeward import __version__
+from leeward.campaign import Campaign, builtin_campaign, load
+from leeward.engine import resume, space
+from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
+from leeward.engine.coordinator import Coordinator
+from leeward.engine.cores import usable_cores
+from leeward.engine.inline import InlineEngine
+from leeward.engine.local import LocalEngine
+from leeward.engine.outcomes import Engine
+from leeward.engine.selection import selection
+from leeward.engine.stopping import StopNowError, StopRequests
+from leeward.errors import InputError, StorageError
+from leeward.store.audit import Audit, utc_now
+from leeward.store.keys import Key
+from leeward.store.lock import Lock
+from leeward.store.merge import RunMerge, merge_run
+from leeward.store.paths import RunPaths
+from leeward.store.quarantine import quarantine
+from leeward.store.records import Record
+from leeward.store.schema import Value
+
+ENGINES = ("local", "inline")
+ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
+
+Hear = Callable[[dict[str, Any]], None]
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is to go about it; see `run`."""
+
+    only: str | Collection[Key] | None = None
+    retry_failed: bool = False
+    adopt: tuple[Path, ...] = ()
+    new: bool = False
+    take_over: bool = False
+    grace_s: float = 60.0
+    storage_wait_s: float = 1800.0
+
+
+@dataclass
+class RunReport:
+    """How a run ended.
+
+    wanted: the tasks that were asked for; done, failed and missing are about these. lines: what the index says of every
+    result in the run directory, by key. failures: records of failed tasks. signal: of a request to stop, if any.
+    """
+
+    paths: RunPaths
+    campaign: Campaign
+    wanted: list[Key]
+    lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    failures: dict[Key, Record] = field(default_factory=dict)
+    computed: int = 0
+    adoption: Adoption | None = None
+    merged: RunMerge | None = None
+    quarantined: int = 0
+    signal: int | None = None
+    seconds: float = 0.0
+
+    @property
+    def done(self) -> int:
+        return sum(key in self.lines for key in self.wanted)
+
+    @property
+    def failed(self) -> list[Key]:
+        return [key for key in self.wanted if key in self.failures and key not in self.lines]
+
+    @property
+    def missing(self) -> list[Key]:
+        return [key for key in self.wanted if key not in self.lines]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every task that was asked for has a verified result in the merged file."""
+        return not self.missing and self.merged is not None
+
+    @property
+    def exit_code(self) -> int:
+        """0 complete; 3 with results missing or failed; 130 or 143 interrupted before all was done."""
+        if self.is_complete:
+            return 0
+        return 3 if self.signal is None else 128 + self.signal
+
+
+def run(
+    campaign: Campaign | str | PathLike[str] | Mapping[str, Any] | None = None,
+    output: str | PathLike[str] = "layouts.h5",
+    *,
+    only: str | Collection[Key] | None = None,
+    retry_failed: bool = False,
+    adopt: Iterable[str | PathLike[str]] = (),
+    new: bool = False,
+    take_over: bool = False,
+    grace_s: float = 60.0,
+    storage_wait_s: float = 1800.0,
+    hear: Hear | None = None,
+) -> RunReport:
+    """Compute every layout of a campaign that is not there yet, and merge all into `output`.
+
+    campaign: a Campaign, the path of a campaign file, a dict of the same shape, a built-in campaign's name, or None for
+    the built-in one with one seed. The results lie in a run directory beside the output (`layouts.run`), each stored as
+    soon as it is computed; the same call goes on where an earlier one ended, however it ended.
+    only: some of the tasks, as "farm=0,3 type=5 seed=0:10" or as keys. retry_failed: also those that failed before.
+    adopt: files and folders with results of other origin, which count as done. new: keep an old run under another name,
+    and begin anew. take_over: also from an owner of the directory that stands still on another machine. grace_s: for
+    tasks in hand, after a request to stop. storage_wait_s: how long to wait for a disk that takes nothing; then
+    StorageError. hear: called with every event, a dict.
+    """
+    if not isinstance(campaign, Campaign):
+        campaign = builtin_campaign() if campaign is None else load(campaign)
+    sources = tuple(Path(source) for source in adopt)
+    refuse_bad_sources(sources)
+    options = Options(only, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
+    if campaign.execution.engine not in ENGINES:
+        raise InputError(f"engine is {campaign.execution.engine!r}; expected one of {', '.join(ENGINES)}")
+    return _Run(campaign, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
+
+
+class _Run:
+    """One run, from taking the directory to giving it back."""
+
+    def __init__(self, campaign: Campaign, paths: RunPaths, options: Options, hear: Hear) -> None:
+        self.campaign = campaign
+        self.paths = paths
+        self.options = options
+        self._hear = hear
+        wanted = selection(options.only)
+        self.report = RunReport(paths, campaign, [key for key in campaign.tasks() if wanted(key)])
+        if not self.report.wanted:
+            raise InputError(
+                f"none of the {campaign.n_tasks} tasks of {campaign.name} was asked for by {options.only!r:.80}"
+            )
+
+    def tell(self, event: str, **facts: Any) -> None:
+        self._hear({"event": event, "time": utc_now(), **facts})
+
+    def go(self) -> RunReport:
+        began = time.monotonic()
+        self.campaign.check()
+        if self.options.new:
+            self._put_old_aside()
+        space.prepare_folders(self.paths)
+        lock = Lock.take(
+            self.paths.lock, take_over=self.options.take_over, tell=lambda text: self.tell("waiting", message=text)
+        )
+        try:
+            with StopRequests() as stop:
+                self.audit = Audit(self.paths.audit, lock.check)
+                self.coordinator = self._coordinator(lock, stop)
+                try:
+                    self._work(stop)
+                except StopNowError:
+                    self.tell("stopped", signal=stop.signal)
+                self.report.signal = stop.signal
+        finally:
+            lock.release()
+        self.report.seconds = time.monotonic() - began
+        return self.report
+
+    def _coordinator(self, lock: Lock, stop: StopRequests) -> Coordinator:
+        return Coordinator(
+            self.paths,
+            lock,
+            self.audit,
+            self.tell,
+            stop,
+            retries=self.campaign.execution.retries,
+            grace_s=self.options.grace_s,
+            storage_wait_s=self.options.storage_wait_s,
+            find=self._find,
+        )
+
+    def _work(self, stop: StopRequests) -> None:
+        space.probe(self.paths)
+        self._look_at_what_is_there()
+        self._adopt()
+        tasks = self._tasks()
+        self._say_what_is_to_come(tasks)
+        for turn in range(ROUNDS):
+            self._compute(tasks)
+            bad = self._merge()
+            if not bad or stop.is_asked:
+                break
+            tasks = [
+                key for key in self.report.wanted if key not in self.report.lines and key not in self.report.failures
+            ]
+            self.tell("again", tasks=len(tasks), turn=turn + 1)
+        merged = self.report.merged
+        self.audit.record(
+            "run-ended",
+            done=self.report.done,
+            failed=len(self.report.failed),
+            missing=len(self.report.missing),
+            merged=merged.count if merged else None,
+            signal=stop.signal,
+        )
+
+    def _put_old_aside(self) -> None:
+        """The old run directory and its output get a name that says when; they stay a pair."""
+        old = self.paths
+        aside = RunPaths(old.output.with_name(f"{old.output.stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.h5"))
+        if aside.root.exists() or aside.output.exists():
+            raise InputError(f"{aside.root}: is there already; expected a name that is free: try again")
+        if old.root.exists():
+            lock = Lock.take(old.lock, take_over=self.options.take_over)
+            try:
+                old.root.rename(aside.root)
+            except OSError as error:
+                raise StorageError(f"{old.root}: cannot be renamed ({error})") from error
+            finally:
+                lock.path = aside.lock if aside.root.exists() else old.lock
+                lock.release()
+        if old.output.exists():
+            old.output.rename(aside.output)
+            old.output_index.unlink(missing_ok=True)
+        self.tell("put-aside", run=str(aside.root), output=str(aside.output))
+
+    def _look_at_what_is_there(self) -> None:
+        shards = list(self.paths.shards())
+        if shards:
+            self.tell("checking", shards=len(shards))
+        stored = resume.read_stored(self.paths, shards, self._cores(len(shards)))
+        resume.refuse_changed(self.campaign, self.paths, stored)
+        self.audit.record("run-began", tasks=len(self.report.wanted), stored=len(stored.lines), version=__version__)
+        restored = (
+            resume.take_back(self.campaign, self.paths, stored, self.coordinator.patiently) if self._own_output() else 0
+        )
+        for path, verdict, reason in stored.bad:
+            self._quarantine(path, verdict, reason)
+        resume.freeze(self.campaign, self.paths, self.audit.record)
+        resume.write_index(self.paths, stored)
+        self.coordinator.lines = self.report.lines = stored.lines
+        self._records(stored)
+        if stored.lines or stored.bad:
+            self.tell("checked", valid=len(stored.lines), bad=len(stored.bad), restored=restored)
+
+    def _own_output(self) -> bool:
+        """An output that is itself adopted is looked at there."""
+        return self.paths.output.resolve() not in {source.resolve() for source in self.options.adopt}
+
+    def _records(self, stored: resume.Stored) -> None:
+        records = resume.read_records(self.paths, self.audit.record)
+        outranked = [key for key in records if key in stored.lines]
+        again = [key for key in self.report.wanted if key in records] if self.options.retry_failed else []
+        resume.forget_records(self.paths, {*outranked, *again})
+        retries = self.campaign.execution.retries
+        for key, record in records.items():
+            if key not in stored.lines and key not in again and record.is_hopeless(retries):
+                self.coordinator.failed[key] = record
+        self._suspects = {key for key, record in records.items() if record.attempts and key not in again}
+
+    def _adopt(self) -> None:
+        if not self.options.adopt:
+            return
+        self.tell("adopting", sources=[str(source) for source in self.options.adopt])
+        lines = self.report.lines
+        adoption = adopt(self.campaign, self.paths, self.options.adopt, lines.keys(), self.coordinator.patiently)
+        lines.update(adoption.lines)
+        for key in adoption.lines:
+            self.coordinator.failed.pop(key, None)
+        facts = {
+            "adopted": len(adoption.lines),
+            "recomputed": adoption.recomputed,
+            "present": adoption.present,
+            "not_the_best": adoption.worse,
+            "violating": {str(key): worst for key, worst in adoption.violating.items()},
+            "refused": adoption.refused,
+            "bad_files": adoption.bad_files,
+        }
+        self.audit.record("adopted", sources=[str(source) for source in self.options.adopt], **facts)
+        self.tell("adopted", **facts)
+        self.report.adoption = adoption
+
+    def _tasks(self) -> list[Key]:
+        """What is to be computed; what was in hand when a coordinator died comes last, in case it was its fault."""
+        known = self.coordinator.failed
+        left = [key for key in self.report.wanted if key not in self.report.lines and key not in known]
+        return sorted(left, key=lambda key: key in self._suspects)
+
+    def _say_what_is_to_come(self, tasks: list[Key]) -> None:
+        pairs = {(key.farm_idx, key.type_idx) for key in tasks}
+        turbines = max((self.campaign.n_turbines(*pair) for pair in pairs), default=0)
+        space.check_space(self.paths, len(tasks), len(self.report.lines), turbines)
+        wanted = self.report.wanted
+        done = sum(key in self.report.lines for key in wanted)
+        failed = sum(key in self.coordinator.failed for key in wanted)
+        self.coordinator.total = len(wanted)
+        workers = self._cores(len(tasks)) if self.campaign.execution.engine == "local" else 1
+        self.tell("began", campaign=self.campaign.name, total=len(wanted), done=done, failed=failed, workers=workers)
+
+    def _cores(self, most: int) -> int:
+        return max(1, min(self.campaign.execution.workers or usable_cores(), most))
+
+    def _compute(self, tasks: list[Key]) -> None:
+        before = len(self.report.lines)
+        if tasks:
+            try:
+                self.coordinator.run(tasks, self._engine(len(tasks)))
+            finally:
+                self.report.failures = dict(self.coordinator.failed)
+                self.report.computed += len(self.report.lines) - before
+        self.report.failures = dict(self.coordinator.failed)
+
+    def _engine(self, tasks: int) -> Engine:
+        if self.campaign.execution.engine == "inline":
+            return InlineEngine(self.campaign, self.paths, self.coordinator.hear)
+        return LocalEngine(self.campaign, self.paths, self._cores(tasks), self.campaign.execution.timeout_s)
+
+    def _merge(self) -> int:
+        """All results into the output; how many shards did not verify, and are in quarantine now."""
+        if not self.report.lines:
+            return 0
+        self.tell("merging", results=len(self.report.lines))
+        merged = self.coordinator.patiently(
+            lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, tell=None)
+        )
+        for path, verdict, reason in merged.bad_files:
+            self._quarantine(path, verdict, reason)
+        self.report.merged = merged
+        self.tell("merged", results=merged.count, output=str(self.paths.output), bad=len(merged.bad_files))
+        return len(merged.bad_files)
+
+    def _quarantine(self, path: Path, verdict: Any, reason: str) -> None:
+        where = self.coordinator.patiently(lambda: quarantine(self.paths, path, verdict, reason, self.audit.record))
+        self.report.quarantined += 1
+        self.tell("quarantined", file=str(path), verdict=str(verdict), reason=reason, where=str(where))
+        for key in [key for key in self.report.lines if self.paths.shard(key) == path]:
+            del self.report.lines[key]
+
+    def _find(self, key: Key) -> dict[str, Any] | None:
+        """A result that a dead worker may have stored; a bad one is put out of the way."""
+        path = self.paths.shard(key)
+        if not path.exists():
+            return None
+        stored = resume.read_stored(self.paths, [path])
+        for bad, verdict, reason in stored.bad:
+            self._quarantine(bad, verdict, reason)
+        return stored.lines.get(key)
+
+    def _attributes(self) -> dict[str, Value]:
+        campaign = self.campaign
+        attributes: dict[str, Value] = {
+            "campaign": campaign.frozen_text(),
+            "campaign_name": campaign.name,
+            "leeward_version": __version__,
+            "created": utc_now(),
+            "grid_size": campaign.grid_size,
+            "random_pct": float(campaign.random_pct),
+            "total_configs": campaign.n_tasks,
+            "successful_configs": len(self.report.lines),
+            "crs": campaign.crs or "",
+        }
+        return attributes

@@ -1,0 +1,92 @@
+"""Only some of the tasks: in a few words, or from a file."""
+
+import csv
+import io
+import json
+from collections.abc import Callable, Collection
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.store.keys import Key
+
+Selection = Callable[[Key], bool]
+FIELDS = {"farm": 0, "type": 1, "seed": 2}
+EXAMPLE = '"farm=0,3 type=5 seed=0:10"'
+
+
+def parse_only(text: str) -> Selection:
+    """`farm=0,3 type=5 seed=0:10`: numbers, and ranges as in Python; a field that is not named is not restricted."""
+    wanted: dict[int, list[range]] = {}
+    for word in text.split():
+        name, equals, numbers = word.partition("=")
+        if not equals or name not in FIELDS:
+            raise InputError(f"--only: {word!r} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}")
+        if FIELDS[name] in wanted:
+            raise InputError(f"--only: {name} is there twice; expected it once, as in {EXAMPLE}")
+        wanted[FIELDS[name]] = [_numbers(part, word) for part in numbers.split(",")]
+    if not wanted:
+        raise InputError(f"--only is empty; expected something like {EXAMPLE}")
+    return lambda key: all(any(key[field] in part for part in parts) for field, parts in wanted.items())
+
+
+def _numbers(part: str, word: str) -> range:
+    """`5`, `0:10`, `:10`, `10:`, `0:50:10`: the end does not belong to it, as in Python."""
+    pieces = part.split(":")
+    try:
+        bounds = [int(piece) if piece else None for piece in pieces]
+        if len(pieces) == 1 and bounds[0] is not None:
+            return range(bounds[0], bounds[0] + 1)
+        if not 2 <= len(pieces) <= 3:
+            raise ValueError
+        start, stop = bounds[0] or 0, 2**62 if bounds[1] is None else bounds[1]
+        step = (bounds[2] if len(bounds) == 3 else None) or 1
+        if start < 0 or stop < 0 or step < 1:
+            raise ValueError
+    except ValueError as error:
+        raise InputError(
+            f"--only: {part!r} in {word!r} is not understood; expected a number or a range like 0:10"
+        ) from error
+    return range(start, stop, step)
+
+
+def read_keys(path: Path) -> list[Key]:
+    """Keys from a CSV file with a column `key` (as `leeward missing --csv` writes it), from JSON, or one a line."""
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error})") from error
+    if text.lstrip().startswith(("[", "{")):
+        names = _from_json(path, text)
+    else:
+        lines = list(csv.reader(io.StringIO(text)))
+        header = [cell.strip() for cell in lines[0]] if lines else []
+        if "key" in header:
+            column, rows = header.index("key"), lines[1:]
+        else:
+            column, rows = 0, lines
+        names = [row[column].strip() for row in rows if len(row) > column and row[column].strip()]
+    try:
+        return [Key.parse(name) for name in names]
+    except InputError as error:
+        raise InputError(f"{path}: {error}") from error
+
+
+def _from_json(path: Path, text: str) -> list[str]:
+    try:
+        found = json.loads(text)
+        entries = found["missing"] if isinstance(found, dict) else found
+        return [entry["key"] if isinstance(entry, dict) else str(entry) for entry in entries]
+    except (ValueError, KeyError, TypeError) as error:
+        raise InputError(
+            f"{path}: not understood ({error}); expected a list of keys, as `leeward missing --json` writes it"
+        ) from error
+
+
+def selection(only: str | Collection[Key] | None) -> Selection:
+    """What to run: all, by a text, or these."""
+    if only is None:
+        return lambda key: True
+    if isinstance(only, str):
+        return parse_only(only)
+    wanted = frozenset(only)
+    return wanted.__contains__

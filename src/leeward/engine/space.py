@@ -1,0 +1,49 @@
+"""Is the run directory fit to take what is to come? Found out before anything is computed."""
+
+import os
+import secrets
+import shutil
+
+from leeward.errors import StorageError
+from leeward.files import TEMPORARY, replace_file
+from leeward.store.paths import RunPaths
+
+BLOCK = 4096
+OVERHEAD = 7000  # bytes that a result takes besides its coordinates, in a file of its own or in the merged one
+
+
+def prepare_folders(paths: RunPaths) -> None:
+    """All folders of the run directory, durably."""
+    try:
+        for folder in (paths.root, *paths.folders()):
+            folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise StorageError(f"{paths.root}: cannot be made ({error})") from error
+
+
+def probe(paths: RunPaths) -> None:
+    """Write, read back, rename and remove a file: what storing a result will do."""
+    place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
+    try:
+        replace_file(place, os.urandom(BLOCK), verify=True)
+        place.unlink()
+    except OSError as error:
+        raise StorageError(f"{paths.root}: a probe file could not be written there ({error})") from error
+
+
+def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int) -> None:
+    """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen."""
+    each = OVERHEAD + 16 * turbines
+    shard = -(-each // BLOCK) * BLOCK
+    needed = to_do * shard + (to_do + stored) * each
+    free = shutil.disk_usage(paths.root).free
+    if free < needed:
+        raise StorageError(
+            f"{paths.root}: {free / 1e6:.1f} MB are free there, and {to_do} results and the merged file need about "
+            f"{needed / 1e6:.1f} MB; expected more room, or another output with -o"
+        )
+    files = os.statvfs(paths.root).f_favail
+    if 0 < files < to_do:  # 0: the file system does not count them
+        raise StorageError(
+            f"{paths.root}: room for {files} more files, and {to_do} are needed; expected more, or another output"
+        )

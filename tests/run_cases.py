@@ -1,0 +1,196 @@
+"""What the tests of runs share: a tiny campaign whose tasks do what a test wants, and the command line in a process."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import yaml
+
+from leeward.store.reader import read_files
+from leeward.store.schema import Result
+
+# Somebody's own recipe: three turbines where the seed says. Files in the folder `orders` beside it say what else it does.
+RECIPE = '''
+import os, signal, sys, threading, time
+from pathlib import Path
+
+import numpy as np
+
+HERE = Path(__file__).parent
+ORDERS = HERE / "orders"
+
+def place(problem, seed):
+    with (HERE / "calls.txt").open("a") as calls:
+        calls.write(f"{seed} {os.getpid()}\\n")
+    order = ORDERS / str(seed)
+    if not order.exists():
+        order = ORDERS / "all"
+    if order.exists():
+        for word in order.read_text().split():
+            globals()[word.partition("=")[0]](word.partition("=")[2])
+    rng = np.random.default_rng(seed)
+    x = np.array([500.0, 2500.0, 4500.0]) + rng.uniform(-400, 400, 3)
+    y = rng.uniform(500, 4500, 3)
+    left, low, _, _ = problem.area.bounds
+    return x + left, y + low
+
+def wait(seconds):
+    time.sleep(float(seconds))
+
+def die(once):
+    mark = HERE / f"died-{once}"
+    if not once or not mark.exists():
+        if once:
+            mark.touch()
+        os.kill(os.getpid(), signal.SIGKILL)
+
+def segfault(_):
+    import ctypes
+    ctypes.string_at(0)
+
+def fail(message):
+    raise ValueError(f"no layout today: {message}")
+
+def hang(_):
+    while True:
+        pass
+
+def die_when(path):
+    """Once the file is there: in a thread that sees it before anything else happens."""
+    def look():
+        while not os.path.exists(path):
+            pass
+        os.kill(os.getpid(), signal.SIGKILL)
+    if not (HERE / "died-when").exists():
+        (HERE / "died-when").touch()
+        threading.Thread(target=look, daemon=True).start()
+'''
+
+LEEWARD = [sys.executable, "-c", "from leeward.cli import main; main()"]
+
+
+def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", orders=None, **changes) -> Path:
+    """A campaign file with its recipe beside it; orders: from seed (or "all") to what its task does."""
+    (folder / "orders").mkdir(exist_ok=True)
+    (folder / "own_recipe_of_tests.py").write_text(RECIPE)
+    for seed, order in (orders or {}).items():
+        (folder / "orders" / str(seed)).write_text(order)
+    side = 5000.0
+    campaign = {
+        "site": {
+            "weibull": {
+                "sector_frequency": [0.2, 0.3, 0.4, 0.1],
+                "weibull_a_m_s": [9.0, 10.0, 11.0, 8.0],
+                "weibull_k": [2.0, 2.1, 2.2, 1.9],
+                "turbulence_intensity": 0.08,
+                "wind_directions_deg": [0.0, 80.0, 200.0, 270.0],
+                "wind_speeds_m_s": [7.0, 10.0, 13.0],
+            }
+        },
+        "farms": [
+            {
+                "name": f"square {i}",
+                "polygon_m": [[i * 9000.0 + x, y] for x, y in ((0.0, 0.0), (side, 0.0), (side, side), (0.0, side))],
+            }
+            for i in range(farms)
+        ],
+        "turbines": [{"rated_power_mw": 10, "rotor_diameter_m": 195, "hub_height_m": 121}],
+        "turbines_per_farm": 3,
+        "spacing_m": 600,
+        "seeds": seeds,
+        "optimiser": {"recipe": "own_recipe_of_tests:place"},
+        "execution": {"workers": 2, "timeout_s": 60},
+    }
+    campaign.update(changes)
+    path = folder / name
+    path.write_text(yaml.safe_dump(campaign))
+    return path
+
+
+def leeward(*arguments, cwd, timeout=120, **options) -> subprocess.CompletedProcess:
+    return subprocess.run(
+        [*LEEWARD, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout, **options
+    )
+
+
+def start(*arguments, cwd, **options) -> subprocess.Popen:
+    """In a process group of its own, with its output in a file."""
+    output = (Path(cwd) / "output.txt").open("ab")
+    with output:
+        return subprocess.Popen(
+            [*LEEWARD, *map(str, arguments)], cwd=cwd, stdout=output, stderr=subprocess.STDOUT, **options
+        )
+
+
+def until(condition, what: str, seconds: float = 60.0):
+    end = time.monotonic() + seconds
+    while time.monotonic() < end:
+        value = condition()
+        if value:
+            return value
+        time.sleep(0.02)
+    raise AssertionError(f"not within {seconds} s: {what}")
+
+
+def workers_of(process: subprocess.Popen) -> list[int]:
+    """Process ids of its workers, whatever they are doing."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        if entry.name.isdigit():
+            try:
+                parent = int((entry / "stat").read_text().rpartition(")")[2].split()[1])
+                command = (entry / "cmdline").read_bytes()
+            except (FileNotFoundError, ProcessLookupError):
+                continue
+            if parent == process.pid and b"leeward.engine.worker" in command:
+                found.append(int(entry.name))
+    return found
+
+
+def computing(run: Path) -> dict[str, int]:
+    """Which tasks are being computed, and by which processes, as the heartbeats say."""
+    tasks = {}
+    for path in (run / "workers").glob("*.json"):
+        try:
+            beat = json.loads(path.read_text())
+        except (FileNotFoundError, ValueError):
+            continue
+        if beat["task"]:
+            tasks[beat["task"]] = beat["pid"]
+    return tasks
+
+
+def calls(folder: Path) -> list[int]:
+    """The seeds whose recipe was called, in order."""
+    path = folder / "calls.txt"
+    return [int(line.split()[0]) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def shards(run: Path) -> list[str]:
+    return sorted(path.stem for path in run.glob("results/*/*.h5"))
+
+
+def digests(output: Path) -> dict[str, str]:
+    """Of all results in a file, every one of which must be valid."""
+    found = list(read_files([output]))
+    assert all(entry.is_valid for entry in found), found
+    return {entry.name: entry.digest for entry in found if hasattr(entry, "digest")}
+
+
+def results(output: Path) -> dict[str, Result]:
+    found = read_files([output], contents=True)
+    return {entry.name: entry.result for entry in found if hasattr(entry, "digest")}
+
+
+def kill_group(process: subprocess.Popen) -> None:
+    if process.poll() is None:
+        os.kill(process.pid, signal.SIGKILL)
+    process.wait()
+
+
+def audit(run: Path) -> list[dict]:
+    return [json.loads(line) for line in (run / "audit.jsonl").read_text().splitlines()]

@@ -1,0 +1,144 @@
+"""One owner of a run directory, told apart from all other processes; dead ones give way, stopped ones when asked for."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import pytest
+
+from leeward.errors import HeldError
+from leeward.store import lock as locks
+from leeward.store.lock import Lock, Owner, process_start, read_owner
+from run_cases import until
+
+HOLDER = """
+import sys, time
+from pathlib import Path
+from leeward.store.lock import Lock
+lock = Lock.take(Path(sys.argv[1]))
+print("taken", flush=True)
+sys.stdin.read()
+lock.release()
+"""
+
+
+@pytest.fixture
+def path(tmp_path):
+    return tmp_path / "lock"
+
+
+@pytest.fixture
+def holder(path):
+    process = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+    )
+    assert process.stdout.readline() == "taken\n"
+    yield process
+    process.kill()
+    process.communicate()
+
+
+def test_the_second_is_told_who_holds_it(path, holder):
+    with pytest.raises(HeldError, match=f"process {holder.pid} on .*--take-over"):
+        Lock.take(path)
+    holder.communicate("")
+    Lock.take(path).release()
+    assert not path.exists()
+
+
+def test_a_dead_owner_gives_way_at_once(path, holder):
+    holder.kill()
+    # not waited for: a dead process that its parent has not heard of yet still has its number
+    until(lambda: process_start(holder.pid) is None, "the holder is dead")
+    lock = Lock.take(path)
+    assert read_owner(path)[0].pid == os.getpid()
+    lock.release()
+
+
+def test_a_process_with_the_number_of_the_owner_is_not_the_owner(path, holder):
+    owner, _ = read_owner(path)
+    lines = path.read_text().splitlines()
+    lines[0] = json.dumps({**json.loads(lines[0]), "process_start": "1"})
+    path.write_text("\n".join(lines) + "\n")
+    assert owner.is_gone is False
+    Lock.take(path).release()
+
+
+def test_an_owner_on_another_host_is_left_alone(path, holder):
+    lines = path.read_text().splitlines()
+    lines[0] = json.dumps({**json.loads(lines[0]), "host": "elsewhere", "pid": 999_999_999})
+    path.write_text("\n".join(lines) + "\n")
+    with pytest.raises(HeldError, match="elsewhere"):
+        Lock.take(path)
+
+
+def test_the_same_machine_started_anew_has_no_old_owners(path, holder):
+    lines = path.read_text().splitlines()
+    owner = {**json.loads(lines[0]), "boot_id": "another"}
+    path.write_text(json.dumps(owner) + "\n" + lines[1] + "\n")
+    assert Owner(**owner).is_gone is bool(owner["machine_id"])
+
+
+def test_a_stopped_owner_is_taken_over_when_asked_for_and_learns_of_it(path, holder, monkeypatch):
+    monkeypatch.setattr(locks, "INTERVAL_S", 0.3)
+    holder.send_signal(signal.SIGSTOP)
+    with pytest.raises(HeldError, match="--take-over"):
+        Lock.take(path)
+    said = []
+    lock = Lock.take(path, take_over=True, tell=said.append)
+    assert "before taking over" in said[0]
+    holder.send_signal(signal.SIGCONT)
+    time.sleep(3 * 2.0)  # it counts on, in a file without a name
+    assert lock.is_mine
+    holder.communicate("")  # and releases what is not its own
+    assert lock.is_mine
+    lock.release()
+
+
+def test_a_living_owner_is_not_taken_over(path, holder, monkeypatch):
+    monkeypatch.setattr(locks, "INTERVALS", 4)
+    with pytest.raises(HeldError, match="alive"):
+        Lock.take(path, take_over=True)
+
+
+def test_the_owner_knows_when_it_is_not_any_more(path):
+    lock = Lock.take(path)
+    lock.check()
+    owner = Owner.myself()
+    handle = locks._replace(path, owner, lock.owner)
+    with pytest.raises(HeldError, match="taken over"):
+        lock.check()
+    lock.release()
+    assert read_owner(path)[0].token == owner.token
+    os.close(handle)
+
+
+def test_of_many_successors_one_wins(path, holder):
+    holder.kill()
+    holder.wait()
+    won, lost = [], []
+
+    def take():
+        try:
+            won.append(Lock.take(path))
+        except HeldError:
+            lost.append(1)
+
+    threads = [threading.Thread(target=take) for _ in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(won) == 1
+    assert len(lost) == 15
+    won[0].release()
+
+
+def test_a_lock_that_nobody_can_read_is_held(path):
+    path.write_text("{}\n")
+    with pytest.raises(HeldError, match="unknown"):
+        Lock.take(path)

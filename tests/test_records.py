@@ -1,0 +1,156 @@
+"""Attempts, failures, the audit log, the selection of tasks and the number of cores."""
+
+import json
+
+import pytest
+
+from leeward.engine.cores import _container_limits, usable_cores
+from leeward.engine.selection import parse_only, read_keys
+from leeward.errors import InputError, StorageError
+from leeward.store.audit import Audit, read_lines
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+from leeward.store.records import (
+    BadRecordError,
+    begin_attempt,
+    forget,
+    forgive_attempt,
+    read_record,
+    record_failure,
+)
+
+KEY = Key(0, 5, 3)
+FAILURE = {"kind": "died", "message": "SIGKILL", "traceback": "", "worker": "w", "host": "h", "seconds": 1.0}
+
+
+@pytest.fixture
+def paths(tmp_path):
+    paths = RunPaths(tmp_path / "layouts.h5")
+    for folder in paths.folders():
+        folder.mkdir(parents=True)
+    return paths
+
+
+def test_attempts_are_counted_until_there_is_no_hope(paths):
+    for count in (1, 2, 3):
+        begin_attempt(paths, KEY, "w", "h")
+        record = record_failure(paths, KEY, final=False, died=True, **FAILURE)
+        assert (len(record.attempts), record.deaths) == (count, count)
+        assert record.is_hopeless(2) is (count == 3)
+    assert read_record(paths.failure(KEY)) == record
+    forget(paths, KEY)
+    assert read_record(paths.failure(KEY)) is None
+    forget(paths, KEY)
+
+
+def test_being_cut_off_is_not_dying(paths):
+    for _ in range(10):
+        record = begin_attempt(paths, KEY, "w", "h")
+    assert record.interruptions == 10
+    assert not record.is_hopeless(2)
+    assert begin_attempt(paths, KEY, "w", "h").is_hopeless(2)
+
+
+def test_an_attempt_that_somebody_ended_does_not_count(paths):
+    begin_attempt(paths, KEY, "w", "h")
+    forgive_attempt(paths, KEY)
+    assert read_record(paths.failure(KEY)) is None
+    begin_attempt(paths, KEY, "w", "h")
+    record_failure(paths, KEY, final=False, died=True, **FAILURE)
+    begin_attempt(paths, KEY, "w", "h")
+    forgive_attempt(paths, KEY)
+    record = read_record(paths.failure(KEY))
+    assert (len(record.attempts), record.deaths, record.failure.message) == (1, 1, "SIGKILL")
+
+
+@pytest.mark.parametrize("content", ["", "{", "[]", "{}", '{"failure": 1}', '{"failure": {"a": 1}}'])
+def test_a_damaged_record_is_not_taken_for_none(paths, content):
+    paths.failure(KEY).write_text(content)
+    with pytest.raises(BadRecordError, match="cannot be read"):
+        read_record(paths.failure(KEY))
+
+
+def test_the_audit_log_survives_a_torn_line(paths):
+    audit = Audit(paths.audit)
+    audit.record("one", number=1)
+    with paths.audit.open("a") as file:
+        file.write('{"event": "to')
+    audit.record("two")
+    assert [line["event"] for line in read_lines(paths.audit)] == ["one", "two"]
+    assert paths.audit.read_text().endswith("}\n")
+
+
+def test_nobody_but_the_owner_writes_the_audit_log(paths):
+    def guard():
+        raise StorageError("not yours")
+
+    with pytest.raises(StorageError, match="not yours"):
+        Audit(paths.audit, guard).record("one")
+    assert not paths.audit.exists()
+
+
+def test_a_selection_in_words():
+    chosen = parse_only("farm=0,3 type=5 seed=0:10")
+    assert chosen(Key(0, 5, 0))
+    assert chosen(Key(3, 5, 9))
+    assert not chosen(Key(3, 5, 10))
+    assert not chosen(Key(1, 5, 0))
+    assert not chosen(Key(0, 4, 0))
+    assert parse_only("seed=:2")(Key(7, 7, 1))
+    assert parse_only("seed=5:")(Key(7, 7, 500))
+    assert [s for s in range(12) if parse_only("seed=0:10:4,11")(Key(0, 0, s))] == [0, 4, 8, 11]
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("", "empty"),
+        ("farm", "not understood"),
+        ("park=1", "not understood"),
+        ("farm=a", "not understood"),
+        ("farm=1 farm=2", "twice"),
+        ("seed=1:2:3:4", "not understood"),
+    ],
+)
+def test_a_selection_that_is_none(text, said):
+    with pytest.raises(InputError, match=said):
+        parse_only(text)
+
+
+def test_keys_from_files(tmp_path):
+    path = tmp_path / "missing.csv"
+    path.write_text("key,farm_idx,type_idx,seed,reason\nfarm0_t5_s3,0,5,3,\nfarm1_t0_s0,1,0,0,failed\n")
+    keys = [Key(0, 5, 3), Key(1, 0, 0)]
+    assert read_keys(path) == keys
+    path.write_text("farm0_t5_s3\nfarm1_t0_s0\n")
+    assert read_keys(path) == keys
+    path.write_text(json.dumps([str(key) for key in keys]))
+    assert read_keys(path) == keys
+    path.write_text(json.dumps({"missing": [{"key": str(key)} for key in keys]}))
+    assert read_keys(path) == keys
+    for content in ("key\nfarm0\n", "{", '{"a": 1}'):
+        path.write_text(content)
+        with pytest.raises(InputError, match=r"missing\.csv"):
+            read_keys(path)
+    with pytest.raises(InputError, match="cannot be read"):
+        read_keys(tmp_path / "nowhere.csv")
+
+
+@pytest.mark.parametrize("text", ["farm0_t5", "farm0_t5_s03", "farm-1_t0_s0", "farm0_t0_s0/../x", "", "farm٣_t0_s0"])
+def test_what_is_no_key(text):
+    with pytest.raises(InputError, match="no key"):
+        Key.parse(text)
+
+
+def test_cores_within_a_container(tmp_path, monkeypatch):
+    own, root = tmp_path / "own", tmp_path / "groups"
+    own.write_text("0::/a/b\n")
+    (root / "a" / "b").mkdir(parents=True)
+    (root / "a" / "b" / "cpu.max").write_text("max 100000\n")
+    assert _container_limits(root, own) == []
+    (root / "a" / "cpu.max").write_text("250000 100000\n")
+    assert _container_limits(root, own) == [2.5]
+    monkeypatch.setenv("SLURM_CPUS_PER_TASK", "1")
+    assert usable_cores() == 1
+    monkeypatch.delenv("SLURM_CPUS_PER_TASK")
+    assert usable_cores() >= 1
