@@ -12,10 +12,12 @@ import typer
 from leeward import __version__
 from leeward.cli.aep import aep
 from leeward.cli.optimise import optimise
-from leeward.errors import InputError, LeewardError
+from leeward.cli.run import run
+from leeward.errors import InputError, LeewardError, StorageError
 
 EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
+EXIT_STORAGE = 4
 
 
 app = typer.Typer(
@@ -37,6 +39,9 @@ def main() -> None:
     except InputError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_WRONG_USE)
+    except StorageError as error:
+        print(f"leeward: {error}", file=sys.stderr)
+        sys.exit(EXIT_STORAGE)
     except LeewardError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
@@ -59,3 +64,4 @@ def common(
 
 app.command()(aep)
 app.command()(optimise)
+app.command()(run)

@@ -24,8 +24,7 @@ from leeward.errors import LeewardError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
-START_LIMIT_S = 300.0  # until a worker says that it is ready: importing, on a busy network disk
-COMPILE_ALLOWANCE_S = 180.0  # what the first task of a worker has more than the others
+START_LIMIT_S = 900.0  # until a worker says that it is ready: importing from a busy network disk, and compiling
 STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
 STARTS_IN_VAIN = 3
 REAP_S = 5.0  # for a killed process to be gone
@@ -44,7 +43,6 @@ class _Worker:
     ready: bool = False
     key: Key | None = None
     began: float = 0.0
-    tasks: int = 0
     stuck: bool = False
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
@@ -110,15 +108,11 @@ class LocalEngine:
             worker = idle.pop()
             worker.key = self._waiting.popleft()
             worker.began = time.monotonic()
-            worker.deadline = self._task_deadline(worker)
-            worker.tasks += 1
+            worker.deadline = worker.began + self._timeout_s
             self._tell(worker, {"task": str(worker.key)})
         starting = sum(not worker.ready for worker in self._workers)
         for _ in range(min(len(self._waiting) - starting, self._most - len(self._workers))):
             self._spawn()
-
-    def _task_deadline(self, worker: _Worker) -> float:
-        return time.monotonic() + self._timeout_s + (COMPILE_ALLOWANCE_S if worker.tasks <= 1 else 0.0)
 
     def _spawn(self) -> None:
         token = secrets.token_hex(4)
@@ -187,7 +181,7 @@ class LocalEngine:
         if key is None:
             raise LeewardError(f"worker {worker.name} spoke of {answer!r:.80} without a task; see {worker.log}")
         if "began" in answer:
-            worker.deadline = self._task_deadline(worker)
+            worker.deadline = time.monotonic() + self._timeout_s
         elif "computed" in answer:
             worker.deadline = time.monotonic() + max(self._timeout_s, STORE_LIMIT_S)
         elif "stuck" in answer:

@@ -1,7 +1,7 @@
 """What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
 
 import functools
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -9,7 +9,7 @@ from typing import Any
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.files import replace_file
-from leeward.store.found import FoundFile, FoundResult
+from leeward.store.found import FoundFile
 from leeward.store.index import encode_line, index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, key_of_shard
@@ -18,6 +18,7 @@ from leeward.store.reader import read_files
 from leeward.store.records import BadRecordError, Record, forget, read_record
 from leeward.store.schema import OWN, Result
 from leeward.store.shard import store_result
+from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
 
 MOST_LISTED = 12
@@ -28,37 +29,18 @@ class Stored:
     """lines: what the index says of each verified result, by key. bad: files that are none, with verdict and reason."""
 
     lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
-    bad: list[tuple[Path, Verdict, str]] = field(default_factory=list)
+    bad: list[BadShard] = field(default_factory=list)
 
 
-def read_stored(paths: RunPaths, shards: Iterable[Path] | None = None, processes: int = 1) -> Stored:
+def read_stored(paths: RunPaths, shards: Sequence[Path] | None = None, processes: int = 1) -> Stored:
     """Read every shard, or these, in child processes."""
     stored = Stored()
-    verified: FoundResult | None = None
-    problem: tuple[Verdict, str] | None = None
-    for found in read_files(sorted(paths.shards() if shards is None else shards), processes=processes):
-        if isinstance(found, FoundResult):
-            if not found.is_valid:
-                problem = found.verdict, f"{found.name}: {found.reason}"
-            elif _belongs(paths, found):
-                verified = found
-            else:
-                problem = Verdict.WRONG_STRUCTURE, f"{found.name} is not what the file's name says, or lies elsewhere"
-            continue
-        if found.verdict is not Verdict.VALID:
-            problem = found.verdict, found.reason
-        if problem is None and verified is None:
-            problem = Verdict.WRONG_STRUCTURE, "no result in it"
-        if problem is not None:
-            stored.bad.append((found.path, *problem))
-        elif verified is not None and verified.key is not None:
-            stored.lines[verified.key] = index_line(verified)
-        verified = problem = None
+    for found in read_shards(ShardPaths(paths) if shards is None else shards, processes=processes):
+        if isinstance(found, BadShard):
+            stored.bad.append(found)
+        elif found.key is not None:
+            stored.lines[found.key] = index_line(found)
     return stored
-
-
-def _belongs(paths: RunPaths, found: FoundResult) -> bool:
-    return found.key is not None and found.sealed and paths.shard(found.key) == found.path
 
 
 def read_records(paths: RunPaths, record: Callable[..., None]) -> dict[Key, Record]:

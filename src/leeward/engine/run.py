@@ -27,6 +27,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
 from leeward.store.records import Record
 from leeward.store.schema import Value
+from leeward.store.shards import ShardPaths
 
 ENGINES = ("local", "inline")
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
@@ -146,6 +147,8 @@ class _Run:
 
     def go(self) -> RunReport:
         began = time.monotonic()
+        if not self.paths.output.parent.is_dir():
+            raise InputError(f"{self.paths.output.parent}: no such folder; make it first, or name another output")
         self.campaign.check()
         if self.options.new:
             self._put_old_aside()
@@ -226,7 +229,7 @@ class _Run:
         self.tell("put-aside", run=str(aside.root), output=str(aside.output))
 
     def _look_at_what_is_there(self) -> None:
-        shards = list(self.paths.shards())
+        shards = ShardPaths(self.paths)
         if shards:
             self.tell("checking", shards=len(shards))
         stored = resume.read_stored(self.paths, shards, self._cores(len(shards)))

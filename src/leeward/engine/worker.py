@@ -72,12 +72,15 @@ class _Worker:
         from pathlib import Path
 
         from leeward.campaign import Campaign
+        from leeward.engine.compute import warm_up
         from leeward.engine.heartbeat import Heartbeat
         from leeward.store.keys import Key
         from leeward.store.paths import RunPaths
 
         paths = RunPaths(Path(order["output"]))
         campaign = Campaign.from_text(order["campaign"], "the campaign")
+        campaign.import_folders = order["import_folders"]
+        warm_up(campaign)
         name = f"{socket.gethostname()}-{os.getpid()}-{order['token']}"
         with Heartbeat(paths.workers / f"{name}.json", name, BEAT_S) as heart:
             self._answer({"ready": name})

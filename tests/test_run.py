@@ -1,0 +1,420 @@
+"""Campaigns end to end: real processes, real files, real kills."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+import leeward as package
+from leeward.store.records import read_record
+from run_cases import (
+    audit,
+    calls,
+    computing,
+    digests,
+    kill_group,
+    leeward,
+    make_campaign,
+    results,
+    shards,
+    start,
+    until,
+    workers_of,
+)
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    """The digests of six tasks, computed by one worker that nobody disturbs."""
+    folder = tmp_path_factory.mktemp("undisturbed")
+    make_campaign(folder, seeds=6)
+    done = leeward("run", "campaign.yaml", "--workers", 1, cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return digests(folder / "layouts.h5")
+
+
+def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
+    make_campaign(tmp_path, seeds=6)
+    first = leeward("run", "campaign.yaml", "--workers", 4, cwd=tmp_path)
+    assert first.returncode == 0, first.stderr
+    assert "6 of 6 layouts are there, 6 computed now" in first.stdout
+    assert digests(tmp_path / "layouts.h5") == undisturbed
+    assert sorted(calls(tmp_path)) == list(range(6))
+    result = results(tmp_path / "layouts.h5")["farm0_t0_s3"]
+    assert result.details["host"]
+    assert result.details["reproducible"] is True
+    assert "numba" in result.details["versions"]
+    second = leeward("run", "campaign.yaml", "--json", cwd=tmp_path)
+    assert second.returncode == 0
+    events = [json.loads(line) for line in second.stdout.splitlines()]
+    assert {"checking", "checked", "began", "merging", "merged", "summary"} <= {event["event"] for event in events}
+    assert events[-1]["computed"] == 0
+    assert len(calls(tmp_path)) == 6
+    assert not list((tmp_path / "layouts.run" / "failures").iterdir())
+    assert not list((tmp_path / "layouts.run" / "workers").iterdir())
+
+
+def test_whatever_a_task_does_the_others_are_computed(tmp_path):
+    """One dies once, one always, one crashes, one raises, one hangs; two are innocent."""
+    orders = {1: "die=once", 2: "die", 3: "segfault", 4: "fail=sorry", 5: "hang"}
+    make_campaign(tmp_path, seeds=7, orders=orders, execution={"workers": 2, "timeout_s": 4, "retries": 1})
+    run = tmp_path / "layouts.run"
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    assert shards(run) == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s6"]
+    assert sorted(digests(tmp_path / "layouts.h5")) == shards(run)
+    failures = {path.stem: json.loads(path.read_text()) for path in (run / "failures").iterdir()}
+    kinds = {key: record["failure"]["kind"] for key, record in failures.items()}
+    assert kinds == {"farm0_t0_s2": "died", "farm0_t0_s3": "died", "farm0_t0_s4": "exception", "farm0_t0_s5": "timed-out"}
+    assert "SIGKILL" in failures["farm0_t0_s2"]["failure"]["message"]
+    assert "SIGSEGV" in failures["farm0_t0_s3"]["failure"]["message"]
+    assert "own_recipe_of_tests.py" in failures["farm0_t0_s3"]["failure"]["traceback"]  # from the log, by faulthandler
+    assert "ValueError: no layout today: sorry" in failures["farm0_t0_s4"]["failure"]["message"]
+    assert "Traceback" in failures["farm0_t0_s4"]["failure"]["traceback"]
+    assert "time-out of 4 s" in failures["farm0_t0_s5"]["failure"]["message"]
+    counts = {seed: calls(tmp_path).count(seed) for seed in range(7)}
+    assert counts == {0: 1, 1: 2, 2: 2, 3: 2, 4: 1, 5: 2, 6: 1}
+    assert "4 task(s) failed" in done.stdout
+    assert "--retry-failed" in done.stdout
+    events = [line["event"] for line in audit(run)]
+    assert events.count("failed") == 4
+    assert events.count("retry") == 4
+
+    again = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert again.returncode == 3
+    assert len(calls(tmp_path)) == sum(counts.values())
+    for path in (tmp_path / "orders").iterdir():
+        path.unlink()
+    mended = leeward("run", "campaign.yaml", "--retry-failed", cwd=tmp_path)
+    assert mended.returncode == 0, mended.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 7
+    assert not list((run / "failures").iterdir())
+
+
+def test_a_worker_killed_after_it_stored_its_result(tmp_path):
+    make_campaign(tmp_path, seeds=2)
+    from leeward.store.keys import Key
+    from leeward.store.paths import RunPaths
+
+    shard = RunPaths(tmp_path / "layouts.h5").shard(Key(0, 0, 1))
+    (tmp_path / "orders" / "1").write_text(f"die_when={shard}")
+    done = leeward("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert (tmp_path / "died-when").exists()
+    assert sorted(calls(tmp_path)) == [0, 1]
+    assert len(digests(tmp_path / "layouts.h5")) == 2
+
+
+def test_workers_killed_from_outside(tmp_path, undisturbed):
+    """While they start, and while they compute."""
+    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1.5"})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        os.kill(until(lambda: workers_of(process), "a worker starts")[0], signal.SIGKILL)
+        for _ in range(2):
+            tasks = until(lambda: computing(tmp_path / "layouts.run"), "a worker computes")
+            killed, pid = next(iter(tasks.items()))
+            os.kill(pid, signal.SIGKILL)
+            until(lambda killed=killed, pid=pid: computing(tmp_path / "layouts.run").get(killed) != pid, "it is gone")
+        assert process.wait(90) == 0
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == undisturbed
+    assert len(calls(tmp_path)) == 8
+    assert [line["event"] for line in audit(tmp_path / "layouts.run")].count("retry") == 2
+
+
+def test_a_coordinator_killed_five_times(tmp_path, undisturbed):
+    make_campaign(tmp_path, seeds=6, orders={"all": "wait=0.3"})
+    run = tmp_path / "layouts.run"
+    for count in range(1, 6):
+        before = set(shards(run))
+        process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+        try:
+            until(lambda count=count: len(shards(run)) >= count, "another result")
+            children = workers_of(process)
+        finally:
+            kill_group(process)
+        until(lambda children=children: not any(_lives(pid) for pid in children), "the workers end by themselves")
+        assert before <= set(shards(run))
+        stored = {int(key.rpartition("_s")[2]) for key in shards(run)}
+        called = len(calls(tmp_path))
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert not stored & set(calls(tmp_path)[called:])
+    assert digests(tmp_path / "layouts.h5") == undisturbed
+    assert "took over" not in done.stderr  # a dead owner is nothing to wait for
+
+
+def _lives(pid):
+    from leeward.store.lock import process_start
+
+    return process_start(pid) is not None
+
+
+def test_attempts_are_counted_across_resumes(tmp_path):
+    make_campaign(tmp_path, seeds=2, orders={1: "wait=0.2 die"})
+    run = tmp_path / "layouts.run"
+    process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+
+    def died_once():
+        record = read_record(run / "failures" / "farm0_t0_s1.json") if run.exists() else None
+        return record is not None and record.deaths >= 1
+
+    try:
+        until(died_once, "the poisonous task has killed a worker")
+    finally:
+        kill_group(process)
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 3
+    assert shards(run) == ["farm0_t0_s0"]
+    assert read_record(run / "failures" / "farm0_t0_s1.json").deaths == 3
+    assert calls(tmp_path).count(1) in (3, 4)  # one may have been cut off with the coordinator
+
+
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+def test_a_request_to_stop(tmp_path, number, code):
+    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    run = tmp_path / "layouts.run"
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(computing(run)) == 2, "two tasks are in hand")
+        process.send_signal(number)
+        assert process.wait(30) == code
+    finally:
+        kill_group(process)
+    text = (tmp_path / "output.txt").read_text()
+    assert "stopping when the 2 task(s) in hand are done" in text
+    assert "To go on: leeward run campaign.yaml" in text
+    assert len(calls(tmp_path)) == len(shards(run)) == len(digests(tmp_path / "layouts.h5"))
+    assert 0 < len(shards(run)) < 6
+    if number == signal.SIGTERM:
+        (tmp_path / "orders" / "all").unlink()
+        assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+        assert len(calls(tmp_path)) == 6
+
+
+def test_a_second_request_and_the_end_of_patience(tmp_path):
+    make_campaign(tmp_path, seeds=3, orders={1: "hang", 2: "hang"})
+    run = tmp_path / "layouts.run"
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(computing(run)) == 2 and shards(run), "one is stored, two hang")
+        process.send_signal(signal.SIGTERM)
+        time.sleep(0.5)
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 143
+    finally:
+        kill_group(process)
+    assert shards(run) == ["farm0_t0_s0"]
+    assert not (tmp_path / "layouts.h5").exists()
+    assert not list((run / "failures").iterdir())  # they were cut off by us
+    process = start("run", "campaign.yaml", "--grace", 1, cwd=tmp_path)
+    try:
+        until(lambda: len(computing(run)) == 2, "two hang")
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(20) == 143
+    finally:
+        kill_group(process)
+    assert sorted(digests(tmp_path / "layouts.h5")) == ["farm0_t0_s0"]  # the next run merges
+    assert not list((run / "failures").iterdir())
+
+
+def test_a_stopped_worker_is_replaced(tmp_path):
+    make_campaign(tmp_path, seeds=2, orders={0: "wait=4"}, execution={"workers": 1, "timeout_s": 7})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        tasks = until(lambda: computing(tmp_path / "layouts.run"), "a worker computes")
+        os.kill(tasks["farm0_t0_s0"], signal.SIGSTOP)
+        assert process.wait(60) == 0
+    finally:
+        kill_group(process)
+    assert len(digests(tmp_path / "layouts.h5")) == 2
+
+
+def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed):
+    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    first = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+    try:
+        until(lambda: shards(tmp_path / "layouts.run"), "the first result")
+        second = leeward("run", "campaign.yaml", cwd=tmp_path)
+        assert second.returncode == 1
+        assert f"held by process {first.pid} on " in second.stderr
+        first.send_signal(signal.SIGSTOP)
+        third = leeward("run", "campaign.yaml", "--take-over", cwd=tmp_path)
+        assert third.returncode == 0, third.stderr
+        assert digests(tmp_path / "layouts.h5") == undisturbed
+        before = (tmp_path / "layouts.run" / "audit.jsonl").read_bytes()
+        first.send_signal(signal.SIGCONT)
+        assert first.wait(30) == 1
+    finally:
+        kill_group(first)
+    assert "taken over" in (tmp_path / "output.txt").read_text()
+    assert (tmp_path / "layouts.run" / "audit.jsonl").read_bytes() == before
+    assert digests(tmp_path / "layouts.h5") == undisturbed
+
+
+def test_a_changed_campaign_is_refused_and_a_grown_one_is_not(tmp_path):
+    make_campaign(tmp_path, seeds=2)
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    before = digests(tmp_path / "layouts.h5")
+    make_campaign(tmp_path, seeds=2, spacing_m=650, wake_model="jensen")
+    changed = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert changed.returncode == 2
+    assert "spacing" in changed.stderr
+    assert "650" in changed.stderr
+    assert "jensen" in changed.stderr
+    assert "--new" in changed.stderr
+    assert "-o" in changed.stderr
+    assert digests(tmp_path / "layouts.h5") == before
+
+    make_campaign(tmp_path, seeds=3, farms=2)
+    grown = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert grown.returncode == 0, grown.stderr
+    assert "4 computed now" in grown.stdout
+    assert before.items() <= digests(tmp_path / "layouts.h5").items()
+    make_campaign(tmp_path, seeds=1)
+    shrunk = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert shrunk.returncode == 0, shrunk.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 6  # nothing is thrown away
+
+    make_campaign(tmp_path, seeds=1, spacing_m=650)
+    anew = leeward("run", "campaign.yaml", "--new", cwd=tmp_path)
+    assert anew.returncode == 0, anew.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 1
+    (old,) = tmp_path.glob("layouts-*.h5")
+    assert len(digests(old)) == 6
+    assert (old.with_suffix(".run") / "campaign.yaml").exists()
+    assert not (old.with_suffix(".run") / "lock").exists()
+
+
+def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path):
+    make_campaign(tmp_path, seeds=3)
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    before = digests(tmp_path / "layouts.h5")
+    run = tmp_path / "layouts.run"
+    (shard,) = run.glob("results/*/farm0_t0_s1.h5")
+    content = bytearray(shard.read_bytes())
+    content[len(content) // 2] ^= 1
+    shard.write_bytes(content)
+    (other,) = run.glob("results/*/farm0_t0_s2.h5")
+    other.write_bytes(b"")
+    (tmp_path / "layouts.h5").unlink()
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert sorted(calls(tmp_path)) == [0, 1, 1, 2, 2]
+    assert digests(tmp_path / "layouts.h5") == before
+    reasons = [json.loads(path.read_text()) for path in (run / "quarantine").glob("*.reason.json")]
+    assert len(reasons) == 2
+    assert "empty" in {reason["verdict"] for reason in reasons}
+    assert "2 file(s) did not verify" in done.stdout
+
+
+def test_a_shard_damaged_while_the_run_goes_on(tmp_path):
+    """Found when it is merged, put aside, and computed again before the run gives up."""
+    make_campaign(tmp_path, seeds=3, orders={2: "wait=3"})
+    run = tmp_path / "layouts.run"
+    process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+    try:
+        until(lambda: len(shards(run)) == 2, "two results")
+        (shard,) = run.glob("results/*/farm0_t0_s0.h5")
+        shard.write_bytes(b"junk")
+        assert process.wait(60) == 0
+    finally:
+        kill_group(process)
+    assert len(digests(tmp_path / "layouts.h5")) == 3
+    assert calls(tmp_path).count(0) == 2
+
+
+def test_only_some_tasks(tmp_path):
+    make_campaign(tmp_path, seeds=5, farms=2)
+    done = leeward("run", "campaign.yaml", "--only", "farm=1 seed=0:4:2", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert shards(tmp_path / "layouts.run") == ["farm1_t0_s0", "farm1_t0_s2"]
+    (tmp_path / "missing.csv").write_text("key\nfarm0_t0_s4\n")
+    done = leeward("run", "campaign.yaml", "--only-from", "missing.csv", "--engine", "inline", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 3
+    nothing = leeward("run", "campaign.yaml", "--only", "farm=7", cwd=tmp_path)
+    assert nothing.returncode == 2
+    assert "none of the 10 tasks" in nothing.stderr
+
+
+def test_an_output_with_other_results_is_not_overwritten(tmp_path):
+    make_campaign(tmp_path, seeds=2)
+    assert leeward("run", "campaign.yaml", "-o", "other.h5", cwd=tmp_path).returncode == 0
+    other = tmp_path / "other.h5"
+    other.rename(tmp_path / "layouts.h5")
+    before = (tmp_path / "layouts.h5").read_bytes()
+    make_campaign(tmp_path, seeds=4)
+    refused = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert refused.returncode == 1
+    assert "--adopt layouts.h5" in refused.stderr
+    assert "-o" in refused.stderr
+    assert (tmp_path / "layouts.h5").read_bytes() == before
+    adopted = leeward("run", "campaign.yaml", "--adopt", "layouts.h5", cwd=tmp_path)
+    assert adopted.returncode == 0, adopted.stderr
+    assert "2 results adopted" in adopted.stderr
+    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]
+
+
+def test_results_that_were_cleaned_away_come_back_from_the_output(tmp_path):
+    make_campaign(tmp_path, seeds=2)
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    before = digests(tmp_path / "layouts.h5")
+    for shard in (tmp_path / "layouts.run").glob("results/*/*.h5"):
+        shard.unlink()
+    make_campaign(tmp_path, seeds=3)
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "1 computed now" in done.stdout
+    assert before.items() <= digests(tmp_path / "layouts.h5").items()
+
+
+def test_from_python_in_a_script_without_a_guard(tmp_path):
+    make_campaign(tmp_path, seeds=2)
+    script = tmp_path / "study.py"
+    script.write_text(
+        "import leeward\n"
+        "events = []\n"
+        "report = leeward.run('campaign.yaml', output='study.h5', hear=events.append)\n"
+        "print(report.done, report.is_complete, report.exit_code, len(events) > 3)\n"
+        "layouts = leeward.open_layouts('study.h5')\n"
+        "print(layouts[0, 0, 1].layout.shape, len(layouts))\n"
+    )
+    done = subprocess.run([sys.executable, script], cwd=tmp_path, capture_output=True, text=True, timeout=100)
+    assert done.stdout == "2 True 0 True\n(2, 3) 2\n", done.stderr
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "said"),
+    [
+        (["nowhere.yaml"], 2, "no such file"),
+        (["campaign.yaml", "--seeds", "x"], 2, "seeds"),
+        (["campaign.yaml", "--engine", "cloud"], 2, "local"),
+        (["campaign.yaml", "-o", "layouts.txt"], 2, ".h5"),
+        (["campaign.yaml", "--adopt", "nowhere"], 2, "nowhere"),
+        (["campaign.yaml", "-o", "nowhere/layouts.h5"], 2, "nowhere"),
+        (["campaign.yaml", "--only", "seed=0", "--only-from", "x.csv"], 2, "both"),
+    ],
+)
+def test_wrong_use(tmp_path, arguments, code, said):
+    make_campaign(tmp_path)
+    done = leeward("run", *arguments, cwd=tmp_path)
+    assert done.returncode == code, done.stderr
+    assert said in done.stderr
+    assert "Traceback" not in done.stderr
+    assert not list(tmp_path.glob("**/*.run"))
+
+
+def test_the_package_says_what_it_has():
+    assert callable(package.run)
+    assert callable(package.load)
+    with pytest.raises(AttributeError):
+        package.nothing  # noqa: B018

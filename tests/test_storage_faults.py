@@ -1,0 +1,124 @@
+"""A disk that is full, read-only or gone, and comes back: nothing is lost, nothing half-written has a final name."""
+
+import subprocess
+import sys
+import time
+
+import pytest
+
+from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts file systems as Linux does")
+
+
+@pytest.fixture
+def small_disk(tmp_path):
+    """A file system of 2 MB."""
+    place = tmp_path / "disk"
+    place.mkdir()
+    mounted = subprocess.run(["mount", "-t", "tmpfs", "-o", "size=2m", "tmpfs", place], capture_output=True, text=True)
+    if mounted.returncode:
+        pytest.skip(f"cannot mount a file system: {mounted.stderr.strip()}")
+    yield place
+    subprocess.run(["umount", "--lazy", place], check=True)
+
+
+def fill(disk):
+    """To the last byte."""
+    with (disk / "filler").open("wb", buffering=0) as file:
+        for size in (1 << 16, 1 << 12, 1):
+            try:
+                while True:
+                    file.write(b"x" * size)
+            except OSError:
+                pass
+
+
+def whole(run):
+    """Every file with a final name in the run directory can be read to its end."""
+    done = leeward("check", run, cwd=run.parent)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+def test_a_full_disk_that_gets_room_again(tmp_path, small_disk):
+    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    run = small_disk / "layouts.run"
+    process = start("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    output = tmp_path / "output.txt"
+    try:
+        until(lambda: shards(run), "the first result")
+        fill(small_disk)
+        until(lambda: "the disk takes nothing" in output.read_text(), "the full disk is noticed")
+        time.sleep(3)
+        called = len(calls(tmp_path))
+        time.sleep(2)
+        assert len(calls(tmp_path)) == called  # no new tasks
+        assert process.poll() is None
+        whole(run)
+        (small_disk / "filler").unlink()
+        assert process.wait(60) == 0
+    finally:
+        kill_group(process)
+    assert "takes results again" in output.read_text()
+    assert len(digests(small_disk / "layouts.h5")) == 4
+    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]  # what was computed waited in memory
+    assert not list((run / "failures").iterdir())
+    assert "failed" not in {line["event"] for line in audit(run)}
+
+
+def test_a_disk_that_stays_full(tmp_path, small_disk):
+    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    run = small_disk / "layouts.run"
+    process = start("run", "campaign.yaml", "-o", small_disk / "layouts.h5", "--storage-wait", 3, cwd=tmp_path)
+    try:
+        until(lambda: shards(run), "the first result")
+        fill(small_disk)
+        assert process.wait(60) == 4
+    finally:
+        kill_group(process)
+    assert "gave up after" in (tmp_path / "output.txt").read_text()
+    whole(run)
+    full = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    assert full.returncode == 4  # said at once, by the probe
+    (small_disk / "filler").unlink()
+    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(digests(small_disk / "layouts.h5")) == 4
+
+
+def test_too_little_room_is_said_at_once(tmp_path, small_disk):
+    make_campaign(tmp_path, seeds=1000)
+    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "MB are free there, and 1000 results" in done.stderr
+    assert calls(tmp_path) == []
+
+
+def test_a_read_only_disk_is_said_at_once(tmp_path, small_disk):
+    make_campaign(tmp_path, seeds=2)
+    subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
+    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    assert done.returncode == 4
+    assert "Read-only file system" in done.stderr
+    assert "Traceback" not in done.stderr
+    subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
+    assert leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path).returncode == 0
+
+
+def test_a_folder_that_takes_nothing_for_a_while(tmp_path):
+    """Results cannot be stored in the middle of a run, and later they can."""
+    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    run = tmp_path / "layouts.run"
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: shards(run), "the first result")
+        (run / "results").rename(run / "elsewhere")
+        (run / "results").touch()
+        until(lambda: "the disk takes nothing" in (tmp_path / "output.txt").read_text(), "it is noticed")
+        (run / "results").unlink()
+        (run / "elsewhere").rename(run / "results")
+        assert process.wait(60) == 0
+    finally:
+        kill_group(process)
+    assert len(digests(tmp_path / "layouts.h5")) == 4
+    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]
