@@ -6,6 +6,7 @@ The wind is the same at every point of a site. Three kinds: Weibull distribution
 import functools
 import os
 from abc import ABC, abstractmethod
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -43,6 +44,13 @@ class Site(ABC):
 
         Weibull distributions are binned anew, in so many equal directions and round these speeds (m/s). Of a table or a
         time series twice as many conditions as directions are drawn, evenly, if it has more.
+        """
+
+    @abstractmethod
+    def figures(self) -> dict[str, Any]:
+        """What defines the site, as numbers and lists of them: the same for sites with the same wind, however made.
+
+        The keys are those of a campaign file's `weibull` or `table`: `from_weibull` or `from_table` makes it again.
         """
 
     @staticmethod
@@ -183,6 +191,17 @@ class WeibullSite(Site):
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
 
+    def figures(self) -> dict[str, Any]:
+        return {
+            "sector_frequency": self._frequency.tolist(),
+            "weibull_a_m_s": self._scale.tolist(),
+            "weibull_k": self._shape.tolist(),
+            "turbulence_intensity": self._turbulence.tolist(),
+            "wind_directions_deg": self.conditions.direction.tolist(),
+            "wind_speeds_m_s": self.conditions.speed[0].tolist(),
+            "interpolation": INTERPOLATIONS[int(self._linear)],
+        }
+
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
         if not self._whole_circle:
             return self._table().coarser(directions, speeds)
@@ -276,6 +295,19 @@ class TableSite(Site):
         self.conditions = Conditions(
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
+
+    def figures(self) -> dict[str, Any]:
+        """Speeds that differ from row to row, as of a time series, are one for each direction."""
+        conditions = self.conditions
+        one_each = conditions.speed.shape[1] == 1
+        return {
+            "wind_directions_deg": conditions.direction.tolist(),
+            "wind_speeds_m_s": (conditions.speed[:, 0] if one_each else conditions.speed[0]).tolist(),
+            "probability": (conditions.weight[:, 0] if one_each else conditions.weight).tolist(),
+            "turbulence_intensity": (
+                conditions.turbulence_intensity[:, 0] if one_each else conditions.turbulence_intensity
+            ).tolist(),
+        }
 
     @functools.cached_property
     def _order(self) -> npt.NDArray[np.int64]:

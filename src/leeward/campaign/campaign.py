@@ -1,0 +1,380 @@
+"""A campaign: which tasks there are, what each depends on, and how one is computed."""
+
+import functools
+import os
+from collections import OrderedDict
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from types import MappingProxyType
+from typing import TYPE_CHECKING, Any
+
+from leeward.campaign import fingerprint as prints
+from leeward.campaign.counts import turbine_count
+from leeward.campaign.document import Document, Place, dump, plain
+from leeward.campaign.own_recipe import recipe_digest
+from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
+from leeward.campaign.seeds import seeds_as_text
+from leeward.campaign.spec import CampaignSpec, Execution, FarmSpec
+from leeward.campaign.validation import misspelt, validated
+from leeward.errors import InputError
+from leeward.store.keys import Key
+
+if TYPE_CHECKING:
+    from leeward.campaign.judge import StoredResult
+    from leeward.layout import LayoutProblem, Progress, Solution
+    from leeward.wind import Neighbours, Site, WakeModel
+
+PROBLEMS_KEPT = 64
+HEADER = (
+    "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
+)
+
+
+class Campaign:
+    """Farms x turbine types x seeds, with all that their layouts depend on. Make one with `leeward.campaign.load`.
+
+    It never changes: `with_overrides` makes another one.
+    """
+
+    def __init__(self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], folders: Sequence[str]) -> None:
+        self._spec = spec
+        self._source = source
+        self._places = dict(places)
+        self.import_folders = list(folders)
+        self._farms = {farm.farm_idx or 0: farm for farm in spec.farm_list}
+        self._types = {turbine.type_idx or 0: turbine for turbine in spec.type_list}
+        self._digests: dict[str, str] = {}
+        self._problems: OrderedDict[tuple[int, int], LayoutProblem] = OrderedDict()
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> "Campaign":
+        """A campaign as `frozen_text` wrote it; where: what to call it in an error."""
+        source = Source(Document.from_text(text, where), None)
+        return campaign_from(source, [])
+
+    @property
+    def name(self) -> str:
+        return self._spec.name or "campaign"
+
+    @property
+    def crs(self) -> str | None:
+        """The coordinate system of all farms, if it has a name."""
+        return self._spec.crs
+
+    @functools.cached_property
+    def farms(self) -> Mapping[int, str]:
+        """Names by farm_idx."""
+        return MappingProxyType({number: str(farm.name) for number, farm in self._farms.items()})
+
+    @functools.cached_property
+    def types(self) -> Mapping[int, str]:
+        """Names of turbine types by type_idx."""
+        return MappingProxyType({number: str(turbine.name) for number, turbine in self._types.items()})
+
+    @property
+    def seeds(self) -> Sequence[int]:
+        """A range or a tuple."""
+        seeds: Sequence[int] = self._spec.seeds
+        return seeds
+
+    @property
+    def execution(self) -> Execution:
+        return self._spec.execution
+
+    @property
+    def recipe(self) -> str:
+        return self._spec.optimiser.recipe
+
+    @property
+    def grid_size(self) -> int:
+        return self._spec.optimiser.grid_size
+
+    @property
+    def random_pct(self) -> float:
+        return self._spec.optimiser.random_pct
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the same task gives the same layout again: not where the clock ends it."""
+        return self._spec.optimiser.time_budget_s is None
+
+    @property
+    def n_tasks(self) -> int:
+        return len(self.seeds) * len(self._farms) * len(self._types)
+
+    def tasks(self) -> Iterator[Key]:
+        """All keys, seed by seed: every farm and type gets its first layout early."""
+        return (Key(farm, kind, seed) for seed in self.seeds for farm in self._farms for kind in self._types)
+
+    @functools.cached_property
+    def _seed_set(self) -> range | frozenset[int]:
+        seeds = self.seeds
+        return seeds if isinstance(seeds, range) else frozenset(seeds)
+
+    def __contains__(self, key: object) -> bool:
+        if not (isinstance(key, tuple) and len(key) == 3):
+            return False
+        return key[0] in self._farms and key[1] in self._types and key[2] in self._seed_set
+
+    def __repr__(self) -> str:
+        return (
+            f"<Campaign {self.name}: {len(self._farms)} farm(s) x {len(self._types)} turbine type(s) x "
+            f"{len(self.seeds)} seed(s)>"
+        )
+
+    def with_overrides(
+        self,
+        *,
+        seeds: int | str | Sequence[int] | None = None,
+        recipe: str | None = None,
+        effort: str | None = None,
+        workers: int | None = None,
+        engine: str | None = None,
+        timeout_s: float | None = None,
+        retries: int | None = None,
+    ) -> "Campaign":
+        """The campaign with some of its settings replaced; None leaves one as it is."""
+        data = self._data()
+        if seeds is not None:
+            data["seeds"] = plain(seeds)
+        sections: dict[str, dict[str, Any]] = {
+            "optimiser": {"recipe": recipe, "effort": effort},
+            "execution": {"workers": workers, "engine": engine, "timeout_s": timeout_s, "retries": retries},
+        }
+        for section, values in sections.items():
+            given = {name: plain(value) for name, value in values.items() if value is not None}
+            data[section] = {**data[section], **given}
+        if recipe is not None:
+            data["optimiser"].pop("recipe_sha256", None)
+        spec = validated(CampaignSpec, Document(f"what overrides {self._source.document.where}", data))
+        spec = _with_recipe_digest(spec, self._source, self.import_folders)
+        return Campaign(spec, self._source, self._places, self.import_folders)
+
+    def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
+        """All that the numbers of a farm and turbine type depend on, the seed aside."""
+        return {**self._short_settings(farm_idx, type_idx), **self._long_settings(farm_idx)}
+
+    def fingerprint(self, farm_idx: int, type_idx: int) -> str:
+        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests."""
+        whole = f"whole {farm_idx} {type_idx}"
+        if whole not in self._digests:
+            settings = self._short_settings(farm_idx, type_idx)
+            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm_idx}"}
+            if not all(name in self._digests for name in names.values()):  # many tasks share them
+                for name, value in self._long_settings(farm_idx).items():
+                    self._digests[names[name]] = prints.digest(value)
+            digests = {name: self._digests[known] for name, known in names.items()}
+            self._digests[whole] = prints.digest({**settings, **digests})
+        return self._digests[whole]
+
+    def _short_settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
+        farm, turbine = self._farm(farm_idx), self._type(type_idx)
+        return {
+            "method_version": prints.METHOD_VERSION,
+            "n_turbines": turbine_count(self._spec, farm, turbine),
+            "spacing": self._spacing(),
+            "turbine": prints.turbine_settings(turbine),
+            "wake_model": dict(self._spec.wake_model),
+            "optimiser": prints.optimiser_settings(self._spec.optimiser),
+        }
+
+    def _long_settings(self, farm_idx: int) -> dict[str, Any]:
+        return {
+            "site": prints.site_settings(self._spec.site),
+            "area": prints.area_settings(self._farm(farm_idx)),
+            "neighbours": prints.neighbour_settings(self._spec),
+        }
+
+    def differences(self, other: "Campaign", farm_idx: int, type_idx: int) -> list[str]:
+        """Which settings differ from those of another campaign, the older one: one sentence each."""
+        return prints.differences(self.settings(farm_idx, type_idx), other.settings(farm_idx, type_idx))
+
+    def n_turbines(self, farm_idx: int, type_idx: int) -> int:
+        return turbine_count(self._spec, self._farm(farm_idx), self._type(type_idx))
+
+    def diameter(self, type_idx: int) -> float:
+        """Rotor diameter of a turbine type, m."""
+        return float(self._type(type_idx).rotor_diameter_m)
+
+    def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
+        """What the optimiser is asked; the latest ones are kept."""
+        pair = farm_idx, type_idx
+        if pair not in self._problems:
+            self._problems[pair] = self._make_problem(farm_idx, type_idx)
+            if len(self._problems) > PROBLEMS_KEPT:
+                self._problems.popitem(last=False)
+        self._problems.move_to_end(pair)
+        return self._problems[pair]
+
+    def check(self) -> None:
+        """Make the problem of every farm and turbine type, once: an InputError lists those that cannot be."""
+        found: list[tuple[Place, str]] = []
+        for farm_idx in self._farms:
+            for type_idx in self._types:
+                try:
+                    self._unplaced_problem(farm_idx, type_idx)
+                except InputError as error:
+                    kind = f"farm {farm_idx}, type {type_idx}"
+                    found.append((self._places.get(farm_idx, ("farms",)), f"{kind}: {error}"))
+        if found:
+            raise self._source.document.errors(found)
+
+    def optimise(self, key: Key, watch: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
+        """The layout of one task. A recipe of somebody's own is imported here: see `import_folders`."""
+        from leeward.layout import SmartStart, optimise
+
+        if key not in self:
+            raise InputError(f"{key} is not a task of the campaign {self.name}, which is {self!r}")
+        settings = self._spec.optimiser
+        if settings.is_own:
+            self._check_recipe()
+        smart = SmartStart(settings.grid_size, settings.random_pct) if settings.recipe.startswith("smart") else None
+        return optimise(
+            self.problem(key.farm_idx, key.type_idx),
+            key.seed,
+            recipe=settings.recipe,
+            effort=settings.effort,
+            time_budget_s=settings.time_budget_s,
+            work=settings.work,
+            smart_start=smart,
+            watch=watch,
+        )
+
+    def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:
+        """AEP (GWh), wake loss (a share) and closest spacing (m) of somebody's layout for a task."""
+        problem = self.problem(key.farm_idx, key.type_idx)
+        east, north = problem.positions(x, y)
+        simulation = problem.farm.simulate(east, north)
+        return simulation.total_aep_gwh, simulation.total_wake_loss, problem.min_spacing_m(east, north)
+
+    def judge(self, result: "StoredResult") -> str | None:
+        """What is physically wrong with a stored result, in a sentence; None if nothing is."""
+        from leeward.campaign.judge import judge
+
+        return judge(self, result)
+
+    def frozen_text(self) -> str:
+        """The campaign as YAML that refers to no file; `from_text` makes the same campaign from it."""
+        return self._frozen
+
+    @functools.cached_property
+    def _frozen(self) -> str:
+        return HEADER + dump(self._data())
+
+    def _data(self) -> dict[str, Any]:
+        """The whole specification as YAML would have it."""
+        spec = self._spec
+        kept = {"farm_idx", "name", "n_turbines", "capacity_mw", "area"}
+        written = {
+            "seeds": seeds_as_text(self.seeds),
+            "farms": [farm.model_dump(exclude_none=True, include=kept) for farm in self._farms.values()],
+            "turbines": [turbine.model_dump(exclude_none=True) for turbine in self._types.values()],
+            "execution": spec.execution.model_dump(),
+        }
+        data = spec.model_dump(exclude_none=True, exclude=set(written))
+        return {name: written.get(name, data.get(name)) for name in CampaignSpec.model_fields if name in data | written}
+
+    def _farm(self, farm_idx: int) -> FarmSpec:
+        if farm_idx not in self._farms:
+            known = ", ".join(map(str, self._farms))
+            raise InputError(f"farm_idx is {farm_idx!r}; expected one of those of {self.name}: {known}")
+        return self._farms[farm_idx]
+
+    def _type(self, type_idx: int) -> Any:
+        if type_idx not in self._types:
+            known = ", ".join(map(str, self._types))
+            raise InputError(f"type_idx is {type_idx!r}; expected one of those of {self.name}: {known}")
+        return self._types[type_idx]
+
+    def _spacing(self) -> dict[str, float]:
+        spec = self._spec
+        if spec.spacing_m is not None:
+            return {"spacing_m": spec.spacing_m}
+        return {"spacing_diameters": float(spec.spacing_diameters or 0.0)}
+
+    @functools.cached_property
+    def _wind(self) -> "tuple[Site, WakeModel, Neighbours | None]":
+        from leeward.campaign import physics
+
+        with self._source.at("site"):
+            site = physics.site_of(self._spec.site)
+        with self._source.at("wake_model"):
+            model = physics.wake_model_of(self._spec.wake_model)
+        with self._source.at("neighbours"):
+            return site, model, physics.neighbours_of(self._spec.neighbours)
+
+    def _make_problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
+        with self._source.at(*self._places.get(farm_idx, ("farms",))):
+            return self._unplaced_problem(farm_idx, type_idx)
+
+    def _unplaced_problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
+        from leeward.campaign import physics, shapes
+        from leeward.layout import LayoutProblem
+        from leeward.wind import WindFarm
+
+        farm, turbine = self._farm(farm_idx), self._type(type_idx)
+        site, model, neighbours = self._wind
+        if farm.area is None:
+            raise TypeError("a farm without its figures")
+        return LayoutProblem(
+            WindFarm(site, physics.turbine_of(turbine), model, neighbours=neighbours, threads=1),
+            shapes.area_from(farm.area, self.crs),
+            turbine_count(self._spec, farm, turbine),
+            **self._spacing(),
+        )
+
+    def _check_recipe(self) -> None:
+        """The recipe's file must still be the one that the fingerprint was made with."""
+        settings = self._spec.optimiser
+        now = recipe_digest(settings.recipe, self.import_folders)
+        if now != settings.recipe_sha256:
+            raise InputError(
+                f"the file of the recipe {settings.recipe} has changed since the campaign was read: its SHA-256 is "
+                f"{now[:12]}..., expected {str(settings.recipe_sha256)[:12]}...; start the run again"
+            )
+
+
+def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
+    """A campaign from a YAML file, from a dict of the same shape, or built in, by its name."""
+    here = os.getcwd()
+    if isinstance(source, Mapping):
+        return campaign_from(Source(Document("the campaign", plain(source)), Path(here)), [here])
+    if not isinstance(source, str | os.PathLike):
+        raise InputError(f"the campaign is {source!r:.60}; expected the path of a YAML file, a dict, or a name")
+    path = Path(source)
+    if str(source) in BUILT_IN and not path.exists():
+        return builtin_campaign(str(source))
+    if not path.is_file():
+        raise InputError(
+            f"{path}: no such file; expected a campaign file (`leeward new` writes one), or a built-in campaign: "
+            f"{misspelt(str(source), BUILT_IN)}"
+        )
+    document = Document.from_file(path, "a campaign file")
+    folder = path.absolute().parent
+    return campaign_from(Source(document, folder), list(dict.fromkeys([str(folder), here])))
+
+
+def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
+    """A built-in campaign, with one seed."""
+    folder = data_folder(name)
+    return campaign_from(Source(Document.from_file(folder / "campaign.yaml", "a campaign"), folder), [os.getcwd()])
+
+
+def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
+    """Check what was read, and make it stand for itself."""
+    spec = validated(CampaignSpec, source.document)
+    if source.folder is None and spec.is_complete:
+        places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
+    else:
+        spec, places = resolved(spec, source)
+    return Campaign(_with_recipe_digest(spec, source, folders), source, places, folders)
+
+
+def _with_recipe_digest(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
+    """The digest of the file of somebody's own recipe; one that is known already is kept."""
+    settings = spec.optimiser
+    if not settings.is_own or settings.recipe_sha256 is not None:
+        return spec
+    with source.at("optimiser", "recipe"):
+        digest = recipe_digest(settings.recipe, folders)
+    return spec.model_copy(update={"optimiser": settings.model_copy(update={"recipe_sha256": digest})})

@@ -1,0 +1,24 @@
+"""How many turbines a farm has."""
+
+import math
+
+from leeward.campaign.spec import CampaignSpec, FarmSpec, FullTurbine
+from leeward.errors import InputError
+
+
+def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
+    """The number given, or as many as make up the capacity, rounded down."""
+    if farm.n_turbines is not None:
+        return farm.n_turbines
+    if farm.capacity_mw is None and spec.turbines_per_farm is not None:
+        return spec.turbines_per_farm
+    capacity = spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
+    if capacity is None:
+        raise InputError("is missing, and capacity_mw too; expected one of them: how many turbines a farm has")
+    count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, whatever the last bit
+    if count < 1:
+        raise InputError(
+            f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}): that is 0 "
+            "turbines; expected at least one turbine's rated power"
+        )
+    return count

@@ -1,0 +1,205 @@
+"""YAML with plain rules, and the line on which each of its keys stands."""
+
+import re
+from collections.abc import Hashable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from leeward.errors import InputError
+
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
+_Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
+
+Place = tuple[str | int, ...]  # keys and positions from the top of a file down to a value
+
+# YAML 1.2's: `no` and `on` are words, 1e3 is a number, 10:50 is not a number of base 60, and dates are text
+_INT = re.compile(r"[-+]?[0-9]+\Z")
+_FLOAT = re.compile(
+    r"""(?: [-+]? (?: [0-9]+\.[0-9]* | \.[0-9]+ | [0-9]+(?=[eE]) ) (?: [eE][-+]?[0-9]+ )?
+      | [-+]?\.(?:inf|Inf|INF) | \.(?:nan|NaN|NAN) )\Z""",
+    re.VERBOSE,
+)
+_RULES = (
+    ("tag:yaml.org,2002:bool", re.compile(r"(?:true|True|TRUE|false|False|FALSE)\Z"), "tTfF"),
+    ("tag:yaml.org,2002:null", re.compile(r"(?:~|null|Null|NULL|)\Z"), "~nN\0"),
+    ("tag:yaml.org,2002:int", _INT, "-+0123456789"),
+    ("tag:yaml.org,2002:float", _FLOAT, "-+0123456789."),
+    ("tag:yaml.org,2002:merge", re.compile(r"<<\Z"), "<"),
+)
+
+
+class _CampaignLoader(_Loader):  # type: ignore[misc]
+    """A safe loader that refuses a key given twice."""
+
+    yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012
+
+    def construct_mapping(self, node: Any, deep: bool = False) -> dict[Hashable, Any]:
+        seen: dict[str, int] = {}
+        for key, _ in node.value:
+            line = key.start_mark.line + 1
+            if isinstance(key, yaml.ScalarNode) and key.tag != "tag:yaml.org,2002:merge":
+                if key.value in seen:
+                    raise yaml.constructor.ConstructorError(
+                        None, None, f"{key.value} is given twice, first in line {seen[key.value]}", key.start_mark
+                    )
+                seen[key.value] = line
+        found: dict[Hashable, Any] = super().construct_mapping(node, deep)
+        return found
+
+
+class _CampaignDumper(_Dumper):  # type: ignore[misc]
+    """Quotes whatever either set of rules would take for something else than text."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _construct_int(loader: Any, node: Any) -> int:
+    return int(loader.construct_scalar(node))
+
+
+for _tag, _pattern, _first in _RULES:
+    for _character in _first:
+        _key = "" if _character == "\0" else _character
+        _CampaignLoader.yaml_implicit_resolvers.setdefault(_key, []).append((_tag, _pattern))
+_CampaignLoader.add_constructor("tag:yaml.org,2002:int", _construct_int)
+_CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:float", _FLOAT, list("-+0123456789."))
+_CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+0123456789"))
+
+
+class Document:
+    """The data of a YAML text or of a dict, and what to call its places in an error."""
+
+    def __init__(self, where: str, data: Any, text: str | None = None) -> None:
+        self.where = where
+        self.data = data
+        self._text = text
+        self._tree: Any = None
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> "Document":
+        return cls(where, _parse(text, where), text)
+
+    @classmethod
+    def from_file(cls, path: Path, what: str) -> "Document":
+        return cls.from_text(read_text(path, what), str(path))
+
+    def line(self, place: Place) -> int | None:
+        """The line of the key at this place, or of the innermost one around it that is there, if any."""
+        if self._text is None:
+            return None
+        if self._tree is None:
+            self._tree = yaml.compose(self._text, Loader=_CampaignLoader)
+        node, mark = self._tree, None
+        for step in place:
+            if isinstance(node, yaml.MappingNode):
+                pairs = [(key, value) for key, value in node.value if key.value == str(step)]
+                if not pairs:
+                    break
+                mark, node = pairs[-1][0].start_mark, pairs[-1][1]
+            elif isinstance(node, yaml.SequenceNode) and isinstance(step, int) and step < len(node.value):
+                node = node.value[step]
+                mark = node.start_mark
+            else:
+                break
+        return None if mark is None else mark.line + 1
+
+    def at(self, place: Place) -> str:
+        """The line and the key, as an error begins."""
+        line = self.line(place)
+        key = dotted(place)
+        return ": ".join(part for part in (None if line is None else f"line {line}", key) if part)
+
+    def error(self, place: Place, sentence: str) -> InputError:
+        """An InputError about this place; the sentence follows the key."""
+        return self.errors([(place, sentence)])
+
+    def errors(self, found: Sequence[tuple[Place, str]], most: int = 20) -> InputError:
+        """One InputError about one or more places, a line each."""
+        lines = [_sentence(self.at(place), sentence) for place, sentence in found]
+        if len(lines) == 1:
+            return InputError(f"{self.where}: {lines[0]}")
+        shown = "".join(f"\n  {line}" for line in lines[:most])
+        more = f"\n  and {len(lines) - most} more" if len(lines) > most else ""
+        return InputError(f"{self.where}: {len(lines)} errors{shown}{more}")
+
+
+def dotted(place: Place) -> str:
+    """`turbines[2].rated_power_mw`"""
+    text = ""
+    for step in place:
+        text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
+    return text
+
+
+def dump(data: Any) -> str:
+    """YAML text that reads back as the same data, floats to the last bit."""
+    text = yaml.dump(
+        data, Dumper=_CampaignDumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
+    )
+    return str(text)
+
+
+def read_text(path: Path, what: str) -> str:
+    """The text of a file; what: what it should be, for the error."""
+    if not path.is_file():
+        raise InputError(f"{path}: no such file; expected {what}")
+    try:
+        return path.read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"{path}: cannot be read ({error}); expected {what} in UTF-8") from error
+
+
+def plain(data: Any) -> Any:
+    """What somebody gave in Python as YAML would have given it: arrays and tuples as lists, paths as text."""
+    if isinstance(data, Mapping):
+        return {plain(key): plain(value) for key, value in data.items()}
+    if isinstance(data, str | bytes | bool | int | float) or data is None:
+        return data
+    if hasattr(data, "tolist"):  # numpy's arrays and numbers
+        return plain(data.tolist())
+    if hasattr(data, "__fspath__"):
+        return str(data)
+    if isinstance(data, range):
+        return f"{data.start}:{data.stop}:{data.step}"
+    if isinstance(data, Sequence | set | frozenset):
+        return [plain(value) for value in data]
+    return data
+
+
+def _sentence(at: str, sentence: str) -> str:
+    if not at:
+        return sentence
+    return f"{at} {sentence}" if sentence.startswith(("is ", "has ", "refers ")) else f"{at}: {sentence}"
+
+
+def _parse(text: str, where: str) -> Any:
+    try:
+        return yaml.load(text, Loader=_CampaignLoader)  # a safe loader
+    except yaml.MarkedYAMLError as error:
+        mark = error.problem_mark or error.context_mark
+        place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
+        raise InputError(f"{where}: {place}{_in_words(error, text)}") from error
+    except (yaml.YAMLError, ValueError) as error:
+        raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
+
+
+def _in_words(error: yaml.MarkedYAMLError, text: str) -> str:
+    problem = str(error.problem or error.context)
+    if "is given twice" in problem:
+        return f"{problem}; expected each key once"
+    mark = error.problem_mark
+    lines = text.splitlines()
+    line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
+    hint = ""
+    if "\t" in line[: len(line) - len(line.lstrip())]:
+        hint = "; a tab at the start of the line: indent with blanks"
+    elif "mapping values are not allowed" in problem:
+        hint = "; a colon too many, or a key that is indented further than the ones before it?"
+    elif "expected <block end>" in problem or "could not find expected ':'" in problem:
+        hint = "; is the indentation the same as that of the lines before, and is there a blank after each colon?"
+    elif "expected ',' or" in problem:
+        hint = "; is a bracket or brace not closed?"
+    return f"not YAML: {problem}{hint}"

@@ -1,0 +1,97 @@
+"""What a task's numbers depend on, and its digest."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from leeward.campaign.spec import CampaignSpec, FarmSpec, OptimiserSpec, SiteSpec
+
+METHOD_VERSION = 1  # raised whenever leeward computes another number from the same settings
+
+
+def canonical(value: Any) -> str:
+    """JSON with one way to write each value; floats to the last bit."""
+    return json.dumps(_unsigned_zeros(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
+
+
+def digest(value: Any) -> str:
+    """SHA-256 of the canonical text."""
+    return hashlib.sha256(canonical(value).encode()).hexdigest()
+
+
+def site_settings(site: SiteSpec) -> dict[str, Any]:
+    return site.model_dump(exclude_none=True)
+
+
+def area_settings(farm: FarmSpec) -> dict[str, Any]:
+    if farm.area is None:
+        raise TypeError("a farm without its figures")
+    return farm.area.model_dump(exclude_none=True)
+
+
+def turbine_settings(turbine: Any) -> dict[str, Any]:
+    """Its figures, not its name."""
+    return dict(turbine.model_dump(exclude={"name", "type_idx"}))
+
+
+def neighbour_settings(spec: CampaignSpec) -> list[dict[str, Any]]:
+    return [
+        {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)} for entry in spec.neighbours
+    ]
+
+
+def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
+    """Those that the recipe looks at."""
+    if spec.is_own:
+        return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
+    settings: dict[str, Any] = {"recipe": spec.recipe}
+    if spec.recipe.endswith("+refine"):
+        settings["effort"] = spec.effort
+    if spec.recipe.startswith("smart_start"):
+        settings |= {"grid_size": spec.grid_size, "random_pct": spec.random_pct}
+    for name in ("time_budget_s", "work"):
+        if getattr(spec, name) is not None:
+            settings[name] = getattr(spec, name)
+    return settings
+
+
+def differences(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
+    """Setting by setting, what is new and what was before."""
+    ours, theirs = dict(_flat(new)), dict(_flat(old))
+    said = []
+    for name in dict.fromkeys([*ours, *theirs]):
+        if name not in theirs:
+            said.append(f"{name}: {_short(ours[name])}, was not there")
+        elif name not in ours:
+            said.append(f"{name}: not there, was {_short(theirs[name])}")
+        elif canonical(ours[name]) != canonical(theirs[name]):
+            said.append(f"{name}: {_short(ours[name])}, was {_short(theirs[name])}")
+    return said
+
+
+def _flat(settings: Any, name: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value that is no mapping, by its dotted name."""
+    if isinstance(settings, Mapping):
+        for key, value in settings.items():
+            yield from _flat(value, f"{name}.{key}" if name else str(key))
+    else:
+        yield name, settings
+
+
+def _short(value: Any) -> str:
+    text = repr(value)
+    if len(text) <= 70:
+        return text
+    count = f" ({len(value)} values)" if isinstance(value, list) else ""
+    return f"{text[:50]} ...{count} #{digest(value)[:8]}"
+
+
+def _unsigned_zeros(value: Any) -> Any:
+    if isinstance(value, float):
+        return value + 0.0
+    if isinstance(value, Mapping):
+        return {key: _unsigned_zeros(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_unsigned_zeros(item) for item in value]
+    return value

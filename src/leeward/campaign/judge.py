@@ -1,0 +1,76 @@
+"""The physical judge: is a stored layout one that its task allows, and is its AEP what the wake engine computes?"""
+
+import math
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.store.keys import Key
+
+if TYPE_CHECKING:
+    from leeward.campaign.campaign import Campaign
+
+AEP_TOLERANCE = 1e-9  # relative
+Array = npt.NDArray[np.float64]
+
+
+class StoredResult(Protocol):
+    """What the judge looks at. layout: shape (2, turbines), m; aep: GWh; diameter: m."""
+
+    @property
+    def key(self) -> Key: ...
+    @property
+    def layout(self) -> Array: ...
+    @property
+    def aep(self) -> float: ...
+    @property
+    def fingerprint(self) -> str | None: ...
+    @property
+    def origin(self) -> str: ...
+    @property
+    def diameter(self) -> float: ...
+    @property
+    def status(self) -> str: ...
+
+
+def judge(campaign: "Campaign", result: StoredResult) -> str | None:
+    """What is wrong with a result, in a sentence; None if nothing is."""
+    key = result.key
+    if key not in campaign:
+        return f"{key} is not a task of the campaign {campaign.name}"
+    expected = campaign.fingerprint(key.farm_idx, key.type_idx)
+    if result.origin == "leeward" and result.fingerprint != expected:
+        return (
+            f"it was made with other settings: its fingerprint is {str(result.fingerprint)[:12]}..., that of the "
+            f"campaign {expected[:12]}..."
+        )
+    return _judge_layout(campaign, key, result) or _judge_aep(campaign, key, result)
+
+
+def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    layout = np.asarray(result.layout, dtype=np.float64)
+    count = campaign.n_turbines(key.farm_idx, key.type_idx)
+    if layout.shape != (2, count):
+        return f"its layout has the shape {layout.shape}; expected (2, {count}), for {count} turbines"
+    if not np.isfinite(layout).all():
+        turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
+        return f"turbine {turbine} stands at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
+    diameter = campaign.diameter(key.type_idx)
+    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=1e-9):
+        return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
+    violation = campaign.problem(key.farm_idx, key.type_idx).violation(layout[0], layout[1])
+    return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
+
+
+def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    if result.status == "no-aep":
+        return None
+    if not (math.isfinite(result.aep) and result.aep > 0):
+        return f"its AEP is {result.aep:g} GWh; expected a number above 0"
+    layout = np.asarray(result.layout, dtype=np.float64)
+    computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
+    off = abs(result.aep - computed) / computed
+    if not off <= AEP_TOLERANCE:
+        return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"
+    return None

@@ -1,0 +1,50 @@
+"""The file of somebody's own recipe, `module:function`: found and digested, never run here."""
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+
+from leeward.errors import InputError
+
+
+def recipe_digest(recipe: str, folders: Sequence[str]) -> str:
+    """SHA-256 of the file of the recipe's module, as it is now."""
+    return hashlib.sha256(module_file(recipe, folders).read_bytes()).hexdigest()
+
+
+def module_file(recipe: str, folders: Sequence[str]) -> Path:
+    """Where Python would import the module from, with these folders before its own; packages are not imported."""
+    module = recipe.partition(":")[0]
+    importlib.invalidate_caches()  # the file may be a moment old
+    found: ModuleSpec | None = None
+    path: Sequence[str] | None = None
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        found = _find(name, path, folders)
+        if found is None:
+            break
+        path = list(found.submodule_search_locations or [])
+    if found is None or found.origin is None or not Path(found.origin).is_file():
+        looked = ", ".join(dict.fromkeys(folders)) or "Python's path"
+        raise InputError(
+            f"no module {module} was found in {looked} or on Python's path; expected the file of the function: put it "
+            "beside the campaign file, or name its folder in PYTHONPATH"
+        )
+    return Path(found.origin)
+
+
+def _find(name: str, path: Sequence[str] | None, folders: Sequence[str]) -> ModuleSpec | None:
+    if path is not None:
+        return PathFinder.find_spec(name, path)
+    found = PathFinder.find_spec(name, list(folders)) if folders else None
+    if found is not None and found.origin is not None:
+        return found
+    for finder in sys.meta_path:
+        found = finder.find_spec(name, None)
+        if found is not None:
+            return found
+    return None

@@ -1,0 +1,275 @@
+"""From a campaign file to a campaign that stands for itself: files read, names looked up, defaults written out."""
+
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
+from importlib.resources import files
+from pathlib import Path
+from typing import Any
+
+from pydantic import TypeAdapter
+
+from leeward.campaign import shapes
+from leeward.campaign.counts import turbine_count
+from leeward.campaign.document import Document, Place
+from leeward.campaign.physics import site_of, turbine_of
+from leeward.campaign.spec import (
+    TURBINE_FORMS,
+    BuiltIn,
+    CampaignSpec,
+    FarmsFile,
+    FarmSpec,
+    NeighboursSpec,
+    SiteSpec,
+    TabulatedTurbine,
+    TurbineFile,
+    TurbineSpec,
+    turbine_form,
+)
+from leeward.campaign.tables import columns
+from leeward.campaign.validation import misspelt, validated
+from leeward.errors import InputError
+
+BUILT_IN = ("danish-energy-island",)
+CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
+
+
+@dataclass(frozen=True)
+class Source:
+    """What a campaign was read from: where its keys stand, and which folder its files are relative to (None: it may
+    not refer to any).
+    """
+
+    document: Document
+    folder: Path | None
+
+    @contextmanager
+    def at(self, *place: str | int) -> Iterator[None]:
+        """Errors within are about this place."""
+        try:
+            yield
+        except InputError as error:
+            raise self.document.error(place, str(error)) from error
+
+
+def data_folder(name: str) -> Path:
+    """The files of a built-in campaign."""
+    if name not in BUILT_IN:
+        raise InputError(f"is {name!r}, which is not built in; {misspelt(name, BUILT_IN)}")
+    return Path(str(files("leeward.campaign") / name.replace("-", "_")))
+
+
+def resolved(spec: CampaignSpec, source: Source) -> tuple[CampaignSpec, dict[int, Place]]:
+    """The campaign with everything written out, and where each farm stands in the file."""
+    if spec.crs is not None:
+        with source.at("crs"):
+            check_crs(spec.crs)
+    types = _types(spec, source)
+    farms, places, crs = _farms(spec, source)
+    forms = ("file", "weibull", "table", "time_series")
+    with source.at("site", *(form for form in forms if getattr(spec.site, form) is not None)):
+        site = _site(spec.site, source.folder)
+    wake_model = _wake_model(spec.wake_model, source)
+    neighbours = [_neighbours(entry, number, types, source) for number, entry in enumerate(spec.neighbours)]
+    changed = {
+        "frozen": True,
+        "name": spec.name or Path(source.document.where).stem,
+        "crs": crs,
+        "site": site,
+        "farms": farms,
+        "turbines": types,
+        "neighbours": neighbours,
+        "wake_model": wake_model,
+    }
+    complete = spec.model_copy(update=changed)
+    _check_counts(complete, places, source)
+    return complete, places
+
+
+def check_crs(name: str) -> None:
+    """A projected system in metres."""
+    import pyproj
+
+    try:
+        crs = pyproj.CRS.from_user_input(name)
+    except pyproj.exceptions.CRSError as error:
+        raise InputError(f"is {name!r:.60}, which is not known; expected a name such as EPSG:25831") from error
+    if not crs.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in crs.axis_info[:2]):
+        raise InputError(f"is {name!r:.60}, which has no coordinates in metres; expected a projected system")
+
+
+def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
+    if spec.built_in is not None:
+        wind = Document.from_file(data_folder(spec.built_in) / "site.yaml", "a site").data
+        names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
+        weibull = {name: wind[name] for name in names} | {"wind_speeds_m_s": wind["wind_speed_bins_m_s"]}
+        spec = SiteSpec.model_validate({"weibull": weibull})
+    figures = site_of(spec, folder).figures()
+    return SiteSpec.model_validate({"weibull" if "weibull_k" in figures else "table": figures})
+
+
+def _types(spec: CampaignSpec, source: Source) -> list[Any]:
+    if isinstance(spec.turbines, BuiltIn):
+        with source.at("turbines"):
+            path = data_folder(spec.turbines.built_in) / "turbines.yaml"
+        keys = ("type_idx", "rated_power_mw", "rotor_diameter_m", "hub_height_m")
+        entries = [{key: entry[key] for key in keys} for entry in Document.from_file(path, "turbines").data["turbines"]]
+        given = TypeAdapter(list[TurbineSpec]).validate_python(entries)
+    else:
+        given = spec.turbines
+    found: list[Any] = []
+    taken: set[int] = set()
+    for position, entry in enumerate(given):
+        with source.at("turbines", position):
+            turbine = _turbine(entry, source.folder)
+            number = position if turbine.type_idx is None else turbine.type_idx
+            if number in taken:
+                raise InputError(f"has the type_idx {number}, which another one has; expected each number once")
+            taken.add(number)
+            made = turbine_of(turbine)  # refuses what cannot be
+            name = turbine.name or f"generic {made.rated_power_mw:g} MW"
+            found.append(turbine.model_copy(update={"type_idx": number, "name": name}))
+    return found
+
+
+def _turbine(entry: Any, folder: Path | None) -> Any:
+    """A turbine with its figures, from a file if need be."""
+    if not isinstance(entry, TurbineFile):
+        return entry
+    path = shapes.path_in(folder, entry.file)
+    own = entry.model_dump(exclude={"file"}, exclude_none=True)
+    if path.suffix.lower() == ".csv":
+        table = columns(path, ("wind_speed_m_s", *CURVES[1:]))
+        lengths = ("rotor_diameter_m", "hub_height_m")
+        missing = [name for name in lengths if name not in own]
+        if missing:
+            raise InputError(f"{' and '.join(missing)} missing beside the file {entry.file}, which has only the curves")
+        curves = dict(zip(CURVES, table.values(), strict=True))
+        return TabulatedTurbine.model_validate({"name": path.stem, **own, **curves})
+    document = Document.from_file(path, "a turbine as a YAML file, or its curves as a CSV file")
+    if not isinstance(document.data, dict):
+        raise document.error((), "expected the keys of a turbine, such as rated_power_mw")
+    if "file" in document.data:
+        raise document.error(("file",), "refers to another file; expected the figures of a turbine")
+    document.data = {"name": path.stem, **document.data, **own}
+    return validated(TURBINE_FORMS[turbine_form(document.data)], document)
+
+
+def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int, Place], str | None]:
+    """The farms with their areas as figures, where each stands in the file, and their coordinate system."""
+    given = _farm_entries(spec, source)
+    farms: list[FarmSpec] = []
+    places: dict[int, Place] = {}
+    systems: dict[str, Place] = {} if spec.crs is None else {spec.crs: ("crs",)}
+    for place, entry in given:
+        with source.at(*place):
+            number = entry.farm_idx if entry.farm_idx is not None else len(farms)
+            if number in places:
+                raise InputError(f"has the farm_idx {number}, which another one has; expected each number once")
+            places[number] = place
+            pieces, crs = _area(entry, source.folder, spec.crs)
+            if crs is not None:
+                systems.setdefault(crs, place)
+            if len(systems) > 1:
+                raise InputError(
+                    f"is in {crs}, and others are in {next(iter(systems))}; expected one coordinate system for all: "
+                    "name it with `crs:`, for example crs: EPSG:25831"
+                )
+        changed: dict[str, Any] = {"farm_idx": number, "name": entry.name or f"farm {number}", "area": pieces}
+        farms.append(FarmSpec(n_turbines=entry.n_turbines, capacity_mw=entry.capacity_mw, **changed))
+    return farms, places, next(iter(systems), None)
+
+
+def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes.Pieces, str | None]:
+    from leeward.layout import Area
+
+    if entry.area is not None and not entry.exclude:
+        return shapes.pieces_of(shapes.area_from(entry.area, crs)), crs
+    if entry.area is not None:
+        area = shapes.area_from(entry.area, crs)
+    elif entry.regions is not None:
+        area = Area.union([shapes.area_of(region, folder, crs) for region in entry.regions])
+    else:
+        area = shapes.area_of(entry, folder, crs)
+    if entry.exclude:
+        area = shapes.without(area, entry.exclude, folder, crs)
+    return shapes.pieces_of(area), area.crs if crs is None else crs
+
+
+def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, FarmSpec]]:
+    """The farms of a list, of a file or built in, one by one."""
+    if isinstance(spec.farms, list):
+        return [(("farms", position), entry) for position, entry in enumerate(spec.farms)]
+    with source.at("farms", *([] if isinstance(spec.farms, BuiltIn) else ["file"])):
+        if isinstance(spec.farms, BuiltIn):
+            given = FarmsFile(file="farms.geojson")
+            features = shapes.features_of(data_folder(spec.farms.built_in) / given.file)
+        else:
+            given = spec.farms
+            features = shapes.features_of(shapes.path_in(source.folder, given.file))
+    if given.only is not None:
+        known = [number for number, _, _ in features]
+        for position, number in enumerate(given.only):
+            if number not in known:
+                found = f"is {number}; found the farms {', '.join(map(str, known))} in {given.file}"
+                raise source.document.error(("farms", "only", position), found)
+        features = [feature for feature in features if feature[0] in given.only]
+    place = ("farms",) if isinstance(spec.farms, BuiltIn) else ("farms", "file")
+    return [
+        (place, FarmSpec(farm_idx=number, name=name, geojson=feature, exclude=given.exclude))
+        for number, name, feature in features
+    ]
+
+
+def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source: Source) -> NeighboursSpec:
+    with source.at("neighbours", number):
+        x, y = entry.x_m, entry.y_m
+        if entry.file is not None:
+            table = columns(shapes.path_in(source.folder, entry.file), ("x_m", "y_m"))
+            x, y = table["x_m"], table["y_m"]
+        if x is None or y is None or len(x) != len(y):
+            raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected as many of each")
+        if isinstance(entry.turbine, int):
+            known = {turbine.type_idx: turbine for turbine in types}
+            if entry.turbine not in known:
+                raise InputError(f"turbine is {entry.turbine}; expected one of the types {', '.join(map(str, known))}")
+            turbine = known[entry.turbine]
+        else:
+            turbine = _turbine(entry.turbine, source.folder)
+            turbine_of(turbine)
+        figures = turbine.model_copy(update={"type_idx": None})
+        return entry.model_copy(update={"file": None, "x_m": x, "y_m": y, "turbine": figures})
+
+
+def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
+    """Its name and all of its options."""
+    from leeward.wind.wake_models import known_wake_models, wake_model
+
+    options = {key: value for key, value in given.items() if key != "name"}
+    known = known_wake_models()
+    if given["name"] not in known:
+        raise source.document.error(("wake_model",), f"is {given['name']!r}; {misspelt(given['name'], known)}")
+    default = wake_model(given["name"])
+    names = [field.name for field in fields(default)]  # type: ignore[arg-type]
+    for option in options:
+        if option not in names:
+            hint = misspelt(option, names) if names else f"{given['name']} has no options"
+            raise source.document.error(("wake_model", option), f"is not a known option of {given['name']}; {hint}")
+    with source.at("wake_model"):
+        for name in options:
+            if isinstance(getattr(default, name), float):
+                if isinstance(options[name], str):
+                    raise InputError(f"has {name} = {options[name]!r}; expected a number")
+                options[name] = float(options[name])
+        model = type(default)(**options)
+    return {"name": given["name"], **{name: getattr(model, name) for name in names}}
+
+
+def _check_counts(spec: CampaignSpec, places: dict[int, Place], source: Source) -> None:
+    for farm in spec.farm_list:
+        for turbine in spec.type_list:
+            own = farm.n_turbines is not None or farm.capacity_mw is not None
+            key = "capacity_mw" if spec.capacity_mw is not None else "turbines_per_farm"
+            place = places[farm.farm_idx or 0] if own else (key,)
+            with source.at(*place):
+                turbine_count(spec, farm, turbine)

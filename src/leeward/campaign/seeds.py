@@ -1,0 +1,73 @@
+"""Seeds: a count, a list, or a range written as in Python."""
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+LARGEST_SEED = 2**32 - 1  # what SmartStart's random stream takes
+_RANGE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*(?::\s*(\d*)\s*)?")
+_EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {first: 0, count: 50}"
+
+
+def parse_seeds(given: Any) -> Sequence[int]:
+    """The seeds that were meant, as a range or a tuple. Raises ValueError with a sentence that follows the key."""
+    if isinstance(given, bool) or given is None:
+        raise ValueError(f"is {given!r}; expected {_EXPECTED}")
+    if isinstance(given, int):
+        return _checked(range(given), given)
+    if isinstance(given, range):
+        return _checked(given, given)
+    if isinstance(given, str):
+        return _checked(_range(given), given)
+    if isinstance(given, Mapping):
+        return _checked(_first_and_count(given), given)
+    if isinstance(given, Sequence):
+        return _checked(_list(given), given)
+    raise ValueError(f"is {given!r:.60}; expected {_EXPECTED}")
+
+
+def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
+    """What `parse_seeds` reads as the same seeds."""
+    if isinstance(seeds, range):
+        return f"{seeds.start}:{seeds.stop}" + (f":{seeds.step}" if seeds.step != 1 else "")
+    return list(seeds)
+
+
+def _range(text: str) -> range:
+    match = _RANGE.fullmatch(text)
+    if match is None:
+        raise ValueError(f"is {text!r:.60}; expected {_EXPECTED}")
+    first, end, step = match.groups()
+    if not end:
+        raise ValueError(f"is {text!r:.60}, a range without an end; expected one as in Python, such as 0:50")
+    if step is not None and step.strip("0") == "" and step:
+        raise ValueError(f"is {text!r:.60}; expected a step of 1 or more")
+    return range(int(first or 0), int(end), int(step or 1))
+
+
+def _first_and_count(given: Mapping[Any, Any]) -> range:
+    unknown = [key for key in given if key not in ("first", "count")]
+    numbers = [given.get("first", 0), given.get("count")]
+    if unknown or not all(isinstance(number, int) and not isinstance(number, bool) for number in numbers):
+        raise ValueError(f"is {dict(given)!r:.60}; expected {{first: 0, count: 50}} with whole numbers")
+    return range(numbers[0], numbers[0] + numbers[1])
+
+
+def _list(given: Sequence[Any]) -> tuple[int, ...]:
+    seen: set[int] = set()
+    for position, seed in enumerate(given):
+        if isinstance(seed, bool) or not isinstance(seed, int):
+            raise ValueError(f"has {seed!r:.60} at position {position}; expected whole numbers")
+        if seed in seen:
+            raise ValueError(f"has {seed} twice; expected each seed once")
+        seen.add(seed)
+    return tuple(given)
+
+
+def _checked(seeds: range | tuple[int, ...], given: object) -> Sequence[int]:
+    if not seeds:
+        raise ValueError(f"is {given!r:.60}, which is no seed at all; expected at least one")
+    for seed in (min(seeds), max(seeds)):
+        if not 0 <= seed <= LARGEST_SEED:
+            raise ValueError(f"has {seed} in it; expected whole numbers from 0 to {LARGEST_SEED}")
+    return seeds

@@ -1,0 +1,217 @@
+"""Shapes as a campaign file has them, areas made from them, and areas as plain figures."""
+
+import json
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any, Self
+
+from pydantic import BeforeValidator, Field, model_validator
+
+from leeward.campaign.document import read_text
+from leeward.campaign.validation import Strict, one_of
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from shapely.geometry.base import BaseGeometry
+
+    from leeward.layout import Area
+    from leeward.layout.area_parts import Part
+
+Point = Annotated[list[float], Field(min_length=2, max_length=2)]
+Ring = Annotated[list[Point], Field(min_length=3)]
+Line = Annotated[list[Point], Field(min_length=2)]
+Text = Annotated[str, Field(min_length=1)]
+
+PROJECTED_DIGITS = 3  # what leeward projects is rounded to the millimetre, so that it is the same on every machine
+
+
+def _feature(value: Any) -> Any:
+    if isinstance(value, bool) or not isinstance(value, int | str | None):
+        raise ValueError(f"is {value!r:.60}; expected a feature's farm_idx, its position, or its name")
+    return value
+
+
+Feature = Annotated[Any, BeforeValidator(_feature)]
+
+
+class Circle(Strict):
+    """A disc; metres."""
+
+    x: float
+    y: float
+    radius: Annotated[float, Field(gt=0)]
+
+
+class Shape(Strict):
+    """A region; exactly one form."""
+
+    polygon_m: Ring | None = None
+    holes_m: list[Ring] = Field(default_factory=list)
+    circle_m: Circle | None = None
+    wkt: Text | None = None
+    geojson: dict[str, Any] | None = None
+    file: Text | None = None
+    feature: Feature = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file"))
+        return self
+
+
+class Exclusion(Shape):
+    """What must stay free: a region, lines or points, and all that is nearer than the buffer."""
+
+    line_m: Line | None = None
+    points_m: Annotated[list[Point], Field(min_length=1)] | None = None
+    buffer_m: Annotated[float, Field(ge=0)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one_of(self, ("polygon_m", "circle_m", "line_m", "points_m", "wkt", "geojson", "file"))
+        return self
+
+
+class Piece(Strict):
+    """All points within the margin of a polygon (a ring and its holes), a line or a point."""
+
+    rings_m: Annotated[list[Ring], Field(min_length=1)] | None = None
+    line_m: Line | None = None
+    point_m: Point | None = None
+    margin_m: Annotated[float, Field(ge=0)] = 0.0
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one_of(self, ("rings_m", "line_m", "point_m"))
+        return self
+
+
+class Pieces(Strict):
+    """An area as leeward holds it: regions, and zones that are not part of them."""
+
+    parts: Annotated[list[Piece], Field(min_length=1)]
+    zones: list[Piece] = Field(default_factory=list)
+
+
+def path_in(folder: Path | None, name: str) -> Path:
+    """The path of a file that a campaign refers to."""
+    if folder is None:
+        raise InputError(f"refers to the file {name}; expected its contents: this text must stand for itself")
+    return folder / name
+
+
+def area_of(shape: Shape, folder: Path | None, crs: str | None) -> "Area":
+    """The area of one shape."""
+    from leeward.layout import Area
+
+    if shape.polygon_m is not None:
+        holes = [([x for x, _ in ring], [y for _, y in ring]) for ring in shape.holes_m]
+        return Area.from_arrays(*zip(*shape.polygon_m, strict=True), holes=holes, crs=crs)
+    if shape.circle_m is not None:
+        return Area.circle(shape.circle_m.x, shape.circle_m.y, shape.circle_m.radius, crs=crs)
+    if shape.wkt is not None:
+        return Area.from_wkt(shape.wkt, crs=crs)
+    which = {"name": shape.feature} if isinstance(shape.feature, str) else {"farm_idx": shape.feature}
+    if shape.geojson is not None:
+        return Area.from_geojson(shape.geojson, crs=crs, **which)
+    return Area.from_geojson(path_in(folder, str(shape.file)), crs=crs, **which)
+
+
+def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs: str | None) -> "Area":
+    """The area without what must stay free."""
+    import shapely
+
+    for number, exclusion in enumerate(exclusions):
+        zone: Area | BaseGeometry
+        try:
+            if exclusion.line_m is not None:
+                zone = shapely.LineString(exclusion.line_m)
+            elif exclusion.points_m is not None:
+                zone = shapely.MultiPoint(exclusion.points_m)
+            else:
+                zone = area_of(exclusion, folder, crs)
+            area = area.without(zone, exclusion.buffer_m)
+        except InputError as error:
+            raise InputError(f"exclude[{number}]: {error}") from error
+    return area
+
+
+def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
+    """Number, name and GeoJSON of each polygon feature of a file."""
+    try:
+        data = json.loads(read_text(path, "a GeoJSON file"))
+    except json.JSONDecodeError as error:
+        raise InputError(f"{path}: not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    items = data.get("features") if isinstance(data, Mapping) else None
+    if not isinstance(data, Mapping) or (data.get("type") == "FeatureCollection" and not isinstance(items, list)):
+        raise InputError(f"{path}: expected a GeoJSON FeatureCollection, Feature or geometry")
+    features = items if isinstance(items, list) else [data]
+    numbered = any("farm_idx" in _properties(feature) for feature in features)
+    found = []
+    for position, feature in enumerate(features):
+        properties = _properties(feature)
+        number = properties.get("farm_idx", None if numbered else position)
+        geometry = feature.get("geometry", feature) if isinstance(feature, Mapping) else None
+        if number is None or not isinstance(geometry, Mapping) or "olygon" not in str(geometry.get("type")):
+            continue  # substations, cables and the like
+        if isinstance(number, bool) or not isinstance(number, int) or number < 0:
+            raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number from 0 on")
+        # a coordinate system stands at the top of a file
+        alone = {**feature, "crs": data["crs"]} if "crs" in data else dict(feature)
+        found.append((number, str(properties.get("name") or f"farm {number}"), alone))
+    if not found:
+        raise InputError(f"{path}: no polygons in it; expected the areas of farms")
+    return found
+
+
+def _properties(feature: Any) -> Mapping[str, Any]:
+    properties = feature.get("properties") if isinstance(feature, Mapping) else None
+    return properties if isinstance(properties, Mapping) else {}
+
+
+def pieces_of(area: "Area") -> Pieces:
+    """The area's figures."""
+    moved = any(note.startswith(("projected", "reprojected")) for note in area.notes)
+    pieces = {
+        "parts": [_piece(part, moved) for part in area.parts],
+        "zones": [_piece(part, moved) for part in area.zones],
+    }
+    found = Pieces.model_validate(pieces)
+    return pieces_of(area_from(found, None)) if moved else found  # in the order that the rounded ones have
+
+
+def area_from(pieces: Pieces, crs: str | None) -> "Area":
+    """The area with these figures, exactly."""
+    from leeward.layout import Area
+    from leeward.layout.area_parts import in_order
+
+    parts = in_order(_part(piece, f"part {number}") for number, piece in enumerate(pieces.parts))
+    return Area(parts, in_order(_part(piece, f"zone {number}") for number, piece in enumerate(pieces.zones)), crs)
+
+
+def _piece(part: "Part", moved: bool) -> dict[str, Any]:
+    import shapely
+
+    geometry = part.geometry
+
+    def points(of: "BaseGeometry") -> list[list[float]]:
+        coordinates = shapely.get_coordinates(of)
+        found: list[list[float]] = (coordinates.round(PROJECTED_DIGITS) if moved else coordinates).tolist()
+        return found
+
+    if geometry.geom_type == "Polygon":
+        return {"rings_m": [points(ring) for ring in shapely.get_rings(geometry)], "margin_m": float(part.margin)}
+    if geometry.geom_type == "Point":
+        return {"point_m": points(geometry)[0], "margin_m": float(part.margin)}
+    return {"line_m": points(geometry), "margin_m": float(part.margin)}
+
+
+def _part(piece: Piece, where: str) -> "Part":
+    import shapely
+
+    from leeward.layout.area_parts import Part, polygon_of
+
+    if piece.rings_m is not None:
+        return Part(polygon_of(piece.rings_m, where), piece.margin_m)
+    geometry = shapely.Point(piece.point_m) if piece.line_m is None else shapely.LineString(piece.line_m)
+    return Part(geometry, piece.margin_m)

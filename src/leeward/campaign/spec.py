@@ -1,0 +1,377 @@
+"""The shape of a campaign file. docs/campaigns.md describes it key by key."""
+
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
+
+from leeward.campaign.seeds import parse_seeds
+from leeward.campaign.shapes import Exclusion, Pieces, Shape
+from leeward.campaign.validation import Strict, misspelt, one_of
+
+FORMAT_VERSION = 1
+RECIPES = ("smart_start+refine", "smart_start", "random+refine", "random")
+ENGINES = ("inline", "local")
+LARGEST_INDEX = 999_999_999  # keys have room for nine digits
+
+Numbers = Annotated[list[float], Field(min_length=1)]
+Positive = Annotated[float, Field(gt=0)]
+Count = Annotated[int, Field(ge=1)]
+Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+
+
+def _figures(value: Any, depth: int = 2) -> Any:
+    """A number, or lists of numbers, nested once at most."""
+    if isinstance(value, list) and value and depth:
+        return [_figures(item, depth - 1) for item in value]
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise ValueError(f"has {value!r:.60} in it; expected a number, or a list of numbers")
+    if not abs(value) < float("inf"):
+        raise ValueError(f"has {value} in it; expected finite numbers")
+    return float(value)
+
+
+Figures = Annotated[Any, BeforeValidator(lambda value: _figures(value))]
+
+
+class WeibullSpec(Strict):
+    """Weibull distributions of equal sectors, the first one centred on north."""
+
+    sector_frequency: Numbers = Field(description="the share of time of each sector")
+    weibull_a_m_s: Numbers = Field(description="the Weibull scale of each sector, m/s")
+    weibull_k: Numbers = Field(description="the Weibull shape of each sector")
+    turbulence_intensity: Figures = Field(description="a fraction, such as 0.06, or one for each sector")
+    wind_directions_deg: Numbers | None = None
+    wind_speeds_m_s: Numbers | None = None
+    interpolation: Literal["nearest", "linear"] = "nearest"
+
+
+class TableSpec(Strict):
+    """Probabilities by direction and speed."""
+
+    wind_directions_deg: Numbers = Field(description="the directions, degrees")
+    wind_speeds_m_s: Numbers = Field(description="the wind speeds, m/s")
+    probability: Figures = Field(description="a row of probabilities, one for each speed, for each direction")
+    turbulence_intensity: Figures = 0.1
+
+
+class TimeSeriesSpec(Strict):
+    """Conditions one after the other, here or in a CSV file."""
+
+    file: Name | None = None
+    wind_direction_deg: Numbers | None = None
+    wind_speed_m_s: Numbers | None = None
+    turbulence_intensity: Figures | None = None
+    weight: Numbers | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        series = (self.wind_direction_deg, self.wind_speed_m_s)
+        if self.file is None and None in series:
+            raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a CSV file of them (file)")
+        if self.file is not None and (series != (None, None) or self.weight is not None):
+            raise ValueError("has a file and figures too; expected one of them (columns of the file name its figures)")
+        return self
+
+
+class SiteSpec(Strict):
+    """Exactly one form."""
+
+    built_in: Name | None = None
+    file: Name | None = None
+    wind_directions_deg: Numbers | None = None  # these three go with a file
+    wind_speeds_m_s: Numbers | None = None
+    interpolation: Literal["nearest", "linear"] | None = None
+    weibull: WeibullSpec | None = None
+    table: TableSpec | None = None
+    time_series: TimeSeriesSpec | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one_of(self, ("built_in", "file", "weibull", "table", "time_series"))
+        if self.file is None:
+            for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
+                if getattr(self, name) is not None:
+                    raise ValueError(f"has {name}, which goes with a file; expected it within the form that is used")
+        return self
+
+
+class TurbineBase(Strict):
+    """What all turbines have."""
+
+    name: Name | None = None
+    type_idx: Index | None = None
+    rotor_diameter_m: Positive = Field(description="the rotor's diameter, m")
+    hub_height_m: Positive = Field(description="the hub's height above the ground or sea, m")
+
+
+class GenericTurbine(TurbineBase):
+    """`Turbine.generic`"""
+
+    rated_power_mw: Positive = Field(description="the rated power, MW")
+    turbulence_intensity: float = 0.1
+    air_density_kg_m3: Positive = 1.225
+    max_power_coefficient: Positive = 0.49
+    constant_thrust: Positive = 0.8
+
+
+class CubicTurbine(TurbineBase):
+    """`Turbine.cubic`"""
+
+    rated_power_mw: Positive = Field(description="the rated power, MW")
+    cut_in_m_s: float = Field(description="the wind speed at which it starts, m/s")
+    rated_speed_m_s: float = Field(description="the wind speed at which it reaches its rated power, m/s")
+    cut_out_m_s: float = Field(description="the wind speed at which it stops, m/s")
+    thrust_coefficient: float = 8.0 / 9.0
+
+
+class TabulatedTurbine(TurbineBase):
+    """`Turbine`"""
+
+    wind_speeds_m_s: Numbers = Field(description="the wind speeds of the curves, m/s")
+    power_mw: Numbers = Field(description="the power at each wind speed, MW")
+    thrust_coefficient: Numbers = Field(description="the thrust coefficient at each wind speed")
+
+    @property
+    def rated_power_mw(self) -> float:
+        return max(self.power_mw)
+
+
+class TurbineFile(Strict):
+    """A YAML file with the same keys; or a CSV file of the curves, with the lengths here."""
+
+    file: Name
+    name: Name | None = None
+    type_idx: Index | None = None
+    rotor_diameter_m: Positive | None = None
+    hub_height_m: Positive | None = None
+
+
+TURBINE_FORMS: dict[str, type[GenericTurbine] | type[CubicTurbine] | type[TabulatedTurbine]] = {
+    "=generic": GenericTurbine,
+    "=cubic": CubicTurbine,
+    "=tabulated": TabulatedTurbine,
+}
+
+
+def turbine_form(value: Any) -> str:
+    """Which form of a turbine these keys are."""
+    keys = value if isinstance(value, Mapping) else vars(value) if isinstance(value, Strict) else {}
+    if "file" in keys:
+        return "=file"
+    if "wind_speeds_m_s" in keys or "power_mw" in keys:
+        return "=tabulated"
+    return "=cubic" if {"cut_in_m_s", "rated_speed_m_s", "cut_out_m_s"} & set(keys) else "=generic"
+
+
+FullTurbine = (
+    Annotated[GenericTurbine, Tag("=generic")]
+    | Annotated[CubicTurbine, Tag("=cubic")]
+    | Annotated[TabulatedTurbine, Tag("=tabulated")]
+)
+TurbineSpec = Annotated[FullTurbine | Annotated[TurbineFile, Tag("=file")], Discriminator(turbine_form)]
+
+
+class FarmSpec(Shape):
+    """A farm: its shape, and what differs from the others."""
+
+    name: Name | None = None
+    farm_idx: Index | None = None
+    n_turbines: Count | None = None
+    capacity_mw: Positive | None = None
+    regions: Annotated[list[Shape], Field(min_length=1)] | None = None
+    exclude: list[Exclusion] = Field(default_factory=list)
+    area: Pieces | None = None
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file", "regions", "area"))
+        if self.n_turbines is not None and self.capacity_mw is not None:
+            raise ValueError("has n_turbines and capacity_mw; expected one of them, or none")
+        return self
+
+
+class FarmsFile(Strict):
+    """All features of a GeoJSON file, or some."""
+
+    file: Name
+    only: Annotated[list[Index], Field(min_length=1)] | None = None
+    exclude: list[Exclusion] = Field(default_factory=list)
+
+
+class BuiltIn(Strict):
+    """The name of a built-in set of farms or turbines."""
+
+    built_in: Name
+
+
+def _is_list(value: Any) -> str:
+    if isinstance(value, list):
+        return "=list"
+    keys = value if isinstance(value, Mapping) else vars(value) if isinstance(value, Strict) else ()
+    return "=built-in" if "built_in" in keys else "=file"
+
+
+def _name_as_keys(value: Any) -> Any:
+    return {"built_in": value} if isinstance(value, str) else value
+
+
+def _nothing_as_keys(value: Any) -> Any:
+    """A section of which all keys are commented out."""
+    return {} if value is None else value
+
+
+class NeighboursSpec(Strict):
+    """Turbines that stand already, all of one type."""
+
+    file: Name | None = None
+    x_m: Numbers | None = None
+    y_m: Numbers | None = None
+    turbine: Annotated[
+        Annotated[Annotated[int, Field(ge=0)], Tag("=index")] | Annotated[TurbineSpec, Tag("=turbine")],
+        Discriminator(lambda value: "=index" if isinstance(value, int) else "=turbine"),
+    ] = Field(description="the type_idx of one of the campaign's types, or a turbine")
+
+    @model_validator(mode="after")
+    def _one_form(self) -> Self:
+        if self.file is None and (self.x_m is None or self.y_m is None):
+            raise ValueError("expected x_m and y_m, or a CSV file with these columns (file)")
+        if self.file is not None and not (self.x_m is None and self.y_m is None):
+            raise ValueError("has a file and coordinates too; expected one of them")
+        return self
+
+
+class OptimiserSpec(Strict):
+    """How each layout is found."""
+
+    recipe: Name = RECIPES[0]
+    effort: Literal["fast", "normal", "thorough"] = "normal"
+    time_budget_s: Positive | None = None
+    work: Count | None = None
+    grid_size: Annotated[int, Field(ge=2)] = 18
+    random_pct: Annotated[float, Field(ge=0, le=100)] = 30.0
+    recipe_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+
+    @field_validator("recipe")
+    @classmethod
+    def _known(cls, recipe: str) -> str:
+        module, colon, function = recipe.partition(":")
+        if colon:
+            if not (all(part.isidentifier() for part in module.split(".")) and function.isidentifier()):
+                raise ValueError(f"is {recipe!r}; expected module:function, for example my_recipes:in_rows")
+        elif recipe in ("start", "start+refine"):
+            raise ValueError(f"is {recipe!r}, which needs a layout for each task; {misspelt('', RECIPES)}")
+        elif recipe not in RECIPES:
+            raise ValueError(f"is {recipe!r}; {misspelt(recipe, RECIPES)}, or your own as module:function")
+        return recipe
+
+    @model_validator(mode="after")
+    def _fits(self) -> Self:
+        if self.time_budget_s is not None and self.work is not None:
+            raise ValueError("has time_budget_s and work; expected one of them, or none")
+        if self.is_own and (self.time_budget_s is not None or self.work is not None):
+            raise ValueError(f"has time_budget_s or work with the recipe {self.recipe}, which would not see them")
+        if self.recipe_sha256 is not None and not self.is_own:
+            raise ValueError(f"has recipe_sha256 with the recipe {self.recipe}; it goes with a module:function")
+        return self
+
+    @property
+    def is_own(self) -> bool:
+        """Whether the recipe is somebody's own function."""
+        return ":" in self.recipe
+
+
+class Execution(Strict):
+    """How the tasks are run; none of it changes a number."""
+
+    engine: Literal["inline", "local"] = "local"
+    workers: Count | None = None
+    timeout_s: Positive = 3600.0
+    retries: Annotated[int, Field(ge=0)] = 2
+
+
+def _wake_model(value: Any) -> Any:
+    """A name, or a name with options."""
+    value = {"name": value} if isinstance(value, str) else value
+    if not isinstance(value, dict) or not isinstance(value.get("name"), str):
+        raise ValueError(f"is {value!r:.60}; expected a name, or {{name: jensen, expansion: 0.05}}")
+    for option, setting in value.items():
+        if isinstance(setting, bool) or not isinstance(setting, int | float | str):
+            raise ValueError(f"has {option} = {setting!r:.60}; expected a number or a word")
+    return value
+
+
+class CampaignSpec(Strict):
+    """A campaign file."""
+
+    format_version: int = FORMAT_VERSION
+    frozen: bool = False  # everything is written out, as `Campaign.frozen_text` does it
+    name: Name | None = None
+    crs: Name | None = None
+    site: Annotated[SiteSpec, BeforeValidator(_name_as_keys)] = Field(
+        description="the wind: a file, weibull, table or time_series"
+    )
+    farms: Annotated[
+        Annotated[
+            Annotated[list[FarmSpec], Field(min_length=1), Tag("=list")]
+            | Annotated[FarmsFile, Tag("=file")]
+            | Annotated[BuiltIn, Tag("=built-in")],
+            Discriminator(_is_list),
+        ],
+        BeforeValidator(_name_as_keys),
+    ] = Field(description="a list of farms, or a GeoJSON file of them")
+    turbines: Annotated[
+        Annotated[
+            Annotated[list[TurbineSpec], Field(min_length=1), Tag("=list")] | Annotated[BuiltIn, Tag("=built-in")],
+            Discriminator(lambda value: "=list" if isinstance(value, list) else "=built-in"),
+        ],
+        BeforeValidator(_name_as_keys),
+    ] = Field(description="a list of turbine types")
+    turbines_per_farm: Count | None = None
+    capacity_mw: Positive | None = None
+    spacing_diameters: Positive | None = None
+    spacing_m: Positive | None = None
+    neighbours: list[NeighboursSpec] = Field(default_factory=list)
+    wake_model: Annotated[dict[str, Any], BeforeValidator(_wake_model)] = Field(default={"name": "nygaard_2022"})
+    seeds: Annotated[Any, BeforeValidator(parse_seeds)] = range(1)
+    optimiser: Annotated[OptimiserSpec, BeforeValidator(_nothing_as_keys)] = OptimiserSpec()
+    execution: Annotated[Execution, BeforeValidator(_nothing_as_keys)] = Execution()
+
+    @field_validator("format_version")
+    @classmethod
+    def _readable(cls, version: int) -> int:
+        if version != FORMAT_VERSION:
+            raise ValueError(f"is {version}; expected {FORMAT_VERSION}: this file is for another version of leeward")
+        return version
+
+    @model_validator(mode="after")
+    def _complete(self) -> Self:
+        one_of(self, ("spacing_diameters", "spacing_m"), "how far apart turbines must be")
+        if self.turbines_per_farm is not None and self.capacity_mw is not None:
+            raise ValueError("turbines_per_farm and capacity_mw are both given; expected one of them")
+        return self
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether everything is written out: nothing is to be read or looked up."""
+        farms, types = self.farms, self.turbines
+        if not (self.frozen and isinstance(farms, list) and isinstance(types, list) and self.name):
+            return False
+        return (
+            all(farm.area is not None and farm.farm_idx is not None and not farm.exclude for farm in farms)
+            and not any(isinstance(turbine, TurbineFile) or turbine.type_idx is None for turbine in types)
+            and (self.site.weibull is not None or self.site.table is not None)
+            and all(entry.file is None and isinstance(entry.turbine, TurbineBase) for entry in self.neighbours)
+        )
+
+    @property
+    def farm_list(self) -> list[FarmSpec]:
+        """The farms of a campaign in which everything is written out."""
+        return self.farms if isinstance(self.farms, list) else []
+
+    @property
+    def type_list(self) -> list[FullTurbine]:
+        """The turbine types of such a campaign."""
+        turbines = self.turbines if isinstance(self.turbines, list) else []
+        return [turbine for turbine in turbines if not isinstance(turbine, TurbineFile)]

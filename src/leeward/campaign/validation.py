@@ -1,0 +1,152 @@
+"""From what pydantic found to sentences: which key, what was found there, what is allowed."""
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
+
+from leeward.campaign.document import Document, Place
+
+TAG = "="  # marks, in pydantic's path to an error, which form of a value was meant: no key begins with it
+_LIMITS = {
+    "greater_than": ("above", "gt"),
+    "greater_than_equal": ("of at least", "ge"),
+    "less_than": ("below", "lt"),
+    "less_than_equal": ("of at most", "le"),
+}
+
+
+class Strict(BaseModel):
+    """No unknown keys, no text for numbers, no infinite numbers."""
+
+    model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+
+    @model_validator(mode="before")
+    @classmethod
+    def _note_keys(cls, data: Any, info: ValidationInfo) -> Any:
+        """Which keys are allowed here, for the message about one that is not."""
+        if isinstance(info.context, dict) and isinstance(data, dict):
+            info.context[id(data)] = cls
+        return data
+
+
+Model = TypeVar("Model", bound=Strict)
+
+
+def validated(model: type[Model], document: Document) -> Model:
+    """The document's data as a model; all that is wrong with it is one InputError."""
+    models: dict[int, type[Strict]] = {}
+    if not isinstance(document.data, dict):
+        raise document.error((), f"expected keys with values, such as `seeds: 50`; found {shown(document.data)}")
+    try:
+        return model.model_validate(document.data, context=models)
+    except ValidationError as error:
+        details = _without_misspelt(error.errors(include_url=False), document.data, models)
+        found = [(_place(detail["loc"]), _sentence(detail, document.data, models)) for detail in details]
+        found.sort(key=lambda item: document.line(item[0]) or 0)
+        raise document.errors(found) from None
+
+
+def one_of(model: Strict, names: Sequence[str], what: str = "") -> None:
+    """Exactly one of these keys must be there."""
+    given = [name for name in names if getattr(model, name) is not None]
+    if len(given) != 1:
+        found = "none of them" if not given else " and ".join(given)
+        raise ValueError(f"expected one of {', '.join(names)}{f' ({what})' if what else ''}; found {found}")
+
+
+def misspelt(word: object, known: Sequence[str]) -> str:
+    """A suggestion, if one of the known words looks like it; and all of them."""
+    close = difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)
+    hint = f"did you mean {close[0]}? " if close else ""
+    return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
+
+
+def shown(value: object) -> str:
+    """A value, shortened."""
+    if value is None:
+        return "nothing"
+    if isinstance(value, Mapping):
+        return f"the keys {', '.join(map(str, list(value)[:6]))}" if value else "no keys"
+    text = repr(value)
+    return text if len(text) <= 60 else f"{text[:56]} ..."
+
+
+def _place(loc: tuple[str | int, ...]) -> Place:
+    return tuple(step for step in loc if not (isinstance(step, str) and step.startswith(TAG)))
+
+
+def _parent(data: Any, place: Place) -> Any:
+    for step in place[:-1]:
+        try:
+            data = data[step]
+        except (KeyError, IndexError, TypeError):
+            return None
+    return data
+
+
+def _without_misspelt(details: Any, data: Any, models: Mapping[int, type[Strict]]) -> list[Any]:
+    """The errors without those about a missing key that is there, misspelt: one message will do."""
+    meant = set()
+    for detail in details:
+        if detail["type"] == "extra_forbidden":
+            place = _place(detail["loc"])
+            model = models.get(id(_parent(data, place)))
+            close = difflib.get_close_matches(str(place[-1]), list(model.model_fields) if model else [], n=1)
+            meant |= {(*place[:-1], name) for name in close}
+    return [detail for detail in details if detail["type"] != "missing" or _place(detail["loc"]) not in meant]
+
+
+def _sentence(detail: Any, data: Any, models: Mapping[int, type[Strict]]) -> str:
+    kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
+    model = models.get(id(_parent(data, _place(detail["loc"]))))
+    if kind == "extra_forbidden":
+        known = (
+            []
+            if model is None
+            else [name for name in model.model_fields if name not in _parent(data, _place(detail["loc"]))]
+        )
+        return f"is not a known key; {misspelt(detail['loc'][-1], known)}"
+    if kind == "missing":
+        field = None if model is None else model.model_fields.get(str(detail["loc"][-1]))
+        what = None if field is None else field.description
+        return f"is missing; expected {what or 'it'}"
+    if kind == "value_error":
+        return str(context.get("error", detail["msg"]))
+    return f"is {shown(found)}; expected {_expected(kind, found, context, detail['msg'])}"
+
+
+def _expected(kind: str, found: object, context: Mapping[str, Any], message: str) -> str:
+    if kind in _LIMITS:
+        word, key = _LIMITS[kind]
+        return f"a number {word} {context[key]:g}"
+    if kind in ("float_type", "int_type", "int_from_float"):
+        number = "a whole number" if kind.startswith("int") else "a number"
+        return f"{number}, without quotes" if isinstance(found, str) and _is_number(found) else number
+    if kind == "finite_number":
+        return "a finite number"
+    if kind in ("too_short", "too_long"):
+        least, most = context.get("min_length"), context.get("max_length")
+        return f"{'at least' if kind == 'too_short' else 'at most'} {least if least is not None else most} value(s)"
+    if kind == "literal_error":
+        return f"one of {str(context['expected']).replace(' or ', ', ')}"
+    words = {
+        "string_type": "text (in quotes, if it looks like a number)",
+        "string_too_short": "text that is not empty",
+        "list_type": "a list",
+        "dict_type": "keys with values",
+        "model_type": "keys with values",
+        "model_attributes_type": "keys with values",
+        "bool_type": "true or false",
+        "invalid_key": "a key that is a word",
+    }
+    return words.get(kind, message)
+
+
+def _is_number(text: str) -> bool:
+    try:
+        float(text)
+    except ValueError:
+        return False
+    return True
