@@ -152,7 +152,12 @@ class Lock:
 
     def check(self) -> None:
         """Raise HeldError if somebody else has taken the directory over."""
-        holder, _ = read_owner(self.path)
+        try:
+            holder, _ = read_owner(self.path)
+            if holder is None:
+                self.path.parent.stat()
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
             raise HeldError(
                 f"{self.path.parent}: taken over by {holder or 'somebody who has ended since'}; this run stops here, "

@@ -30,6 +30,7 @@ LIBVER = ("v110", "v110")
 
 MOST_TURBINES = 100_000
 MOST_HISTORY = 100_000
+MOST_NUMBERS_A_CHUNK = 4_000_000
 MOST_ATTRIBUTES = 200
 LONGEST_TEXT = 60_000  # bytes: what an attribute may have inside an object header
 
@@ -53,6 +54,8 @@ _FIXED = (
     "steps",
     "digest",
 )
+DATASETS = ("layout", "aep", "history")
+RESERVED = (*_FIXED, "seal", *DATASETS)  # no names for details
 
 
 class BadGroupError(LeewardError):
@@ -99,14 +102,23 @@ class Result:
         return int(self.layout.shape[1])
 
     @property
+    def x(self) -> Array:
+        """Easting, m."""
+        easting: Array = self.layout[0]
+        return easting
+
+    @property
+    def y(self) -> Array:
+        """Northing, m."""
+        northing: Array = self.layout[1]
+        return northing
+
+    @property
     def digest(self) -> str:
         """SHA-256 of what two honest computations of one task agree in."""
-        hashed = hashlib.sha256()
-        for value in (str(self.key), self.fingerprint, self.n_turbines, float(self.diameter), self.layout):
-            _feed(hashed, value)
-        for value in (float(self.aep), self.stop_reason, self.steps):
-            _feed(hashed, value)
-        return hashed.hexdigest()
+        values: list[Value] = [str(self.key), self.fingerprint, self.n_turbines, float(self.diameter), self.layout]
+        values += [float(self.aep), self.stop_reason, self.steps]
+        return hashlib.sha256(b"".join(map(_encoded, values))).hexdigest()
 
     @property
     def attributes(self) -> dict[str, Value]:
@@ -142,30 +154,35 @@ class Result:
 
 def seal_of(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> str:
     """SHA-256 over names and values, whatever their order."""
-    hashed = hashlib.sha256()
+    parts = []
     for values in (attributes, datasets):
-        hashed.update(struct.pack("<q", len(values)))
+        parts.append(_LENGTH.pack(len(values)))
         for name in sorted(values):
-            _feed(hashed, name)
-            _feed(hashed, values[name])
-    return hashed.hexdigest()
+            parts.append(_encoded(name))
+            parts.append(_encoded(values[name]))
+    return hashlib.sha256(b"".join(parts)).hexdigest()
 
 
-def _feed(hashed: Any, value: Value) -> None:
-    """One value, with its kind and length, so that no two sequences of values feed the same bytes."""
+_LENGTH = struct.Struct("<q")
+_TEXT = struct.Struct("<cq")
+_WHOLE = struct.Struct("<cqq")
+_REAL = struct.Struct("<cqd")
+
+
+def _encoded(value: Value) -> bytes:
+    """One value, with its kind and length, so that no two sequences of values give the same bytes."""
+    if isinstance(value, str):
+        content = value.encode()
+        return _TEXT.pack(b"s", len(content)) + content
+    if isinstance(value, float):
+        return _REAL.pack(b"f", 8, value)
     if isinstance(value, bool | np.bool_):
-        kind, content = b"b", b"1" if value else b"0"
-    elif isinstance(value, str):
-        kind, content = b"s", value.encode()
-    elif isinstance(value, int | np.integer):
-        kind, content = b"i", struct.pack("<q", value)
-    elif isinstance(value, float):
-        kind, content = b"f", struct.pack("<d", value)
-    else:
-        array = np.ascontiguousarray(value, dtype="<f8")
-        kind = b"a" + struct.pack(f"<q{array.ndim}q", array.ndim, *array.shape)
-        content = array.tobytes()
-    hashed.update(kind + struct.pack("<q", len(content)) + content)
+        return _TEXT.pack(b"b", 1) + (b"1" if value else b"0")
+    if isinstance(value, int | np.integer):
+        return _WHOLE.pack(b"i", 8, value)
+    array = np.ascontiguousarray(value, dtype="<f8")
+    content = array.tobytes()
+    return struct.pack(f"<cq{array.ndim}qq", b"a", array.ndim, *array.shape, len(content)) + content
 
 
 def _check_value(what: str, value: object) -> None:
@@ -187,34 +204,48 @@ _BOOL = h5t.py_create(np.dtype(bool), logical=True)
 
 def write_group(parent: h5py.Group, result: Result) -> None:
     """The result as a group of `parent`, which must be in a file of the format `LIBVER`."""
-    properties = h5p.create(h5p.GROUP_CREATE)
-    properties.set_attr_phase_change(MOST_ATTRIBUTES + 1, 0)  # all attributes in the object header
-    group = h5g.create(parent.id, str(result.key).encode(), gcpl=properties)
     attributes = result.attributes
     datasets = result.datasets
-    for name, value in attributes.items():
-        write_attribute(group, name, value)
-    write_attribute(group, "seal", seal_of(attributes, datasets))
-    for name, array in datasets.items():
-        _write_dataset(group, name, array)
+    write_parts(parent, str(result.key), attributes, datasets, seal_of(attributes, datasets))
+
+
+def write_parts(
+    parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array], seal: str
+) -> None:
+    """What `write_group` writes, given piece by piece: by whoever got the pieces from another process."""
+    group = h5g.create(parent.id, name.encode(), gcpl=_group_properties())
+    for attribute, value in attributes.items():
+        write_attribute(group, attribute, value)
+    write_attribute(group, "seal", seal)
+    for dataset, array in datasets.items():
+        _write_dataset(group, dataset, array)
+
+
+@functools.cache
+def _group_properties() -> Any:
+    properties = h5p.create(h5p.GROUP_CREATE)
+    properties.set_attr_phase_change(MOST_ATTRIBUTES + 1, 0)  # all attributes in the object header
+    return properties
 
 
 def write_attribute(place: Any, name: str, value: Value) -> None:
     """`place`: the low-level identifier of a group."""
-    space = _SCALAR
+    kind, space, data = attribute_form(value)
+    h5a.create(place, name.encode(), kind, space).write(data, mtype=kind)
+
+
+def attribute_form(value: Value) -> tuple[Any, Any, Any]:
+    """Type, dataspace and bytes of an attribute."""
     if isinstance(value, str):
         content = value.encode()
-        kind = _text_type(max(len(content), 1))
-        data = np.array(content, dtype=f"S{max(len(content), 1)}")
-    elif isinstance(value, bool):
-        kind, data = _BOOL, np.array(value)
-    elif isinstance(value, int):
-        kind, data = h5t.STD_I64LE, np.array(value, dtype="<i8")
-    else:
-        kind, data = h5t.IEEE_F64LE, np.asarray(value, dtype="<f8")
-        if data.ndim:
-            space = h5s.create_simple(data.shape)
-    h5a.create(place, name.encode(), kind, space).write(data, mtype=kind)
+        size = max(len(content), 1)
+        return _text_type(size), _SCALAR, np.array(content, dtype=f"S{size}")
+    if isinstance(value, bool):
+        return _BOOL, _SCALAR, np.array(value)
+    if isinstance(value, int):
+        return h5t.STD_I64LE, _SCALAR, np.array(value, dtype="<i8")
+    data = np.asarray(value, dtype="<f8")
+    return h5t.IEEE_F64LE, h5s.create_simple(data.shape) if data.ndim else _SCALAR, data
 
 
 @functools.lru_cache(maxsize=512)
@@ -228,15 +259,19 @@ def _text_type(size: int) -> Any:
 
 
 def _write_dataset(group: Any, name: str, array: Array) -> None:
-    properties = h5p.create(h5p.DATASET_CREATE)
-    if array.ndim == 0:
-        properties.set_layout(h5d.COMPACT)
-        space = _SCALAR
-    else:
-        properties.set_chunk(array.shape)
-        properties.set_fletcher32()
-        space = h5s.create_simple(array.shape)
+    properties, space = _dataset_properties(array.shape)
     h5d.create(group, name.encode(), h5t.IEEE_F64LE, space, properties).write(h5s.ALL, h5s.ALL, array)
+
+
+@functools.lru_cache(maxsize=512)
+def _dataset_properties(shape: tuple[int, ...]) -> tuple[Any, Any]:
+    properties = h5p.create(h5p.DATASET_CREATE)
+    if not shape:
+        properties.set_layout(h5d.COMPACT)
+        return properties, _SCALAR
+    properties.set_chunk(shape)
+    properties.set_fletcher32()
+    return properties, h5s.create_simple(shape)
 
 
 # --- reading ---------------------------------------------------------------------------------------------------------
@@ -248,15 +283,21 @@ def read_group(group: Any, name: str) -> Result:
     Raises BadGroupError; what libhdf5 raises of itself is for the caller.
     """
     attributes = read_attributes(group)
-    seal = attributes.pop("seal", None)
+    datasets = {}
+    for dataset in links(group):
+        if dataset not in DATASETS:
+            _wrong(f"{dataset!r:.60} does not belong there")
+        datasets[dataset] = read_dataset(group, dataset)
+    return sealed_result(name, attributes, datasets)
+
+
+def sealed_result(name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> Result:
+    """What was read from the group of this name, if it is a result and its seal is whole; else BadGroupError."""
+    seal = attributes.get("seal")
+    attributes = {attribute: value for attribute, value in attributes.items() if attribute != "seal"}
     missing = [needed for needed in _FIXED if needed not in attributes]
     if seal is None or missing:
         _wrong(f"no attribute {', '.join(missing) or 'seal'}")
-    datasets = {}
-    for dataset in _links(group):
-        if dataset not in ("layout", "aep", "history"):
-            _wrong(f"{dataset!r:.60} does not belong there")
-        datasets[dataset] = read_dataset(group, dataset)
     for dataset, dimensions in (("layout", 2), ("aep", 0)):
         if dataset not in datasets or datasets[dataset].ndim != dimensions:
             _wrong(f"{dataset} is missing, or has the wrong number of dimensions")
@@ -292,9 +333,11 @@ def _result(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> R
 
 
 def _same(one: Value, other: Value) -> bool:
+    if one is other:
+        return True
     if isinstance(one, float) and isinstance(other, float) and math.isnan(one):
         return math.isnan(other)
-    return bool(np.array_equal(one, other))
+    return bool(np.array_equal(one, other)) if isinstance(one, np.ndarray) else bool(one == other)
 
 
 def plausible(result: Result) -> str | None:
@@ -308,67 +351,75 @@ def plausible(result: Result) -> str | None:
     return None if math.isfinite(result.aep) and result.aep > 0 else f"aep is {result.aep:g} GWh"
 
 
-def read_attributes(group: Any) -> dict[str, Value]:
+def read_attributes(group: Any, longest: int = LONGEST_TEXT) -> dict[str, Value]:
     """All attributes of a group, of the kinds that `write_attribute` writes, within bounds."""
+    return {
+        name.decode("utf-8", "backslashreplace"): read_attribute(group, name, longest)
+        for name in attribute_names(group)
+    }
+
+
+def attribute_names(group: Any) -> list[bytes]:
+    """Of all attributes of a group, if they are not too many."""
     count = h5a.get_num_attrs(group)
     if count > MOST_ATTRIBUTES:
         _wrong(f"{count} attributes, more than {MOST_ATTRIBUTES}")
-    attributes = {}
-    for i in range(count):
-        attribute = h5a.open(group, index=i)
-        name = attribute.name.decode("utf-8", "backslashreplace")
-        attributes[name] = _read_attribute(attribute, name)
-    return attributes
+    names: list[bytes] = []
+    h5a.iterate(group, names.append)  # opening them by number instead would sort them all anew for each
+    return names
 
 
-def _read_attribute(attribute: Any, name: str) -> Value:
+def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Value:
     """Every call of the library counts here: this is most of what reading a result costs."""
+    attribute = h5a.open(group, name)
     kind = attribute.get_type()
     sort = kind.get_class()
     size = kind.get_size()
     stored = attribute.get_storage_size()
-    if stored > LONGEST_TEXT:
-        _wrong(f"the attribute {name:.60} has {stored} bytes")
-    if sort == h5t.FLOAT and stored != size:
-        if len(attribute.shape) != 1:
-            _wrong(f"the attribute {name:.60} has the shape {attribute.shape}")
-        numbers = np.zeros(attribute.shape)
-        attribute.read(numbers, mtype=h5t.NATIVE_DOUBLE)
-        return numbers
-    if stored != size or attribute.get_space().get_simple_extent_ndims():
-        _wrong(f"the attribute {name:.60} is not a single value")
+    if stored > longest:
+        _wrong(f"the attribute {name!r:.60} has {stored} bytes")
+    if sort == h5t.FLOAT:
+        return _read_floats(attribute, name)
+    if stored != size:
+        _wrong(f"the attribute {name!r:.60} is not a single value")
     if sort == h5t.STRING and not kind.is_variable_str():
         text = np.zeros((), dtype=f"S{size}")
         attribute.read(text, mtype=kind)
         try:
             return text.tobytes().rstrip(b"\0").decode()
         except UnicodeDecodeError:
-            _wrong(f"the attribute {name:.60} is no UTF-8 text")
+            _wrong(f"the attribute {name!r:.60} is no UTF-8 text")
     if sort == h5t.ENUM and kind.equal(_BOOL):
         truth = np.zeros((), dtype=bool)
         attribute.read(truth, mtype=_BOOL)
         return bool(truth)
-    if sort == h5t.INTEGER:
-        whole = np.zeros((), dtype=np.int64)
-        attribute.read(whole, mtype=h5t.NATIVE_INT64)
-        return int(whole)
-    if sort != h5t.FLOAT:
-        _wrong(f"the attribute {name:.60} is neither text of a fixed length nor a number")
-    number = np.zeros(())
-    attribute.read(number, mtype=h5t.NATIVE_DOUBLE)
-    return float(number)
+    if sort != h5t.INTEGER:
+        _wrong(f"the attribute {name!r:.60} is neither text of a fixed length nor a number")
+    whole = np.zeros((), dtype=np.int64)
+    attribute.read(whole, mtype=h5t.NATIVE_INT64)
+    return int(whole)
+
+
+def _read_floats(attribute: Any, name: bytes) -> Value:
+    """One number, or a row of them, which may be a row of one."""
+    shape = attribute.shape
+    if shape is None or len(shape) > 1:
+        _wrong(f"the attribute {name!r:.60} has the shape {shape}")
+    numbers = np.zeros(shape)
+    if numbers.size:
+        attribute.read(numbers, mtype=h5t.NATIVE_DOUBLE)
+    return numbers if shape else float(numbers)
 
 
 def read_dataset(group: Any, name: str, most: int = 2 * MOST_TURBINES) -> Array:
     """A dataset of numbers, as float64, if it is one of at most `most` that lie in this very file."""
     dataset = open_dataset(group, name)
     shape = dataset.shape
-    kind = dataset.dtype.kind
-    if kind not in "if" or len(shape) > 2 or math.prod(shape) > most:
+    if shape is None or dataset.dtype.kind not in "iuf" or len(shape) > 2 or math.prod(shape) > most:
         _wrong(f"{name} has the shape {shape} and the type {dataset.dtype}; expected at most {most} numbers")
     array = np.zeros(shape, dtype="<f8")
     if math.prod(shape):
-        dataset.read(h5s.ALL, h5s.ALL, array)
+        dataset.read(h5s.ALL, h5s.ALL, array, h5t.NATIVE_DOUBLE)
     return array
 
 
@@ -376,13 +427,15 @@ def open_dataset(group: Any, name: str) -> Any:
     """The low-level dataset behind a hard link, refused where its numbers lie elsewhere or behind unknown filters."""
     if group.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
         _wrong(f"{name} is a link to elsewhere")
-    kind = h5py.h5o.get_info(group, name.encode()).type
-    if kind != h5py.h5o.TYPE_DATASET:
+    if h5py.h5o.get_info(group, name.encode()).type != h5py.h5o.TYPE_DATASET:
         _wrong(f"{name} is no dataset")
     dataset = h5d.open(group, name.encode())
     properties = dataset.get_create_plist()
-    if properties.get_external_count() or properties.get_layout() == h5d.VIRTUAL:
+    form = properties.get_layout()
+    if properties.get_external_count() or form == h5d.VIRTUAL:
         _wrong(f"{name} lies in another file")
+    if form == h5d.CHUNKED and math.prod(properties.get_chunk()) > MOST_NUMBERS_A_CHUNK:
+        _wrong(f"{name} is in chunks of {properties.get_chunk()}; expected at most {MOST_NUMBERS_A_CHUNK} numbers each")
     known = (h5z.FILTER_FLETCHER32, h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE)
     for i in range(properties.get_nfilters()):
         if properties.get_filter(i)[0] not in known:
@@ -390,7 +443,7 @@ def open_dataset(group: Any, name: str) -> Any:
     return dataset
 
 
-def _links(group: Any) -> Iterator[str]:
+def links(group: Any) -> Iterator[str]:
     if group.get_num_objs() > MOST_ATTRIBUTES:
         _wrong(f"{group.get_num_objs()} entries in the group")
     for i in range(group.get_num_objs()):

@@ -1,0 +1,112 @@
+"""Order in a run directory: what is bad goes to quarantine, and what the output is proved to hold can go."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.files import TEMPORARY
+from leeward.store.contents import Contents
+from leeward.store.merge_report import Removal
+from leeward.store.paths import RunPaths
+from leeward.store.quarantine import Record, no_record, quarantine
+from leeward.store.removal import proved, remove, remove_empty_folders
+from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.temporary import left_overs, start_of
+
+Tell = Callable[[str, int, int], None]
+
+
+@dataclass
+class CleanReport:
+    """What was done, or would be.
+
+    bad: shards that are not valid. quarantined: where they are now. temporary: left-overs of writers that are gone.
+    removed, kept: shards whose result is in the output, and the others with the reason. folders: empty ones.
+    """
+
+    dry_run: bool
+    bad: list[BadShard] = field(default_factory=list)
+    quarantined: list[Path] = field(default_factory=list)
+    temporary: list[Path] = field(default_factory=list)
+    removed: list[Path] = field(default_factory=list)
+    kept: list[Removal] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+
+def clean(
+    paths: RunPaths,
+    *,
+    merged: bool = False,
+    dry_run: bool = False,
+    record: Record = no_record,
+    tell: Tell | None = None,
+    processes: int = 1,
+) -> CleanReport:
+    """Clean a run directory that the caller holds the lock of.
+
+    Shards that are not valid move to quarantine, and temporary files that nobody is writing go. With `merged`, instead,
+    the shards go whose result was found in the verified output on the disk. dry_run: only say what would happen.
+    """
+    report = CleanReport(dry_run)
+    tell = tell or (lambda what, done, total: None)
+    try:
+        if merged:
+            _remove_merged(paths, report, record, tell, processes)
+        else:
+            _move_bad(paths, report, record, tell, processes)
+            _remove_temporary(paths, report, record)
+    except OSError as error:
+        raise StorageError(f"{paths.root}: cannot be cleaned ({error})") from error
+    return report
+
+
+def _move_bad(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:
+    places = ShardPaths(paths)
+    for done, found in enumerate(read_shards(places, processes=processes), 1):
+        tell("checking", done, len(places))
+        if isinstance(found, BadShard):
+            report.bad.append(found)
+    if report.dry_run:
+        return
+    for bad in report.bad:
+        report.quarantined.append(quarantine(paths, bad.path, bad.verdict, bad.reason, record))
+
+
+def _remove_temporary(paths: RunPaths, report: CleanReport, record: Record) -> None:
+    report.temporary = sorted(paths.results.glob(f"*/.*{TEMPORARY}"))
+    if paths.output.parent.is_dir():
+        report.temporary += left_overs(paths.output.parent, start_of(paths.output))
+    if report.dry_run or not report.temporary:
+        return
+    record("remove-temporary", paths=list(map(str, report.temporary)))
+    for path in report.temporary:
+        path.unlink(missing_ok=True)
+
+
+def _remove_merged(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:
+    places = ShardPaths(paths)
+    total = len(places)
+
+    def judged() -> Iterator[tuple[Removal, Contents]]:
+        for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
+            tell("comparing", done, total)
+            if report.dry_run and removal.reason:
+                report.kept.append(removal)
+            elif report.dry_run:
+                report.removed.append(removal.path)
+            yield removal, contents
+
+    if report.dry_run:
+        for _ in judged():
+            pass
+        return
+    removals = remove(judged(), lambda event, which: _announce(record, event, which))
+    report.kept = [removal for removal in removals if removal.reason]
+    report.removed = [removal.path for removal in removals if not removal.reason]
+    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results])
+
+
+def _announce(record: Record, event: str, which: list[Removal]) -> None:
+    if event != "kept":
+        record(event, paths=[str(removal.path) for removal in which])

@@ -1,0 +1,137 @@
+"""Which results a file holds, in little memory: what files are compared by before one is replaced or removed."""
+
+import os
+from collections.abc import Collection, Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.reader import read_files
+from leeward.store.sameness import Essence, covers
+
+Pair = tuple[str, bytes]  # a key and a digest
+Identity = tuple[int, int, int, int]
+
+
+@dataclass(eq=False)
+class Holdings:
+    """What groups hold.
+
+    names: of the groups, where they differ from the key. beyond: what there is in them that a result does not take
+    along.
+    """
+
+    pairs: set[Pair] = field(default_factory=set)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    bad: list[FoundResult] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+
+    def add(self, found: FoundResult) -> None:
+        if not found.is_valid:
+            self.bad.append(found)
+            return
+        self.pairs.add(pair(found))
+        if found.name != str(found.key):
+            self.names.setdefault(str(found.key), []).append(found.name)
+        if not found.sealed and "ignored" in found.details:
+            self.beyond.append(f"{found.name}: {found.details['ignored']}")
+
+    def names_of(self, keys: Iterable[str]) -> list[str]:
+        return [name for key in keys for name in self.names.get(key, [key])]
+
+
+@dataclass(eq=False, kw_only=True)
+class Contents(Holdings):
+    """Of one file. identity: of the very file that was read."""
+
+    file: FoundFile
+    identity: Identity
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def is_whole(self) -> bool:
+        """Made by leeward, readable to its end, and every result in it is valid."""
+        return self.file.sealed and self.file.is_valid
+
+
+def identity(path: Path) -> Identity:
+    """Another one means: another file, or this one changed."""
+    state = os.stat(path)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def pair(found: FoundResult) -> Pair:
+    return str(found.key), bytes.fromhex(found.digest)
+
+
+def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
+    """Of each of these files in turn; no path twice."""
+    identities = _Identities(paths)
+    holdings = Holdings()
+    for found in read_files(identities, processes=processes):
+        if isinstance(found, FoundFile):
+            yield Contents(**vars(holdings), file=found, identity=identities.take(found.path))
+            holdings = Holdings()
+        else:
+            holdings.add(found)
+
+
+class _Identities:
+    """Paths on their way to the reader, with what each was just before it was read."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = paths
+        self._known: dict[Path, Identity] = {}
+
+    def __iter__(self) -> Iterator[Path]:
+        for path in self._paths:
+            try:
+                self._known[path] = identity(path)
+            except OSError:
+                self._known[path] = (0, 0, 0, 0)  # the reader says what is the matter with it
+            yield path
+
+    def take(self, path: Path) -> Identity:
+        return self._known.pop(path)
+
+
+def contents_of(path: Path) -> Contents:
+    """Of one file."""
+    return next(iter(read_contents([path])))
+
+
+def essences(path: Path, names: Collection[str]) -> Iterator[tuple[str, Essence]]:
+    """Key and essence of these groups of a file, as far as they are valid."""
+    if not names:
+        return
+    for found in read_files([path], contents=True, keys={path: names}):
+        if isinstance(found, FoundResult) and found.result is not None:
+            yield str(found.key), Essence.of(found.result)
+
+
+def uncovered(old: Contents, new: Contents) -> set[Pair]:
+    """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it."""
+    missing = old.pairs - new.pairs
+    keys = {key for key, _ in missing} & {key for key, _ in new.pairs}
+    if not keys:
+        return missing
+    standing = dict(essences(new.path, new.names_of(keys)))
+    for key, essence in essences(old.path, old.names_of(keys)):
+        if key in standing and covers(standing[key], essence):
+            missing.discard((key, bytes.fromhex(essence.digest)))
+    return missing
+
+
+def demand(contents: Contents, expected: set[Pair]) -> None:
+    """A StorageError unless the file holds exactly these, each with its seal whole."""
+    if contents.is_whole and contents.pairs == expected:
+        return
+    why = contents.file.reason or next((f"{found.name}: {found.reason}" for found in contents.bad), "")
+    if not why:
+        lacking, beyond = len(expected - contents.pairs), len(contents.pairs - expected)
+        why = f"{lacking} results are missing, {beyond} are not what they were"
+    raise StorageError(f"{contents.path}: what was read back is not what was written ({why}); is the disk failing?")

@@ -1,0 +1,221 @@
+"""The results of a file or a run directory, for whoever wants to work with them: `leeward.open_layouts`."""
+
+import difflib
+import os
+import warnings
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Literal
+
+import numpy as np
+
+from leeward.errors import InputError, LeewardError
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+from leeward.store.reader import Reader, read_files
+from leeward.store.schema import Result, Value
+from leeward.store.sources import Source, gather, is_run
+from leeward.store.verdicts import Verdict
+
+if TYPE_CHECKING:
+    import pandas  # type: ignore[import-untyped]
+    import xarray
+
+_COLUMNS = ("aep", "wake_loss", "min_spacing_m", "n_turbines", "diameter", "steps", "seconds")
+_TEXTS = ("status", "origin", "stop_reason", "fingerprint")
+_UNITS = {"x": "m", "y": "m", "aep": "GWh", "diameter": "m", "min_spacing_m": "m", "seconds": "s", "wake_loss": "1"}
+
+
+class NoLayoutError(LeewardError, KeyError):
+    """There is no result of this key."""
+
+    def __str__(self) -> str:
+        return str(self.args[0])  # a KeyError would show it in quotes
+
+
+class BadLayoutError(LeewardError):
+    """There is a result of this key, and it is damaged."""
+
+
+LayoutKey = Key | tuple[int, int, int] | str
+
+
+def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
+    """The results in a `layouts.h5`, a run directory, or the worker files of another script (one, or a folder of them).
+
+    Every result is checked on the way; damaged ones are left out, listed in `bad`, and warned of.
+    """
+    return Layouts(Path(path))
+
+
+class Layouts(Mapping[Key, Result]):
+    """Results by key, in the order of their keys; read when they are asked for, by a process of its own.
+
+    attributes: of the file itself. bad: what is damaged. Where a key was found more than once the first is taken.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.attributes: Mapping[str, Value] = {}
+        self.bad: list[FoundResult | FoundFile] = []
+        self._places: dict[Key, tuple[Path, str]] = {}
+        self._reader = Reader(contents=True)
+        sources = gather([path])
+        for found in read_files(file for source in sources for file in source.files):
+            self._note(found)
+        self._places = dict(sorted(self._places.items()))
+        self._campaign_text = self._told_campaign(sources)
+        if self.bad:
+            first = self.bad[0]
+            where = first.name if isinstance(first, FoundResult) else first.path.name
+            warnings.warn(
+                f"{path}: {len(self.bad)} damaged, left out; the first: {where} ({first.verdict}: {first.reason}); "
+                f"see leeward check {path}",
+                stacklevel=3,
+            )
+
+    def _note(self, found: FoundResult | FoundFile) -> None:
+        if found.verdict is not Verdict.VALID:
+            self.bad.append(found)
+        elif isinstance(found, FoundFile):
+            self.attributes = self.attributes or found.attributes
+        elif found.key is not None:
+            name = "" if found.name == str(found.key) else found.name
+            self._places.setdefault(found.key, (found.path, name))
+
+    def _told_campaign(self, sources: list[Source]) -> str:
+        if is_run(self.path):
+            frozen = RunPaths.of(self.path).campaign
+            return frozen.read_text() if frozen.is_file() else ""
+        return str(self.attributes.get("campaign", ""))
+
+    # --- one by one ---
+
+    def __enter__(self) -> "Layouts":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the process that reads; it comes back when something is asked for again."""
+        self._reader.close()
+
+    def __repr__(self) -> str:
+        return f"<{len(self)} layouts in {self.path}{f', {len(self.bad)} damaged' if self.bad else ''}>"
+
+    def __len__(self) -> int:
+        return len(self._places)
+
+    def __iter__(self) -> Iterator[Key]:
+        return iter(self._places)
+
+    def __contains__(self, key: object) -> bool:
+        try:
+            return _key(key) in self._places
+        except InputError:
+            return False
+
+    def __getitem__(self, key: LayoutKey) -> Result:
+        known = _key(key)
+        if known not in self._places:
+            raise self._absent(known)
+        path, name = self._places[known]
+        for found in self._reader.read(path, [name or str(known)]):
+            if isinstance(found, FoundResult) and found.result is not None:
+                result = found.result
+            elif found.verdict is not Verdict.VALID:
+                raise BadLayoutError(f"{path}: {known} cannot be read any more ({found.verdict}: {found.reason})")
+        return result
+
+    def _absent(self, key: Key) -> LeewardError:
+        for found in self.bad:
+            if isinstance(found, FoundResult) and found.key == key:
+                return BadLayoutError(f"{found.path}: {key} is damaged ({found.verdict}: {found.reason})")
+        near = difflib.get_close_matches(str(key), map(str, list(self._places)[:10_000]), n=3)
+        there = f"the nearest: {', '.join(near)}" if near else f"there are {len(self)}"
+        return NoLayoutError(f"{self.path}: no result {key}; {there}")
+
+    @property
+    def campaign_text(self) -> str:
+        """The frozen campaign that the results belong to; "" where none is known."""
+        return self._campaign_text
+
+    def results(self) -> Iterator[Result]:
+        """All of them, one at a time, in the order of the files: the fast way through many."""
+        names: dict[Path, list[str]] = {}
+        for key, (path, name) in self._places.items():
+            names.setdefault(path, []).append(name or str(key))
+        for found in read_files(names, contents=True, keys=names):
+            if found.verdict is not Verdict.VALID:
+                where = f": {found.name}" if isinstance(found, FoundResult) else ""
+                raise BadLayoutError(f"{found.path}{where} cannot be read any more ({found.verdict}: {found.reason})")
+            if isinstance(found, FoundResult) and found.result is not None:
+                yield found.result
+
+    # --- as tables ---
+
+    def to_xarray(self) -> "xarray.Dataset":
+        """Dimensions `layout` and `turbine`; coordinates of layouts with fewer turbines are filled up with NaN."""
+        import xarray
+
+        results = sorted(self.results(), key=lambda result: result.key)
+        most = max((result.n_turbines for result in results), default=0)
+        positions = np.full((2, len(results), most), np.nan)
+        for i in range(len(results)):
+            positions[:, i, : results[i].n_turbines] = results[i].layout
+        rows = [_row(result) for result in results]
+        variables: dict[str, Any] = {"x": (("layout", "turbine"), positions[0])}
+        variables["y"] = (("layout", "turbine"), positions[1])
+        variables |= {name: ("layout", [row[name] for row in rows]) for name in (*_COLUMNS, *_TEXTS)}
+        names = ("farm_idx", "type_idx", "seed", "key")
+        dataset = xarray.Dataset(
+            variables,
+            coords={name: ("layout", [row[name] for row in rows]) for name in names},
+            attrs={name: value for name, value in self.attributes.items() if name != "campaign"},
+        )
+        for name, unit in _UNITS.items():
+            dataset[name].attrs["units"] = unit
+        return dataset
+
+    def to_pandas(self, per: Literal["layout", "turbine"] = "layout") -> "pandas.DataFrame":
+        """One row a layout, or one row a turbine."""
+        import pandas
+
+        if per not in ("layout", "turbine"):
+            raise InputError(f"per is {per!r:.40}; expected 'layout' or 'turbine'")
+        results = sorted(self.results(), key=lambda result: result.key)
+        if per == "layout":
+            return pandas.DataFrame([_row(result) for result in results], columns=list(_row_names()))
+        counts = [result.n_turbines for result in results]
+        columns = {
+            name: np.repeat([_row(result)[name] for result in results], counts) for name in ("key", *Key._fields, "aep")
+        }
+        columns["turbine"] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, int)])
+        positions = np.concatenate([result.layout for result in results] or [np.zeros((2, 0))], axis=1)
+        return pandas.DataFrame({**columns, "x": positions[0], "y": positions[1]})
+
+
+def _key(key: object) -> Key:
+    if isinstance(key, str):
+        return Key.parse(key)
+    if isinstance(key, tuple) and len(key) == 3 and all(isinstance(number, int | np.integer) for number in key):
+        return Key(*map(int, key))
+    raise InputError(f"{key!r:.60} is no key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
+
+
+def _row_names() -> tuple[str, ...]:
+    return ("key", *Key._fields, *_COLUMNS, *_TEXTS)
+
+
+def _row(result: Result) -> dict[str, Any]:
+    """What there is to say about a layout in single values."""
+    row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
+    row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
+    for name in _COLUMNS:
+        row.setdefault(name, result.details.get(name, float("nan")))
+    return row | {name: getattr(result, name) for name in _TEXTS}

@@ -1,0 +1,248 @@
+"""Many sources into one file: every result in it was verified where it came from and where it is now."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from leeward import __version__
+from leeward.errors import BadSourceError, InputError
+from leeward.store.audit import utc_now
+from leeward.store.contents import Contents, Pair, contents_of, pair
+from leeward.store.merge_log import write_logs
+from leeward.store.merge_report import Facts, MergeReport
+from leeward.store.paths import RunPaths
+from leeward.store.quarantine import Record, no_record
+from leeward.store.removal import remove_proved
+from leeward.store.schema import Result, Value
+from leeward.store.second_pass import Recompute, SecondPass, Tell
+from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.sources import gather
+from leeward.store.survey import Judge, Survey
+from leeward.store.verdicts import Verdict
+from leeward.store.writer import OutputHoldsMoreError, Written, write_merged
+
+ON_BAD = ("abort", "skip", "salvage")
+PREFER = (None, "newest", "best")
+_MOST_NAMED = 20
+_TIMELY = ("created", "leeward_version", "successful_configs")  # of no weight for whether an output is up to date
+
+
+# --- a run directory -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class RunMerge:
+    """What became of the output of a run.
+
+    count: results in it. no_aep: those without an AEP. replaced: False if it was up to date, or if there is nothing to
+    merge. bad_files: shards that were left out. moved: where a damaged output went.
+    """
+
+    output: Path
+    count: int = 0
+    no_aep: int = 0
+    size: int = 0
+    replaced: bool = False
+    bad_files: list[BadShard] = field(default_factory=list)
+    moved: Path | None = None
+
+
+def merge_run(
+    paths: RunPaths,
+    attributes: Mapping[str, Value],
+    *,
+    record: Record = no_record,
+    tell: Tell | None = None,
+    processes: int = 1,
+) -> RunMerge:
+    """Make the output of a run anew from its shards, unless it is what they would give.
+
+    Bad shards are left out, and named. Raises OutputHoldsMoreError if the output holds what the shards do not, and
+    StorageError, after which the same call can be made again.
+    """
+    places = ShardPaths(paths)
+    merged = RunMerge(paths.output)
+    known = contents_of(paths.output) if paths.output.is_file() else None
+    if known is not None and _is_up_to_date(known, places, attributes, processes):
+        merged.count, merged.size = len(known.pairs), known.file.size
+        return merged
+    results = _shard_results(places, merged, tell, processes)
+    first = next(results, None)
+    if first is None:
+        return merged
+
+    def announce(written: Written) -> None:
+        bad = len(merged.bad_files)
+        record("merge", output=str(paths.output), results=written.count, size=written.size, shards=len(places), bad=bad)
+
+    written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
+    merged.count, merged.no_aep, merged.size = written.count, written.no_aep, written.size
+    merged.replaced, merged.moved = True, written.moved
+    moved = None if written.moved is None else str(written.moved)
+    record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
+    return merged
+
+
+def _is_up_to_date(known: Contents, places: ShardPaths, attributes: Mapping[str, Value], processes: int) -> bool:
+    """Whether the output holds what the shards do, which are read for it only if their number is right."""
+    if not known.is_whole or len(known.pairs) != len(places):
+        return False
+    if any(known.file.attributes.get(name) != value for name, value in attributes.items() if name not in _TIMELY):
+        return False
+    for found in read_shards(places, processes=processes):
+        if isinstance(found, BadShard) or pair(found) not in known.pairs:
+            return False
+    return True
+
+
+def _shard_results(places: ShardPaths, merged: RunMerge, tell: Tell | None, processes: int) -> Iterator[Result]:
+    for done, found in enumerate(read_shards(places, contents=True, processes=processes), 1):
+        if tell is not None:
+            tell("merging", done, len(places))
+        if isinstance(found, BadShard):
+            merged.bad_files.append(found)
+        elif found.result is not None:
+            yield found.result
+
+
+# --- any sources -----------------------------------------------------------------------------------------------------
+
+
+def merge(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    on_bad: str = "abort",
+    prefer: str | None = None,
+    recompute: Recompute | None = None,
+    judge: Judge | None = None,
+    facts: Facts | None = None,
+    remove_sources: bool = False,
+    dry_run: bool = False,
+    tell: Tell | None = None,
+    processes: int = 1,
+) -> MergeReport:
+    """Make `output` from all valid results of the sources: files, folders and run directories.
+
+    All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out.
+    prefer: which of several different results of a key is taken; without it they are an error. recompute: for layouts
+    without an AEP. judge: what else a result has to satisfy. facts: what the campaign says, where it is known; else
+    what the sources say. remove_sources: those whose every result was found again in the output. dry_run: change
+    nothing, and say what would happen. A BadSourceError, after the log is written, if the sources do not allow a merge.
+    """
+    _demand_options(output, on_bad, prefer)
+    paths, folders = _expanded(sources)
+    tell = tell or (lambda what, done, total: None)
+    survey = Survey(judge)
+    survey.look_at(paths, processes, lambda done: tell("checking", done, len(paths)))
+    survey.settle(prefer)
+    report = _report(survey, output, on_bad, prefer, facts)
+    report.problem = _problem(report, len(survey.chosen))
+    if dry_run:
+        report.results = len(survey.chosen)
+        return report
+    if report.problem:
+        report.logs = write_logs(report)
+        raise BadSourceError(f"{report.problem}\nThe log is {report.logs[1]}")
+    second = SecondPass(survey, report, recompute, tell, processes)
+    try:
+        written = write_merged(output, second.results(), _attributes(survey, facts), forgone=_forgone(report))
+    except OutputHoldsMoreError as error:
+        report.problem = str(error)
+        report.logs = write_logs(report)
+        raise
+    report.size, report.moved, report.results, report.no_aep = (
+        written.size,
+        written.moved,
+        written.count,
+        written.no_aep,
+    )
+    if written.index:
+        report.notes.append(f"the cache for listing could not be written: {written.index}")
+    report.logs = write_logs(report)
+    if remove_sources:
+        report.removals = remove_proved(report, folders, processes)
+    return report
+
+
+def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
+    RunPaths(output)
+    for name, value, allowed in (("on_bad", on_bad, ON_BAD), ("prefer", prefer, PREFER)):
+        if value not in allowed:
+            raise InputError(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}")
+    if not output.parent.is_dir():
+        raise InputError(f"{output.parent} is no folder; make it first, or name another output")
+
+
+def _expanded(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
+    """All files, each once, and the folders among the sources."""
+    paths: list[Path] = []
+    for source in gather(sources):
+        paths += [source.path] if source.run is None else ShardPaths(source.run)
+    return paths, [source for source in sources if source.is_dir()]
+
+
+def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:
+    report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
+    if facts is not None:
+        report.missing = sorted(set(facts.expected) - survey.chosen.keys())
+    if len(survey.campaigns) > 1 and facts is None:
+        report.notes.append(f"the sources are of {len(survey.campaigns)} different campaigns; the newest text is kept")
+    damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
+    if damaged:
+        report.notes.append(
+            f"{len(damaged)} damaged files may still hold results that cannot be read group by group; keep them"
+        )
+    return report
+
+
+def _problem(report: MergeReport, found: int) -> str:
+    """Why nothing can be written, "" if something can."""
+    lines = []
+    if report.on_bad == "abort":
+        for file in report.bad_files:
+            if file.verdict is not Verdict.VALID:
+                lines.append(f"{file.path}: {file.verdict} ({file.reason})")
+            lines += [f"{file.path}: {bad.name}: {bad.verdict} ({bad.reason})" for bad in file.bad]
+    way_out = "leave them out with --on-bad skip" if lines else ""
+    for conflict in report.unsettled:
+        where = " and ".join(str(report.files[rival.source].path) for rival in conflict.rivals)
+        lines.append(f"{conflict.key}: {conflict.why}, in {where}")
+    if report.unsettled:
+        way_out += ("; " if way_out else "") + "choose between different results with --prefer newest or best"
+    if lines:
+        named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
+        return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
+    if not found:
+        return f"no valid result was found in {len(report.files)} files"
+    return ""
+
+
+def _forgone(report: MergeReport) -> set[Pair]:
+    """What somebody decided against by naming a preference."""
+    return {
+        (str(conflict.key), bytes.fromhex(rival.digest))
+        for conflict in report.conflicts
+        for number, rival in enumerate(conflict.rivals)
+        if conflict.kept is not None and number != conflict.kept
+    }
+
+
+def _attributes(survey: Survey, facts: Facts | None) -> dict[str, Value]:
+    """Of the output: what the caller knows, else what the newest source that knows a campaign says."""
+    own = ("format_version", "created", "successful_configs", "leeward_version")
+    attributes = {name: value for name, value in survey.attributes.items() if name not in own}
+    if facts is not None:
+        attributes |= {
+            "campaign": facts.text,
+            "campaign_name": facts.name,
+            "crs": facts.crs,
+            "grid_size": facts.grid_size,
+            "random_pct": facts.random_pct,
+            "total_configs": len(facts.expected),
+        }
+    total = attributes.get("total_configs")
+    count = len(survey.chosen)
+    attributes["total_configs"] = max(total, count) if isinstance(total, int) else count
+    return {**attributes, "leeward_version": __version__}

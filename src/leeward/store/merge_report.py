@@ -1,0 +1,136 @@
+"""What a merge found and did, as plain data: for its log, its summary and its exit code."""
+
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.store.keys import Key
+from leeward.store.verdicts import Verdict
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What a campaign knows of its file. text: the frozen campaign. expected: the keys of all its tasks."""
+
+    text: str
+    name: str
+    crs: str
+    grid_size: int
+    random_pct: float
+    expected: Collection[Key] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class BadResult:
+    """A group that is not taken."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+
+
+@dataclass(slots=True)
+class SourceReport:
+    """One source file.
+
+    number: its place in the list. valid: how many valid results. taken: how many of them are in the output from this
+    file. kinds: which of the report's `kinds` these are of.
+    """
+
+    number: int
+    path: Path
+    size: int
+    verdict: Verdict
+    reason: str
+    sha256: bytes
+    sealed: bool
+    valid: int
+    bad: tuple[BadResult, ...] = ()
+    taken: int = 0
+    kinds: tuple[int, ...] = ()
+
+    @property
+    def is_good(self) -> bool:
+        return self.verdict is Verdict.VALID and not self.bad
+
+
+@dataclass(frozen=True, slots=True)
+class Duplicate:
+    """The same result twice: `dropped` and `kept` are numbers of sources."""
+
+    key: Key
+    kept: int
+    dropped: int
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """One of several different results of a key. made: seconds since 1970; aep: GWh."""
+
+    source: int
+    digest: str
+    aep: float
+    made: float
+
+
+@dataclass(frozen=True)
+class Conflict:
+    """Different results of one key. kept: which of the rivals was preferred, None if nobody said which."""
+
+    key: Key
+    why: str
+    rivals: tuple[Rival, ...]
+    kept: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Removal:
+    """What became of a source that was to be removed. reason: why it stays, "" if it is gone."""
+
+    path: Path
+    reason: str = ""
+
+
+@dataclass
+class MergeReport:
+    """All of a merge.
+
+    kinds: the names of datasets and attributes that were taken, each combination once. not_recomputed: why the AEP of a
+    layout without one could not be had, by key. missing: expected, and not there; None if nobody knows what was
+    expected. notes: what else is worth knowing. removals: of sources. problem: why nothing was written, "" if something
+    was, or would be.
+    """
+
+    output: Path
+    began: str
+    on_bad: str
+    prefer: str | None
+    files: list[SourceReport] = field(default_factory=list)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    kinds: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    recomputed: list[Key] = field(default_factory=list)
+    not_recomputed: dict[Key, str] = field(default_factory=dict)
+    no_aep: int = 0
+    results: int = 0
+    size: int = -1
+    missing: list[Key] | None = None
+    moved: Path | None = None
+    notes: list[str] = field(default_factory=list)
+    problem: str = ""
+    logs: tuple[Path, ...] = ()
+    removals: list[Removal] = field(default_factory=list)
+
+    @property
+    def bad_files(self) -> list[SourceReport]:
+        """Files that are bad, or hold a result that is."""
+        return [file for file in self.files if not file.is_good]
+
+    @property
+    def unsettled(self) -> list[Conflict]:
+        return [conflict for conflict in self.conflicts if conflict.kept is None]
+
+    @property
+    def is_all_well(self) -> bool:
+        """Written, with nothing bad, missing, in conflict or without its AEP."""
+        return not (self.problem or self.bad_files or self.unsettled or self.missing or self.no_aep)

@@ -1,0 +1,47 @@
+"""Bad files out of the way, none of them lost: moved to the quarantine of their run, with the reason beside them."""
+
+import json
+import secrets
+from collections.abc import Callable
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.files import replace_file, sync_folder
+from leeward.store.audit import utc_now
+from leeward.store.paths import RunPaths
+from leeward.store.verdicts import Verdict
+
+Record = Callable[..., None]  # record(event, **facts), in the audit log of a run
+
+
+def no_record(event: str, **facts: object) -> None:
+    """For whoever keeps no log."""
+
+
+def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, record: Record = no_record) -> Path:
+    """Move a bad file (or whatever stands in its place), and say where it is now.
+
+    The reason is written first: if this is cut off in between, the file is still bad, and the next one does it again.
+    """
+    token = secrets.token_hex(4)
+    place = paths.quarantine / f"{path.name}.{token}"
+    try:
+        about = {
+            "file": place.name,
+            "from": str(path),
+            "verdict": verdict,
+            "reason": reason,
+            "size": path.lstat().st_size,
+            "time": utc_now(),
+        }
+        if not paths.quarantine.is_dir():
+            paths.quarantine.mkdir(parents=True, exist_ok=True)
+            sync_folder(paths.quarantine.parent)
+        replace_file(place.with_name(place.name + ".reason.json"), json.dumps(about, indent=1).encode())
+        record("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
+        path.rename(place)
+        sync_folder(paths.quarantine)
+        sync_folder(path.parent)
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be moved to {place} ({error})") from error
+    return place

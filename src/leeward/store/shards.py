@@ -1,0 +1,81 @@
+"""All shards of a run directory, in the order of their keys: each with its one result, or with what is wrong."""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import NamedTuple, overload
+
+from leeward.errors import InputError
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths, key_of_shard
+from leeward.store.reader import read_files
+from leeward.store.verdicts import Verdict
+
+
+class BadShard(NamedTuple):
+    """A file that should be a shard and is none."""
+
+    path: Path
+    verdict: Verdict
+    reason: str
+
+
+class ShardPaths(Sequence[Path]):
+    """The paths of all shards, as keys, of which a hundred thousand take little memory; what is no shard comes last."""
+
+    def __init__(self, paths: RunPaths) -> None:
+        self._paths = paths
+        self._keys: list[Key] = []
+        self._others: list[Path] = []
+        for path in paths.shards():
+            try:
+                key = key_of_shard(path)
+            except InputError:
+                self._others.append(path)
+                continue
+            if paths.shard(key) == path:
+                self._keys.append(key)
+            else:
+                self._others.append(path)
+        self._keys.sort()
+        self._others.sort()
+
+    def __len__(self) -> int:
+        return len(self._keys) + len(self._others)
+
+    @overload
+    def __getitem__(self, index: int) -> Path: ...
+    @overload
+    def __getitem__(self, index: slice) -> list[Path]: ...
+    def __getitem__(self, index: int | slice) -> Path | list[Path]:
+        if isinstance(index, slice):
+            return [self[number] for number in range(*index.indices(len(self)))]
+        if index < len(self._keys):
+            return self._paths.shard(self._keys[index])
+        return self._others[index - len(self._keys)]
+
+
+def read_shards(
+    paths: Sequence[Path], *, contents: bool = False, processes: int = 1
+) -> Iterator[FoundResult | BadShard]:
+    """One answer for each path, in order."""
+    results: list[FoundResult] = []
+    for found in read_files(paths, contents=contents, processes=processes):
+        if isinstance(found, FoundResult):
+            results.append(found)
+        else:
+            yield _judged(found, results)
+            results = []
+
+
+def _judged(file: FoundFile, results: list[FoundResult]) -> FoundResult | BadShard:
+    bad = next((found for found in results if not found.is_valid), None)
+    if file.verdict is not Verdict.VALID:
+        return BadShard(file.path, file.verdict, file.reason)
+    if bad is not None:
+        return BadShard(file.path, bad.verdict, f"{bad.name}: {bad.reason}")
+    if len(results) != 1:
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {len(results)} results; expected one")
+    if file.path.name != f"{results[0].key}.h5":
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {results[0].key}, which its name does not say")
+    return results[0]

@@ -1,0 +1,71 @@
+"""What a person names, a file, a folder, a run directory, as the files that are to be read."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.files import TEMPORARY
+from leeward.store.paths import RunPaths
+
+ENDINGS = (".h5", ".hdf5")
+
+
+@dataclass(frozen=True)
+class Source:
+    """One file, or a run directory with all its shards; `run`: only of the latter."""
+
+    path: Path
+    run: RunPaths | None = None
+
+    @property
+    def files(self) -> Iterator[Path]:
+        """One by one: a run directory may have a hundred thousand."""
+        return iter([self.path]) if self.run is None else self.run.shards()
+
+
+def gather(paths: Iterable[Path]) -> list[Source]:
+    """All sources that these paths name, each once.
+
+    Of a folder: all files in it, however deep, that end in .h5 or .hdf5, and the run directories. What is being written
+    is left out, and so is a quarantine, unless it is named itself. What else is named is taken as it is, whatever it
+    may be: its verdict is for the reader.
+    """
+    sources: dict[str, Source] = {}
+    for path in paths:
+        if not os.path.lexists(path):
+            raise InputError(f"{path}: no such file or folder")
+        for source in _sources(path):
+            sources.setdefault(os.path.realpath(source.path), source)
+    return list(sources.values())
+
+
+def _sources(path: Path) -> Iterator[Source]:
+    if not path.is_dir():
+        yield Source(path)
+    elif is_run(path):
+        yield Source(path, RunPaths.of(path))
+    else:
+        yield from _inside(path)
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run directory."""
+    if path.suffix != ".run" or not path.is_dir():
+        return False
+    run = RunPaths.of(path)
+    return run.results.is_dir() or run.campaign.is_file()
+
+
+def _inside(folder: Path) -> Iterator[Source]:
+    def fail(error: OSError) -> None:
+        raise InputError(f"{error.filename}: the folder cannot be listed ({error.strerror})") from error
+
+    for root, folders, files in os.walk(folder, onerror=fail):
+        here = Path(root)
+        runs = sorted(name for name in folders if is_run(here / name))
+        folders[:] = sorted(name for name in folders if name not in runs and name != "quarantine")
+        yield from (Source(here / name, RunPaths.of(here / name)) for name in runs)
+        names = sorted(name for name in files if name.endswith(ENDINGS) and not name.endswith(TEMPORARY))
+        yield from (Source(here / name) for name in names)

@@ -1,0 +1,177 @@
+"""The first pass of a merge: what the sources hold, which result of each key is taken, and what stands in the way."""
+
+import math
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.keys import Key
+from leeward.store.merge_report import BadResult, Conflict, Duplicate, Rival, SourceReport
+from leeward.store.reader import read_files
+from leeward.store.sameness import Essence, covers, difference
+from leeward.store.schema import Result, Value
+from leeward.store.verdicts import Verdict
+
+Judge = Callable[[Result], str | None]
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A valid result of a source, in little memory. name: of its group, "" if that is the key."""
+
+    key: Key
+    digest: bytes
+    source: int
+    made: float
+    aep: float
+    name: str = ""
+
+    @property
+    def group(self) -> str:
+        return self.name or str(self.key)
+
+
+@dataclass
+class Survey:
+    """Takes in what the reader found, in its order."""
+
+    judge: Judge | None = None
+    files: list[SourceReport] = field(default_factory=list)
+    chosen: dict[Key, Candidate] = field(default_factory=dict)
+    rivals: dict[Key, list[Candidate]] = field(default_factory=dict)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    campaigns: set[str] = field(default_factory=set)
+    _bad: list[BadResult] = field(default_factory=list)
+
+    def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
+        """All sources, to the end: what is bad is noted, not raised."""
+        for found in read_files(paths, contents=self.judge is not None, sha256=True, processes=processes):
+            if isinstance(found, FoundFile):
+                self._add_file(found)
+                tell(len(self.files))
+            else:
+                self._add_result(found)
+
+    def _add_file(self, found: FoundFile) -> None:
+        valid = found.valid - sum(bad.reason.startswith(_JUDGED) for bad in self._bad)
+        self.files.append(
+            SourceReport(
+                number=len(self.files),
+                path=found.path,
+                size=found.size,
+                verdict=found.verdict,
+                reason=found.reason,
+                sha256=bytes.fromhex(found.sha256),
+                sealed=found.sealed,
+                valid=valid,
+                bad=tuple(self._bad),
+            )
+        )
+        self._bad.clear()
+        self._note_campaign(found.attributes)
+
+    def _note_campaign(self, attributes: Mapping[str, Value]) -> None:
+        """The newest campaign text is kept; different ones are counted."""
+        text = attributes.get("campaign")
+        if not text:
+            return
+        if not self.attributes or str(attributes.get("created", "")) > str(self.attributes.get("created", "")):
+            self.attributes = attributes
+        self.campaigns.add(str(text))
+
+    def _add_result(self, found: FoundResult) -> None:
+        reason = found.reason
+        verdict = found.verdict
+        if found.is_valid and self.judge is not None and found.result is not None:
+            judged = self.judge(found.result)
+            if judged is not None:
+                verdict, reason = Verdict.IMPLAUSIBLE, _JUDGED + judged
+        if verdict is not Verdict.VALID or found.key is None:
+            self._bad.append(BadResult(found.name, verdict, reason))
+            return
+        name = "" if found.name == str(found.key) else sys.intern(found.name)
+        made = _seconds(found.details.get("created"))
+        self._add_candidate(Candidate(found.key, bytes.fromhex(found.digest), len(self.files), made, found.aep, name))
+
+    def _add_candidate(self, new: Candidate) -> None:
+        first = self.chosen.setdefault(new.key, new)
+        if first is new:
+            return
+        known = self.rivals.get(new.key, [first])
+        same = next((old for old in known if old.digest == new.digest), None)
+        if same is not None:
+            self.duplicates.append(Duplicate(new.key, same.source, new.source))
+        else:
+            self.rivals[new.key] = [*known, new]
+
+    # --- different results of one key ---
+
+    def settle(self, prefer: str | None) -> None:
+        """Tell rivals that are the same after all (results of other scripts) from those that are not."""
+        names: dict[Path, list[str]] = defaultdict(list)
+        for candidates in self.rivals.values():
+            for candidate in candidates:
+                names[self.files[candidate.source].path].append(candidate.group)
+        essences: dict[tuple[Key, bytes], Essence] = {}
+        for found in read_files(names, contents=True, keys=names):
+            if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
+                essences[found.key, bytes.fromhex(found.digest)] = Essence.of(found.result)
+        for key, candidates in self.rivals.items():
+            known = [(one, essences[key, one.digest]) for one in candidates if (key, one.digest) in essences]
+            self._settle_one(key, known, prefer)
+
+    def _settle_one(self, key: Key, candidates: list[tuple[Candidate, Essence]], prefer: str | None) -> None:
+        distinct: list[tuple[Candidate, Essence]] = []
+        for new, essence in candidates:
+            standing = next((old for old, known in distinct if covers(known, essence)), None)
+            if standing is not None:
+                self.duplicates.append(Duplicate(key, standing.source, new.source))
+                continue
+            dropped = [old for old, known in distinct if covers(essence, known)]
+            self.duplicates += [Duplicate(key, new.source, old.source) for old in dropped]
+            distinct = [(old, known) for old, known in distinct if old not in dropped] + [(new, essence)]
+        if not distinct:
+            return  # what was read first is gone by now: the second pass says so
+        kept = self._preferred([one for one, _ in distinct], prefer)
+        self.chosen[key] = distinct[kept or 0][0]
+        if len(distinct) > 1:
+            rivals = tuple(Rival(one.source, one.digest.hex(), one.aep, self._made(one)) for one, _ in distinct)
+            self.conflicts.append(Conflict(key, difference(distinct[0][1], distinct[1][1]), rivals, kept))
+
+    def _preferred(self, candidates: list[Candidate], prefer: str | None) -> int | None:
+        numbers = range(len(candidates))
+        if prefer == "newest":
+            return max(numbers, key=lambda number: self._made(candidates[number]))
+        if prefer == "best":
+            return max(numbers, key=lambda number: _or_lowest(candidates[number].aep))
+        return None
+
+    def _made(self, candidate: Candidate) -> float:
+        """When, in seconds since 1970: as the result says, else as its file does."""
+        if not math.isnan(candidate.made):
+            return candidate.made
+        try:
+            return self.files[candidate.source].path.stat().st_mtime
+        except FileNotFoundError:
+            return -math.inf
+
+
+_JUDGED = "not possible: "
+
+
+def _or_lowest(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _seconds(created: object) -> float:
+    try:
+        moment = datetime.fromisoformat(str(created))
+    except ValueError:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

@@ -1,0 +1,96 @@
+"""Large files in the making: written under a temporary name that says whether somebody is still at it.
+
+The name of a file in the making stays behind if its process is killed. Its lock does not: a left-over is a temporary
+file that nobody holds a lock on.
+"""
+
+import os
+import secrets
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from leeward.files import TEMPORARY
+
+if os.name == "posix":
+    import fcntl
+
+
+class Temporary:
+    """A new, empty file beside `target`, locked; gone at the end of the `with` unless it was put in place."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
+        self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
+        try:
+            lock(self.handle)
+        except BaseException:
+            os.close(self.handle)
+            self.path.unlink(missing_ok=True)
+            raise
+
+    def share(self) -> None:
+        """Let readers in that lock what they read, as libhdf5 does."""
+        lock(self.handle, shared=True)
+
+    def put_in_place(self) -> None:
+        """Its final name, in one step. That the name is durable is left to the caller."""
+        self.path.replace(self.target)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        os.close(self.handle)
+        self.path.unlink(missing_ok=True)
+
+
+def lock(handle: int, *, shared: bool = False) -> bool:
+    """Whether the lock was free. True also where there are no locks, or on a file system without them."""
+    if os.name != "posix":
+        return True
+    try:
+        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks: left-overs cannot be told there, and are left alone
+        return True
+    return True
+
+
+def left_overs(folder: Path, start: str) -> list[Path]:
+    """Temporary files, of names that start so, that nobody is writing any more."""
+    if os.name != "posix":
+        return []
+    names = [entry for entry in os.scandir(folder) if entry.name.startswith(start) and entry.name.endswith(TEMPORARY)]
+    return sorted(Path(entry.path) for entry in names if entry.is_file(follow_symlinks=False) and _is_free(entry.path))
+
+
+def start_of(target: Path) -> str:
+    """How the names of all temporary files start that are of `target`, or of a file named after it."""
+    return f".{target.name}."
+
+
+def _is_free(path: str) -> bool:
+    try:
+        handle = os.open(path, os.O_RDONLY)
+    except FileNotFoundError:
+        return False
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:  # somebody's, or no locks here: it stays
+        return False
+    finally:
+        os.close(handle)
+    return True
+
+
+def remove_left_overs(folder: Path, start: str) -> list[Path]:
+    """Remove them, and say which."""
+    removed = left_overs(folder, start)
+    for path in removed:
+        path.unlink(missing_ok=True)
+    return removed

@@ -1,0 +1,46 @@
+"""A reading process that goes wrong at one group, each time it gets there: what a damaged file may do to the real one.
+
+Run in its place, with the group and what happens there in the environment: FAULT="farm0_t0_s1 abort".
+"""
+
+import os
+import sys
+import time
+
+from leeward.store import reading
+
+NAME, FAULT = os.environ["FAULT"].split()
+judged = reading._judged
+
+
+class Output(reading.Output):
+    def __init__(self, handle, seconds):
+        Output.handle = handle
+        super().__init__(handle, seconds)
+
+
+def faulty(file, name, *others):
+    if name == NAME:
+        if FAULT == "abort":
+            os.abort()
+        if FAULT == "hang":
+            while True:
+                pass
+        if FAULT == "sleep":
+            time.sleep(1000)
+        if FAULT == "memory":
+            bytearray(100 * 2**30)
+        if FAULT == "garbage":
+            os.write(Output.handle, b"garbage" * 100)
+        if FAULT == "bug":
+            raise LookupError("of our own")
+    return judged(file, name, *others)
+
+
+reading._judged = faulty
+reading.Output = Output
+if FAULT == "unborn":
+    sys.exit(1)
+if FAULT == "indirect":
+    reading.checksums = lambda: None  # so that libhdf5 reads everything
+reading.main()

@@ -1,0 +1,92 @@
+"""Groups read straight from their bytes: what that calls valid, libhdf5 calls valid too, with the same content."""
+
+import os
+
+import h5py
+import numpy as np
+import pytest
+
+from foreign_files import own_result, write_own_file
+from leeward.store import direct, reading
+from leeward.store.schema import LIBVER
+from leeward.store.shard import shard_bytes
+
+
+def read_directly(path):
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return direct.sealed_results(direct.Pages(handle))
+    finally:
+        os.close(handle)
+
+
+def read_by_library(path):
+    """The one result of a file, if it is valid."""
+    output = reading.Output(os.open(os.devnull, os.O_WRONLY), 30.0)
+    request = {"path": str(path), "names": None, "start": 0, "contents": False, "sha256": False}
+    about = reading._read_file(request, output)
+    return about["verdict"] == "valid" and about["bad"] == 0 and about["attributes"] == {"format_version": 1}
+
+
+@pytest.fixture(autouse=True)
+def _checksums_are_there():
+    if direct.checksums() is None:
+        pytest.skip("this libhdf5 does not show its checksums")
+
+
+def test_all_that_a_result_may_hold(tmp_path):
+    results = [
+        own_result(),
+        own_result(farm=1, turbines=1, truth=True, lie=False, whole=-5, nothing=float("nan"), row=np.arange(300.0)),
+        own_result(farm=2, long="æ" * 30_000, empty="", one=np.array([1.0]), none=np.zeros(0)),
+        own_result(farm=3, **{f"detail_{i}": "x" * 500 for i in range(180)}),
+        own_result(farm=4, turbines=50),
+    ]
+    path = write_own_file(tmp_path / "layouts.h5", results, campaign_name="sample")
+    attributes, found = read_directly(path)
+    assert attributes == {"format_version": 1, "campaign_name": "sample"}
+    assert {name: result.seal for name, result in found.items()} == {str(one.key): one.seal for one in results}
+    assert [result.history is None for result in found.values()] == [False] * 5
+    np.testing.assert_array_equal(found["farm1_t0_s0"].details["row"], np.arange(300.0))
+
+
+def test_what_is_unfamiliar(tmp_path):
+    path = write_own_file(tmp_path / "many.h5", [own_result(seed=seed) for seed in range(20)])
+    assert read_directly(path) is None  # its links lie in a heap
+    path = write_own_file(tmp_path / "other.h5", [own_result()])
+    with h5py.File(path, "r+", libver=LIBVER) as file:
+        file["farm0_t0_s0"].attrs["note"] = "of any length"
+    assert read_directly(path) is None
+    path.write_bytes(b"\x89HDF\r\n\x1a\n")
+    assert read_directly(path) is None
+
+
+def test_damage_is_no_more_valid_than_libhdf5_finds_it(tmp_path, monkeypatch):
+    """Damage that the direct way does not mind is none to libhdf5 either; all kinds, without its being asked first."""
+    original = own_result()
+    content = shard_bytes(original)
+    rng = np.random.default_rng(2)
+    path = tmp_path / "damaged.h5"
+    sound = 0
+    for _ in range(1500):
+        damaged = bytearray(content)
+        start = int(rng.integers(len(content)))
+        match rng.integers(4):
+            case 0:
+                damaged[start] ^= 1 << int(rng.integers(8))
+            case 1:
+                damaged[start : start + 20] = bytes(len(damaged[start : start + 20]))
+            case 2:
+                damaged = damaged[:start]
+            case 3:
+                damaged += bytes(rng.integers(0, 256, 100, dtype=np.uint8))
+        path.write_bytes(damaged)
+        found = read_directly(path)
+        if found is None:
+            continue
+        sound += 1
+        assert found[1]["farm0_t0_s0"].seal == original.seal
+        with monkeypatch.context() as context:
+            context.setattr(reading, "checksums", lambda: None)
+            assert read_by_library(path)
+    assert 375 * 0.8 < sound < 700  # appended junk, and bits that nothing hangs on

@@ -1,0 +1,141 @@
+"""open_layouts: results by key, and as tables."""
+
+import math
+
+import h5py
+import numpy as np
+import pytest
+
+import leeward
+from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
+from leeward.errors import InputError, LeewardError
+from leeward.store.keys import Key
+from leeward.store.layouts import open_layouts
+from leeward.store.paths import RunPaths
+from leeward.store.shard import store_result
+
+RESULTS = [own_result(seed=seed, turbines=3 + seed) for seed in range(3)] + [own_result(farm=10, aep=7.0)]
+
+
+@pytest.fixture
+def path(tmp_path):
+    attributes = {"campaign": "name: sample\n", "campaign_name": "sample", "crs": "EPSG:25831"}
+    return write_own_file(tmp_path / "layouts.h5", RESULTS, **attributes)
+
+
+def test_look_up(path):
+    with open_layouts(str(path)) as layouts:
+        assert len(layouts) == 4
+        assert list(layouts) == list(layouts.keys()) == [Key(0, 0, 0), Key(0, 0, 1), Key(0, 0, 2), Key(10, 0, 0)]
+        for key in ((0, 0, 2), "farm0_t0_s2", Key(0, 0, 2), (np.int64(0), 0, 2)):
+            assert key in layouts
+            assert layouts[key].seal == RESULTS[2].seal
+        assert layouts[10, 0, 0].aep == 7.0
+        np.testing.assert_array_equal(layouts[0, 0, 1].x, RESULTS[1].layout[0])
+        assert (0, 0, 9) not in layouts
+        assert "nonsense" not in layouts
+        assert layouts.campaign_text == "name: sample\n"
+        assert layouts.attributes["crs"] == "EPSG:25831"
+        assert layouts.bad == []
+        assert sorted(result.key for result in layouts.results()) == list(layouts)
+        assert {key: result.digest for key, result in layouts.items()}[Key(0, 0, 1)] == RESULTS[1].digest
+        assert "4 layouts" in repr(layouts)
+    assert layouts[0, 0, 0].digest == RESULTS[0].digest  # closed only means that nothing is kept running
+    layouts.close()
+
+
+def test_keys_that_are_not_there(path):
+    layouts = open_layouts(path)
+    with pytest.raises(KeyError, match=r"no result farm0_t0_s9; the nearest: farm0_t0_s\d") as caught:
+        layouts[0, 0, 9]
+    assert isinstance(caught.value, LeewardError)
+    assert layouts.get((0, 0, 9)) is None
+    for nonsense in ("farm", (0, 0), 5, (0.5, 0, 0)):
+        with pytest.raises(InputError, match="is no key"):
+            layouts[nonsense]
+
+
+def test_as_xarray(path):
+    table = open_layouts(path).to_xarray()
+    assert dict(table.sizes) == {"layout": 4, "turbine": 5}
+    assert table.farm_idx.values.tolist() == [0, 0, 0, 10]
+    assert table.key.values.tolist()[-1] == "farm10_t0_s0"
+    np.testing.assert_array_equal(table.x.values[0, :3], RESULTS[0].x)
+    assert np.isnan(table.y.values[0, 3:]).all()
+    assert table.aep.values[3] == 7.0
+    assert table.n_turbines.values.tolist() == [3, 4, 5, 5]
+    assert table.wake_loss.values[0] == 0.1
+    assert (table.aep.attrs["units"], table.x.attrs["units"], table.attrs["crs"]) == ("GWh", "m", "EPSG:25831")
+
+
+def test_as_pandas(path):
+    layouts = open_layouts(path)
+    table = layouts.to_pandas()
+    assert len(table) == 4
+    assert table.loc[table.seed == 2, "n_turbines"].item() == 5
+    assert table.columns[:5].tolist() == ["key", "farm_idx", "type_idx", "seed", "aep"]
+    turbines = layouts.to_pandas(per="turbine")
+    assert len(turbines) == 3 + 4 + 5 + 5
+    assert turbines[turbines.key == "farm0_t0_s1"].x.tolist() == RESULTS[1].x.tolist()
+    assert turbines[turbines.key == "farm0_t0_s1"].turbine.tolist() == [0, 1, 2, 3]
+    with pytest.raises(InputError, match="expected 'layout' or 'turbine'"):
+        layouts.to_pandas(per="farm")
+
+
+def test_nothing_in_it(tmp_path):
+    layouts = open_layouts(write_foreign_file(tmp_path / "worker.h5"))
+    assert len(layouts) == 0
+    assert dict(layouts.to_xarray().sizes) == {"layout": 0, "turbine": 0}
+    assert len(layouts.to_pandas()) == len(layouts.to_pandas(per="turbine")) == 0
+    with pytest.raises(KeyError, match="there are 0"):
+        layouts[0, 0, 0]
+
+
+def test_a_run_directory(tmp_path):
+    paths = RunPaths(tmp_path / "layouts.h5")
+    for result in RESULTS:
+        store_result(paths, result)
+    paths.campaign.write_text("name: from the run\n")
+    layouts = open_layouts(paths.root)
+    assert len(layouts) == 4
+    assert layouts[0, 0, 2].seal == RESULTS[2].seal
+    assert layouts.campaign_text == "name: from the run\n"
+    assert len(layouts.to_xarray().layout) == 4
+
+
+def test_foreign_files(tmp_path):
+    path = write_foreign_file(tmp_path / "worker.h5", [(0, 0, 1)], folder="optimized_layouts", aep=-5.0)
+    layouts = open_layouts(path)
+    assert layouts[0, 0, 1].status == "no-aep"
+    assert math.isnan(layouts.to_pandas().aep.item())
+    with pytest.warns(UserWarning, match="2 damaged, left out; the first: worker_101.h5"):
+        layouts = open_layouts(write_crashed_folder(tmp_path / "layouts.h5_temp"))
+    assert len(layouts) == 8
+    assert len(layouts.bad) == 2
+
+
+def test_damaged_results(path):
+    with h5py.File(path, "r+", libver="v110") as file:
+        file["farm0_t0_s1/aep"][()] = 1e6
+    with pytest.warns(UserWarning, match="1 damaged"):
+        layouts = open_layouts(path)
+    assert len(layouts) == 3
+    assert layouts.bad[0].key == Key(0, 0, 1)
+    with pytest.raises(LeewardError, match="damaged \\(bad-seal"):
+        layouts[0, 0, 1]
+    assert len(list(layouts.results())) == 3
+
+
+def test_a_file_that_goes_away(path):
+    layouts = open_layouts(path)
+    path.unlink()
+    with pytest.raises(LeewardError, match="cannot be read any more"):
+        layouts[0, 0, 0]
+    with pytest.raises(LeewardError, match="cannot be read any more"):
+        list(layouts.results())
+
+
+def test_it_is_at_the_top_of_the_package(path, tmp_path):
+    assert leeward.open_layouts is open_layouts
+    with pytest.raises(InputError, match="no such file"):
+        open_layouts(tmp_path / "none.h5")
