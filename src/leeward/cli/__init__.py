@@ -11,8 +11,15 @@ import typer
 
 from leeward import __version__
 from leeward.cli.aep import aep
+from leeward.cli.check import check
+from leeward.cli.clean import clean
+from leeward.cli.merge import merge
+from leeward.cli.missing import missing
+from leeward.cli.new import new
 from leeward.cli.optimise import optimise
 from leeward.cli.run import run
+from leeward.cli.show import show
+from leeward.cli.status import status
 from leeward.errors import InputError, LeewardError, StorageError
 
 EXIT_ERROR = 1
@@ -62,6 +69,5 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
-app.command()(aep)
-app.command()(optimise)
-app.command()(run)
+for command in (run, new, status, missing, check, merge, clean, show, optimise, aep):
+    app.command()(command)

@@ -1,0 +1,231 @@
+"""`leeward check`: a verdict on every file and every result."""
+
+import json
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from leeward.cli.progress import Tell, progress
+from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size, table
+from leeward.store.verdicts import Verdict
+
+if TYPE_CHECKING:
+    from leeward.store.check import CheckReport
+    from leeward.store.found import FoundFile, FoundResult
+
+MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
+
+
+def check(
+    paths: Annotated[
+        list[Path], typer.Argument(help="Files, folders, run directories, layouts.h5, other scripts' worker files.")
+    ],
+    complete: Annotated[
+        bool, typer.Option("--complete", help="Demand that all tasks of the campaign are there too.")
+    ] = False,
+    deep: Annotated[
+        bool, typer.Option("--deep", help="Recompute AEP, spacing and boundary of each layout too.")
+    ] = False,
+    campaign: CampaignFile = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all verdicts as JSON.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Verify files and every result in them; never writes.
+
+    Exit codes: 0 all is well; 3 something is damaged, in conflict or missing; 1 other errors; 2 wrong use.
+    """
+    from leeward.engine.cores import usable_cores
+    from leeward.store.check import check as check_files
+
+    chosen = demanded_campaign(campaign, paths, "--deep" if deep else "--complete") if complete or deep else None
+    with progress(quiet or as_json) as tell:
+        listing = _Listing(tell, keep_all=as_json)
+        report = check_files(
+            paths,
+            judge=chosen.judge if chosen is not None and deep else None,
+            expected=set(chosen.tasks()) if chosen is not None and complete else None,
+            tell=listing.hear,
+            processes=usable_cores(),
+        )
+    if as_json:
+        print(json.dumps(_as_data(report, listing)))
+    else:
+        print("\n".join(_lines(report, listing, quiet)))
+        print("\n".join(_next(report, listing, paths, campaign, deep)))
+    raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
+
+
+@dataclass
+class _Folder:
+    """What was found in one folder, or in one run directory."""
+
+    path: Path
+    is_run: bool
+    files: int = 0
+    results: int = 0
+    size: int = 0
+    valid: "list[FoundFile]" = field(default_factory=list)
+
+
+class _Listing:
+    """Takes in what is found, in little memory: of many valid files in one place only how many they are."""
+
+    def __init__(self, tell: Tell, *, keep_all: bool) -> None:
+        self._tell = tell
+        self._keep_all = keep_all
+        self._results: list[FoundResult] = []
+        self._files = 0
+        self.folders: dict[Path, _Folder] = {}
+        self.bad: list[tuple[FoundFile, list[FoundResult]]] = []
+        self.all: list[dict[str, Any]] = []
+
+    def hear(self, found: "FoundFile | FoundResult") -> None:
+        from leeward.store.found import FoundResult
+
+        if isinstance(found, FoundResult):
+            if self._keep_all or not found.is_valid:
+                self._results.append(found)
+            return
+        results, self._results = self._results, []
+        self._files += 1
+        self._tell("checking files", self._files, 0)
+        self._note(found)
+        bad = [result for result in results if not result.is_valid]
+        if bad or not found.is_valid:
+            self.bad.append((found, bad))
+        if self._keep_all:
+            self.all.append(_file_data(found, results))
+
+    def _note(self, found: "FoundFile") -> None:
+        path, is_run = _home(found.path)
+        folder = self.folders.setdefault(path, _Folder(path, is_run))
+        folder.files += 1
+        folder.results += found.valid
+        folder.size += max(found.size, 0)
+        if found.is_valid and not is_run and len(folder.valid) <= MOST_FILES_OF_A_FOLDER:
+            folder.valid.append(found)
+
+    @property
+    def bad_runs(self) -> list[Path]:
+        """Run directories with bad files."""
+        homes = dict.fromkeys(_home(found.path) for found, _ in self.bad)
+        return [path for path, is_run in homes if is_run]
+
+    @property
+    def bad_elsewhere(self) -> bool:
+        return any(not _home(found.path)[1] for found, _ in self.bad)
+
+
+def _home(file: Path) -> tuple[Path, bool]:
+    """The run directory of a shard, or the folder of another file."""
+    results = file.parent.parent
+    is_run = results.name == "results" and results.parent.suffix == ".run"
+    return (results.parent, True) if is_run else (file.parent, False)
+
+
+def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, Any]:
+    return {
+        "path": str(found.path),
+        "size": found.size,
+        "verdict": found.verdict,
+        "reason": found.reason,
+        "valid": found.valid,
+        "bad": found.bad,
+        "results": [
+            {"name": result.name, "verdict": result.verdict, "reason": result.reason, "status": result.status}
+            for result in results
+        ],
+    }
+
+
+def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
+    return {
+        "is_well": report.is_well,
+        "files": listing.all,
+        "file_verdicts": dict(report.file_verdicts),
+        "result_verdicts": dict(report.result_verdicts),
+        "size": report.size,
+        "no_aep": report.no_aep,
+        "missing": [str(key) for key in report.missing],
+        "extra": [str(key) for key in report.extra],
+        "conflicts": {str(key): [str(path) for path in paths] for key, paths in report.conflicts.items()},
+        "duplicates": {str(key): [str(path) for path in paths] for key, paths in report.duplicates.items()},
+    }
+
+
+# --- in words --------------------------------------------------------------------------------------------------------
+
+
+def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
+    rows = [] if quiet else [row for folder in listing.folders.values() for row in _valid_rows(folder)]
+    rows += [row for found, results in listing.bad for row in _bad_rows(found, results)]
+    if rows:
+        yield table([["file", "results", "size", "verdict"], *rows], right=(1, 2))
+        yield ""
+    valid, results = report.result_verdicts[Verdict.VALID], report.results
+    yield (
+        f"{count(report.files, 'file')}, {len(listing.bad)} of them bad; {count(results, 'result')}, "
+        f"{results - valid} of them bad; {size(report.size)}"
+    )
+    yield from _remarks(report)
+
+
+def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
+    if folder.is_run or len(folder.valid) > MOST_FILES_OF_A_FOLDER:
+        what = f"{folder.path}: {count(folder.files, 'shard' if folder.is_run else 'file')}"
+        yield [what, str(folder.results), size(folder.size), "valid, but for those below"]
+        return
+    for found in folder.valid:
+        more = f" ({found.reason})" if found.reason else ""
+        yield [str(found.path), str(found.valid), size(found.size), f"{found.verdict}{more}"]
+
+
+def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list[str]]:
+    verdict = f"{found.verdict}: {found.reason}" if found.reason else str(found.verdict)
+    if found.bad:
+        verdict += f", {found.bad} of {found.valid + found.bad} results bad"
+    yield [str(found.path), str(found.valid), size(found.size), verdict]
+    for result in results:
+        yield [f"  {result.name}", "", "", f"{result.verdict}: {result.reason}"]
+
+
+def _remarks(report: "CheckReport") -> Iterator[str]:
+    if report.no_aep:
+        yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
+    if report.duplicates:
+        same = len(report.duplicates) - len(report.conflicts)
+        yield f"{count(same, 'result')} found in more than one place, the same everywhere"
+    for key, paths in list(report.conflicts.items())[:MOST_LISTED]:
+        yield f"conflict: {key} is not the same in {' and '.join(map(str, paths))}"
+    if len(report.conflicts) > MOST_LISTED:
+        yield f"and {len(report.conflicts) - MOST_LISTED} more conflicts; all of them with --json"
+    if report.missing:
+        yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
+    if report.extra:
+        yield f"{count(len(report.extra), 'result')} not in the campaign: {listed(report.extra)}"
+
+
+def _next(
+    report: "CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
+) -> Iterator[str]:
+    """What it means, and what to do about it."""
+    if report.is_well:
+        yield "All is well." if deep else "All is well. To recompute AEP, spacing and boundary as well: --deep"
+    for run in listing.bad_runs:
+        go_on = command(*run_command(run.with_suffix(".h5")))
+        yield f"{run}: `{go_on}` moves bad files to quarantine and computes their tasks again."
+    sources = [path for path in paths if path not in listing.bad_runs]
+    if listing.bad_elsewhere and sources:
+        kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
+        yield f"To keep every valid result: {kept}"
+        adopted = [word for path in sources for word in ("--adopt", path)]
+        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopted)}"
+    if report.conflicts:
+        yield "Of different results of one key `leeward merge` takes one with --prefer newest or --prefer best."
+    if report.missing:
+        words = ["missing", paths[0], *(["--campaign", campaign] if campaign else []), "--csv", "missing.csv"]
+        yield f"To list what is missing: {command(*words)}; `leeward run --only-from missing.csv` computes it."

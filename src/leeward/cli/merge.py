@@ -1,0 +1,161 @@
+"""`leeward merge`: many sources into one verified file."""
+
+import sys
+from collections.abc import Iterator
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.progress import progress
+from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size
+from leeward.errors import BadSourceError
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.store.merge_report import Facts, MergeReport
+
+
+class OnBad(StrEnum):
+    """What a bad source means."""
+
+    ABORT = "abort"
+    SKIP = "skip"
+    SALVAGE = "salvage"
+
+
+class Prefer(StrEnum):
+    """Which of several different results of a key is taken."""
+
+    NEWEST = "newest"
+    BEST = "best"
+
+
+def merge(
+    sources: Annotated[
+        list[Path], typer.Argument(help="Run directories, layouts.h5 files, shards, other scripts' files, folders.")
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The merged file. It is replaced in one step.")],
+    on_bad: Annotated[
+        OnBad, typer.Option(help="Bad files or results: abort, or go on without them (salvage: result by result).")
+    ] = OnBad.ABORT,
+    prefer: Annotated[
+        Prefer | None, typer.Option(help="Of different results of one key take this one. Default: an error.")
+    ] = None,
+    campaign: CampaignFile = None,
+    remove_sources: Annotated[
+        bool, typer.Option("--remove-sources", help="Remove sources all of whose results are in the verified output.")
+    ] = False,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would happen.")] = False,
+    quiet: Quiet = False,
+) -> None:
+    """Merge results into one file, each verified before and after.
+
+    All sources are checked first. Bad ones abort the merge, unless told otherwise. With --campaign a missing or
+    impossible AEP is recomputed. A log is written beside the output.
+
+    Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
+    AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
+    """
+    from leeward.engine.cores import usable_cores
+    from leeward.store.merge import merge as merge_files
+
+    told = told_campaigns(campaign, sources)
+    known = told[0] if len(told) == 1 else None
+    try:
+        with progress(quiet) as tell:
+            report = merge_files(
+                sources,
+                output,
+                on_bad=on_bad.value,
+                prefer=None if prefer is None else prefer.value,
+                recompute=known.recompute if known is not None and campaign is not None else None,
+                facts=None if known is None else _facts(known),
+                remove_sources=remove_sources,
+                dry_run=dry_run,
+                tell=tell,
+                processes=usable_cores(),
+            )
+    except BadSourceError as error:  # the message names every bad file, and the log
+        print(f"leeward: nothing was written: {error}", file=sys.stderr)
+        raise typer.Exit(EXIT_INCOMPLETE) from error
+    print("\n".join(_lines(report, dry_run)))
+    print("\n".join(_next(report, sources, campaign, dry_run)))
+    raise typer.Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
+
+
+def _facts(campaign: "Campaign") -> "Facts":
+    from leeward.store.merge_report import Facts
+
+    return Facts(
+        text=campaign.frozen_text(),
+        name=campaign.name,
+        crs=campaign.crs or "",
+        grid_size=campaign.grid_size,
+        random_pct=float(campaign.random_pct),
+        expected=set(campaign.tasks()),
+    )
+
+
+def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
+    if report.problem:
+        yield f"Would not be merged: {report.problem}"
+    elif dry_run:
+        yield f"{report.output}: would get {count(report.results, 'result')} from {count(len(report.files), 'file')}"
+    else:
+        yield (
+            f"{report.output}: {count(report.results, 'result')} from {count(len(report.files), 'file')}, "
+            f"{size(report.size)}, each verified after writing"
+        )
+    if not report.problem:
+        yield from _left_out(report)
+    remarks = (
+        (len(report.duplicates), "found more than once, and the same"),
+        (len(report.recomputed), "whose AEP was recomputed"),
+        (report.no_aep, 'without an AEP (status "no-aep")'),
+    )
+    yield from (f"  {count(number, 'result')} {what}" for number, what in remarks if number)
+    for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
+        kept = conflict.rivals[conflict.kept or 0]
+        yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
+    yield from (f"  {key}: AEP not recomputed, {why}" for key, why in list(report.not_recomputed.items())[:MOST_LISTED])
+    yield from (f"  note: {note}" for note in report.notes)
+    if report.moved is not None:
+        yield f"  the file that was there is now {report.moved}"
+    yield from _removed(report)
+    yield from (f"  log: {path}" for path in report.logs)
+
+
+def _left_out(report: "MergeReport") -> Iterator[str]:
+    bad = report.bad_files
+    for file in bad[:MOST_LISTED]:
+        reasons = [f"{one.name}: {one.verdict}, {one.reason}" for one in file.bad] or [f"{file.verdict}, {file.reason}"]
+        yield f"  left out of {file.path}: {listed(reasons, 3)}"
+    if len(bad) > MOST_LISTED:
+        yield f"  and {len(bad) - MOST_LISTED} more bad files, in the log"
+
+
+def _removed(report: "MergeReport") -> Iterator[str]:
+    if not report.removals:
+        return
+    kept = [removal for removal in report.removals if removal.reason]
+    yield f"  {count(len(report.removals) - len(kept), 'source')} removed, {len(kept)} kept"
+    yield from (f"  kept {removal.path}: {removal.reason}" for removal in kept[:MOST_LISTED])
+
+
+def _next(report: "MergeReport", sources: list[Path], campaign: str | None, dry_run: bool) -> Iterator[str]:
+    """What it means, and what to do about it."""
+    if report.missing is None:
+        yield f"What was expected is not known; `leeward missing {report.output} --campaign FILE` compares."
+    elif report.missing:
+        yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
+        if not dry_run:
+            words = run_command(report.output, campaign or "CAMPAIGN")
+            yield f"To compute what is missing: {command(*words, '--adopt', report.output)}"
+    elif not report.problem:
+        yield "Nothing that was expected is missing."
+    if report.no_aep and campaign is None:
+        again = command("merge", *sources, "-o", report.output, "--campaign", "FILE")
+        yield f"To have missing AEPs recomputed: {again}"

@@ -1,0 +1,119 @@
+"""`leeward show`: one layout."""
+
+import csv
+import math
+import re
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.sources import CampaignFile, demanded_campaign, given_place
+from leeward.cli.tables import check_files, write_table
+from leeward.cli.wording import duration, table
+from leeward.errors import InputError, LeewardError
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.store.keys import Key
+    from leeward.store.schema import Result
+
+COLUMNS = ["turbine", "x_m", "y_m"]
+
+
+def show(
+    key: Annotated[str, typer.Argument(help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed).')],
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the one in the current folder."),
+    ] = None,
+    csv_file: Annotated[
+        str | None, typer.Option("--csv", metavar="FILE", help="Write the coordinates to a CSV file; - for the screen.")
+    ] = None,
+    picture: Annotated[
+        Path | None, typer.Option(help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
+    ] = None,
+    campaign: CampaignFile = None,
+) -> None:
+    """Show one layout: its coordinates, what it yields and what made it.
+
+    Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use.
+    """
+    target = None if csv_file in (None, "-") else Path(str(csv_file))
+    check_files(target, picture)
+    from leeward.watch.single import find_result
+
+    place = given_place(path)
+    seen = find_result(place, _key(key))
+    positions = list(enumerate(seen.result.layout.T.tolist()))
+    rows: list[list[object]] = [[turbine, repr(x), repr(y)] for turbine, (x, y) in positions]
+    if picture is not None:
+        _draw(picture, demanded_campaign(campaign, [place], "--picture"), seen.result)
+    if target is not None:
+        write_table(target, COLUMNS, rows)
+    if csv_file == "-":
+        writer = csv.writer(sys.stdout, lineterminator="\n")
+        writer.writerow(COLUMNS)
+        writer.writerows(rows)
+        return
+    if target is None:
+        shown = ([turbine, f"{x:.2f}", f"{y:.2f}"] for turbine, (x, y) in positions)
+        print(table([COLUMNS, *shown], right=(0, 1, 2)))
+        print()
+    print(f"{seen.result.key}  in {seen.file}")
+    print(table(_facts(seen.result)))
+    for written in filter(None, (target, picture)):
+        print(f"written: {written}")
+
+
+def _key(text: str) -> "Key":
+    from leeward.store.keys import Key
+
+    numbers = re.fullmatch(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", text, re.ASCII)
+    return Key.parse(text.strip()) if numbers is None else Key(*map(int, numbers.groups()))
+
+
+def _facts(result: "Result") -> Iterator[tuple[str, str]]:
+    details = dict(result.details)
+    unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
+    yield "AEP", unknown
+    for name, text in (("wake_loss", "{:.2%}"), ("min_spacing_m", "{:.1f} m"), ("violation_m", "{:.3g} m")):
+        value = details.pop(name, None)
+        if isinstance(value, float) and math.isfinite(value):
+            yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
+    yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
+    yield from _phases(details.pop("phases", ""), details.pop("aep_by_phase", ()))
+    yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"
+    seconds = details.pop("seconds", None)
+    if isinstance(seconds, float):
+        yield "took", duration(seconds) if seconds >= 10 else f"{seconds:.2f} s"
+    yield "status", result.status
+    yield "origin", result.origin
+    yield "fingerprint", result.fingerprint or "none"
+    yield "digest", result.digest
+    for name, value in sorted(details.items()):
+        yield name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)
+
+
+def _phases(names: object, aeps: object) -> Iterator[tuple[str, str]]:
+    values = list(aeps) if hasattr(aeps, "__iter__") else []
+    words = str(names).split(",") if names else [f"phase {i}" for i in range(len(values))]
+    for word, aep in zip(words, values, strict=False):
+        yield f"after {word}", f"{aep:.4f} GWh"
+
+
+def _draw(picture: Path, campaign: "Campaign", result: "Result") -> None:
+    from leeward.layout import optimise
+    from leeward.plots import save_layout_picture
+
+    key = result.key
+    if key not in campaign:
+        raise InputError(f"{key} is not a task of the campaign {campaign.name}, whose area a picture needs")
+    problem = campaign.problem(key.farm_idx, key.type_idx)
+    measured = optimise(problem, key.seed, recipe="start", start=(result.x, result.y))
+    try:
+        save_layout_picture(picture, problem, measured)
+    except OSError as error:
+        raise LeewardError(f"{picture}: cannot be written ({error})") from error

@@ -1,0 +1,200 @@
+"""`leeward status`: how far a campaign is."""
+
+import json
+import shutil
+import sys
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.sources import given_place
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, duration, run_command, table
+
+if TYPE_CHECKING:
+    from leeward.watch import Cell, Snapshot, WorkerSeen
+
+WATCH_EVERY_S = 2.0
+WIDTH_ELSEWHERE = 120  # where there is no terminal
+
+
+def status(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+    ] = None,
+    seed: Annotated[list[int] | None, typer.Option(help="Only the tasks of this seed. Repeatable.")] = None,
+    watch: Annotated[
+        bool, typer.Option("--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
+    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print the snapshot as JSON.")] = False,
+) -> None:
+    """Show how far a campaign is: totals, failures, live workers, time left.
+
+    Works while the run goes on and from another machine. It counts results and does not verify them: `leeward check`
+    does.
+
+    Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 it cannot be read;
+    2 wrong use; 4 the storage is unavailable.
+    """
+    from leeward.watch import snapshot
+
+    place = given_place(path)
+    while True:
+        seen = snapshot(place, seeds=seed)
+        _print(seen, as_json, watch)
+        if not (watch and seen.is_running):
+            break
+        try:
+            time.sleep(WATCH_EVERY_S)
+        except KeyboardInterrupt:
+            break
+    raise typer.Exit(exit_code(seen))
+
+
+def exit_code(seen: "Snapshot") -> int:
+    """Whether somebody has to do something."""
+    return 0 if seen.is_running or not (seen.missing or seen.failed) else EXIT_INCOMPLETE
+
+
+def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
+    if as_json:
+        print(json.dumps(seen.as_data()), flush=True)
+        return
+    if watch and sys.stdout.isatty():
+        print("\x1b[H\x1b[2J", end="")
+    elif watch:
+        print(time.strftime("--- %Y-%m-%d %H:%M:%S"))
+    print("\n".join(lines(seen)), flush=True)
+
+
+def lines(seen: "Snapshot") -> Iterator[str]:
+    """The snapshot in words."""
+    yield f"{seen.campaign or 'campaign not known'}: {seen.run or seen.output}"
+    yield f"  {_totals(seen)}"
+    yield f"  {_activity(seen)}"
+    if seen.cells:
+        yield ""
+        yield from _grid(seen)
+    yield from _workers(seen.workers)
+    yield from _failures(seen)
+    yield from _oddities(seen)
+    yield ""
+    yield from _next(seen)
+
+
+def _totals(seen: "Snapshot") -> str:
+    if seen.expected is None:
+        return f"{count(seen.done, 'layout')}; how many were expected is not known"
+    parts = [f"{seen.done} of {count(seen.expected, 'layout')} done"]
+    if seen.missing:
+        more = [f"{number} {what}" for number, what in ((seen.failed, "failed"), (seen.running, "in work")) if number]
+        parts.append(f"{seen.missing} missing" + (f" ({', '.join(more)})" if more else ""))
+    if seen.beyond:
+        parts.append(f"{seen.beyond} more that are not in the campaign")
+    return ", ".join(parts)
+
+
+def _activity(seen: "Snapshot") -> str:
+    owner = seen.owner
+    if owner is None:
+        return "not running" if seen.run else "a merged file, with no run directory beside it"
+    who = f"process {owner.pid} on {owner.host}, since {owner.since}"
+    if owner.state == "dead":
+        return f"not running; {who}, has died"
+    if owner.state == "unknown":
+        silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
+        return f"held by {who}, which has been silent{silence}; it may be dead"
+    pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} layouts an hour"
+    left = "" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"
+    return f"running: {who}{pace}{left}"
+
+
+def _grid(seen: "Snapshot") -> Iterator[str]:
+    """Farms x types: done of expected; as many types side by side as there is room for."""
+    cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
+    types = list(seen.types)
+    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
+    widest = max(len(_cell_text(cell)) for cell in seen.cells)
+    names = max(len(f"{farm} {name}") for farm, name in seen.farms.items())
+    across = max(1, (room - names - 38) // (widest + 2))
+    for start in range(0, len(types), across):
+        yield table(_grid_rows(seen, cells, types[start : start + across]), right=range(1, across + 2))
+    if any(seen.types.values()):
+        yield "  types: " + ", ".join(f"t{number} {name}" for number, name in seen.types.items())
+    if seen.failed:
+        yield "  (n!): so many failed"
+
+
+def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Sequence[int]) -> Iterator[list[str]]:
+    yield ["farm", *(f"t{number}" for number in types), "best GWh", ""]
+    for farm, name in seen.farms.items():
+        row = [cells[farm, kind] for kind in types]
+        best = max(
+            (cell for cell in row if cell.best_aep is not None), key=lambda cell: cell.best_aep or 0, default=None
+        )
+        found = ["-", ""] if best is None else [f"{best.best_aep:.2f}", str(best.best_key)]
+        yield [f"{farm} {name}", *map(_cell_text, row), *found]
+
+
+def _cell_text(cell: "Cell") -> str:
+    expected = "" if cell.expected is None else f"/{cell.expected}"
+    return f"{cell.done}{expected}" + (f" ({cell.failed}!)" if cell.failed else "")
+
+
+def _workers(workers: Sequence["WorkerSeen"]) -> Iterator[str]:
+    if not workers:
+        return
+    yield ""
+    yield f"{count(len(workers), 'live worker')}:"
+    yield table(_worker_row(worker) for worker in workers)
+
+
+def _worker_row(worker: "WorkerSeen") -> list[str]:
+    best = "" if worker.best_aep is None else f", {worker.best_aep:.2f} GWh so far"
+    doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
+    since = "" if worker.task_s is None else f"for {duration(worker.task_s)}"
+    hung = "LOOKS HUNG: " if worker.looks_hung else ""
+    return [worker.name, worker.task or "-", doing, since, f"{hung}last sign of life {duration(worker.age_s)} ago"]
+
+
+def _failures(seen: "Snapshot") -> Iterator[str]:
+    for final, title in ((True, "failed"), (False, "went wrong and will be tried again")):
+        failures = [failed for failed in seen.failures if failed.final is final]
+        if not failures:
+            continue
+        yield ""
+        yield f"{count(len(failures), 'task')} {title}:"
+        shown = failures[:MOST_LISTED]
+        yield table([failed.key, f"{failed.kind}, attempt {failed.attempts}", failed.message] for failed in shown)
+        if len(failures) > len(shown):
+            yield f"  and {len(failures) - len(shown)} more: {command('missing', seen.path, '--failed')}"
+        if final:
+            yield f"  tracebacks: {Path(str(seen.run)) / 'failures'}"
+
+
+def _oddities(seen: "Snapshot") -> Iterator[str]:
+    odd = list(seen.notes)
+    if seen.quarantined:
+        odd.append(f"{count(seen.quarantined, 'file')} in quarantine: {Path(str(seen.run)) / 'quarantine'}")
+    if seen.unreadable_lines:
+        odd.append(f"{count(seen.unreadable_lines, 'line')} of the index cannot be read; the next run mends it")
+    if odd:
+        yield ""
+        yield from (f"note: {sentence}" for sentence in odd)
+
+
+def _next(seen: "Snapshot") -> Iterator[str]:
+    if seen.run and seen.output_exists and seen.output_results is not None:
+        yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
+    go_on = run_command(seen.output)
+    if seen.run and not seen.is_running:
+        if (seen.missing or 0) > seen.failed:
+            yield f"To go on: {command(*go_on)}"
+        if seen.failed:
+            yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
+    elif seen.missing and not seen.run:
+        yield f"To see which are missing: {command('missing', seen.path)}"
+    yield f"Counted, not verified: {command('check', seen.path)} verifies."

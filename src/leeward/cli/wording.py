@@ -1,0 +1,65 @@
+"""How commands say things: aligned tables, sizes, durations, counts, and commands to copy."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
+MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
+
+
+def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: str = "  ") -> str:
+    """Columns as wide as what is in them, never wrapped; `right`: those that stand to the right."""
+    texts = [[str(cell) for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = []
+    for row in texts:
+        cells = [
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def count(number: int, noun: str) -> str:
+    """1 result, 2 results."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
+
+
+def size(number: float) -> str:
+    """Bytes, in a few digits."""
+    if number < 0:
+        return "-"
+    for unit in ("B", "kB", "MB"):
+        if number < 1000:
+            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
+        number /= 1000
+    return f"{number:.1f} GB"
+
+
+def duration(seconds: float) -> str:
+    """As a person says it."""
+    whole = int(seconds + 0.5)
+    if whole < 120:
+        return f"{whole} s"
+    if whole < 7200:
+        return f"{whole // 60} min"
+    return f"{whole // 3600} h {whole // 60 % 60} min"
+
+
+def command(*words: object) -> str:
+    """Something to copy into a shell."""
+    return " ".join(["leeward", *(shlex.quote(str(word)) for word in words)])
+
+
+def run_command(output: str | Path, campaign: str | Path | None = None) -> list[object]:
+    """The words of the command that goes on with a run; without a campaign file, with the one that it has itself."""
+    output = Path(output)
+    words: list[object] = ["run", campaign or output.with_suffix(".run") / "campaign.yaml"]
+    return words if str(output) == "layouts.h5" else [*words, "-o", output]
+
+
+def listed(items: Sequence[object], most: int = 5) -> str:
+    """The first few of them."""
+    return ", ".join(map(str, items[:most])) + (f" and {len(items) - most} more" if len(items) > most else "")

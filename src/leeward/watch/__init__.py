@@ -1,0 +1,24 @@
+"""What a run directory, or a file of results, looks like now: plain data for the command line and for pages.
+
+Nothing here writes, locks or verifies: files are counted, and the caches are believed. `leeward check` verifies.
+"""
+
+from leeward.watch.absent import Absence, AbsentTask, absent_tasks
+from leeward.watch.campaigns import campaign_of, campaigns_of
+from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
+from leeward.watch.read import result_lines, snapshot
+
+__all__ = [
+    "Absence",
+    "AbsentTask",
+    "Cell",
+    "FailedTask",
+    "Holder",
+    "Snapshot",
+    "WorkerSeen",
+    "absent_tasks",
+    "campaign_of",
+    "campaigns_of",
+    "result_lines",
+    "snapshot",
+]

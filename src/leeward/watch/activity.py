@@ -1,0 +1,147 @@
+"""Who is at work on a run directory, what has failed there, and how fast it goes."""
+
+import json
+import socket
+from collections.abc import Container
+from datetime import UTC, datetime
+from heapq import nlargest
+from pathlib import Path
+from typing import Any
+
+from leeward.store.keys import Key
+from leeward.store.lock import INTERVAL_S, INTERVALS, process_start, read_owner
+from leeward.store.paths import RunPaths
+from leeward.store.records import BadRecordError, Record, read_record
+from leeward.watch.data import FailedTask, Holder, WorkerSeen
+from leeward.watch.present import key_of, names_in
+
+MISSED_BEATS = 5  # a worker that was silent for so many looks hung
+SHORTEST_SILENCE_S = 15.0
+WINDOW = 200  # latest results that the rate is taken from
+
+
+def read_holder(paths: RunPaths, now: float) -> Holder | None:
+    """Who holds the lock; its file is touched by every count, which also another machine sees."""
+    try:
+        owner, _ = read_owner(paths.lock)
+        age = None if owner is None else max(now - paths.lock.stat().st_mtime, 0.0)
+    except FileNotFoundError:
+        return None
+    if owner is None:
+        return None
+    if owner.is_gone:
+        state = "dead"
+    else:
+        state = "alive" if age is not None and age <= INTERVALS * INTERVAL_S else "unknown"
+    return Holder(owner.host, owner.pid, owner.since, state, age)
+
+
+def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[WorkerSeen]:
+    """Live ones, and those that look hung while somebody may still be waiting for them."""
+    waited_for = holder is not None and holder.state != "dead"
+    workers = []
+    for name in names_in(paths.workers):
+        worker = _worker(paths.workers / name, now)
+        if worker is not None and (waited_for or not worker.looks_hung):
+            workers.append(worker)
+    return workers
+
+
+def _worker(path: Path, now: float) -> WorkerSeen | None:
+    """None if it has ended."""
+    try:
+        facts = json.loads(path.read_bytes())
+        beat = max(float(facts["time"]), path.stat().st_mtime)  # the clocks of two machines may differ
+        age = max(now - beat, 0.0)
+        began = _seconds(facts["since"])
+        worker = WorkerSeen(
+            name=str(facts["worker"]),
+            host=str(facts["host"]),
+            pid=int(facts["pid"]),
+            task=facts["task"],
+            since=str(facts["since"]),
+            task_s=None if began is None else max(now - began, 0.0),
+            state=str(facts["state"]),
+            step=int(facts["step"]),
+            phase=str(facts["phase"]),
+            best_aep=facts["best_aep_gwh"],
+            age_s=age,
+            looks_hung=age > max(MISSED_BEATS * float(facts["every_s"]), SHORTEST_SILENCE_S),
+        )
+    except (FileNotFoundError, ValueError, TypeError, KeyError):  # gone by now, or none of ours
+        return None
+    is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
+    return None if is_gone else worker
+
+
+def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[dict[Key, FailedTask], int]:
+    """Tasks without a result that something went wrong with, and how many records cannot be read."""
+    failures = {}
+    unreadable = 0
+    for name in names_in(paths.failures):
+        key = key_of(name.removesuffix(".json"))
+        if key is None or key in done:  # a stored result outranks an old failure
+            continue
+        try:
+            record = read_record(paths.failures / name)
+        except BadRecordError:
+            unreadable += 1
+            continue
+        failed = None if record is None else _failed(record, retries)
+        if failed is not None:
+            failures[key] = failed
+    return failures, unreadable
+
+
+def _failed(record: Record, retries: int) -> FailedTask | None:
+    """None for a task that was only begun."""
+    final = record.is_hopeless(retries)
+    attempts = len(record.attempts)
+    failure = record.failure
+    if failure is not None:
+        return FailedTask(
+            key=record.key,
+            kind=failure.kind,
+            message=failure.message,
+            attempts=attempts,
+            time=failure.time,
+            worker=failure.worker,
+            seconds=failure.seconds,
+            traceback=failure.traceback,
+            final=final,
+        )
+    if not final:
+        return None
+    last: dict[str, Any] = record.attempts[-1] if record.attempts else {}
+    message = f"cut off {attempts} times with its coordinator"
+    began, worker = str(last.get("began", "")), str(last.get("worker", ""))
+    return FailedTask(record.key, "cut-off", message, attempts, began, worker, None, "", final)
+
+
+def rate_per_hour(created: list[bytes], holder: Holder | None, now: float) -> float | None:
+    """Results an hour, lately. created: when each was made, as text. holder: of a run that goes on, else None.
+
+    Of a run that goes on only what it made itself counts, and the time since its latest result counts too.
+    """
+    latest = nlargest(WINDOW, created)  # as texts they sort like times
+    times = sorted(time for text in latest if (time := _seconds(text.decode("ascii", "replace"))) is not None)
+    began = None if holder is None else _seconds(holder.since)
+    if began is not None:
+        times = [time for time in times if time >= began]
+    if not times:
+        return None
+    end = times[-1] if holder is None else max(now, times[-1])
+    if began is not None and len(times) < WINDOW:
+        count, start = len(times), began
+    else:
+        count, start = len(times) - 1, times[0]
+    return 3600.0 * count / (end - start) if count and end > start else None
+
+
+def _seconds(text: object) -> float | None:
+    """Since 1970, of a time as leeward writes it."""
+    try:
+        moment = datetime.fromisoformat(str(text))
+    except ValueError:
+        return None
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

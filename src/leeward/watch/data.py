@@ -1,0 +1,129 @@
+"""What a snapshot consists of."""
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One farm with one turbine type.
+
+    expected: None if nobody knows. failed: tasks without a result that are not tried again by themselves. running:
+    tasks in the hands of live workers. best_aep, median_aep: GWh; None without a result whose AEP is known.
+    """
+
+    farm_idx: int
+    type_idx: int
+    done: int
+    expected: int | None
+    failed: int = 0
+    running: int = 0
+    best_aep: float | None = None
+    median_aep: float | None = None
+    best_key: str | None = None
+
+
+@dataclass(frozen=True)
+class FailedTask:
+    """A task without a result, and the last thing that went wrong with it.
+
+    kind: "exception", "died", "timed-out", or "cut-off" (often, with its coordinator). final: it is not tried again
+    unless somebody asks for it.
+    """
+
+    key: str
+    kind: str
+    message: str
+    attempts: int
+    time: str
+    worker: str
+    seconds: float | None
+    traceback: str
+    final: bool
+
+
+@dataclass(frozen=True)
+class WorkerSeen:
+    """A worker that lives, or looks as if it hung.
+
+    task: None if it has none in hand. since: of its task, or of its rest. task_s: how long that is, seconds. age_s:
+    since the last sign of life. best_aep: of the task so far, GWh.
+    """
+
+    name: str
+    host: str
+    pid: int
+    task: str | None
+    since: str
+    task_s: float | None
+    state: str
+    step: int
+    phase: str
+    best_aep: float | None
+    age_s: float
+    looks_hung: bool
+
+
+@dataclass(frozen=True)
+class Holder:
+    """Who holds the lock. state: "alive", "dead" or "unknown" (silent, and not to be judged from here)."""
+
+    host: str
+    pid: int
+    since: str
+    state: str
+    age_s: float | None
+
+
+@dataclass(frozen=True)
+class Snapshot:
+    """A run directory, or a lone file, at one moment; counted, not verified.
+
+    path: as it was asked for. run: the run directory, None of a lone file. output: the merged file; output_results: how
+    many results its index tells of, None if it has none that fits. farms, types: names by number. expected and missing:
+    None if nobody knows what was expected. done: results that are expected; beyond: those that are not (any more).
+    failed: of the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files.
+    unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown.
+    """
+
+    path: str
+    run: str | None
+    output: str
+    time: float
+    campaign: str | None
+    farms: Mapping[int, str]
+    types: Mapping[int, str]
+    seeds: int | None
+    expected: int | None
+    done: int
+    failed: int
+    running: int
+    missing: int | None
+    beyond: int
+    cells: tuple[Cell, ...]
+    failures: tuple[FailedTask, ...] = ()
+    workers: tuple[WorkerSeen, ...] = ()
+    owner: Holder | None = None
+    rate_per_hour: float | None = None
+    seconds_left: float | None = None
+    output_exists: bool = False
+    output_results: int | None = None
+    unreadable_lines: int = 0
+    quarantined: int = 0
+    notes: tuple[str, ...] = field(default=())
+
+    @property
+    def is_running(self) -> bool:
+        """Whether somebody is at work on it, as far as can be seen."""
+        alive = self.owner is not None and self.owner.state == "alive"
+        return alive or any(not worker.looks_hung for worker in self.workers)
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every expected result is there; where nobody knows, whether anything is."""
+        return self.missing == 0 if self.missing is not None else self.done > 0
+
+    def as_data(self) -> dict[str, Any]:
+        """For JSON; the names stay what they are."""
+        return {**asdict(self), "is_running": self.is_running, "is_complete": self.is_complete}

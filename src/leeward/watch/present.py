@@ -1,0 +1,181 @@
+"""Which results are there: by the names of files, and by what the indexes say of them.
+
+Made for a hundred thousand results in a fraction of a second: names and lines are taken apart by one regular expression
+each, in one go, and only lines of another form are read one by one.
+"""
+
+import json
+import os
+import re
+from collections import defaultdict
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import InputError
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+
+Pair = tuple[int, int]  # farm_idx and type_idx
+
+_NUMBER = r"(?:0|[1-9]\d{0,9})"
+_NAME = re.compile(rf"^(farm{_NUMBER}_t{_NUMBER})_s({_NUMBER})\.h5$", re.MULTILINE | re.ASCII)
+_LINE = re.compile(
+    rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
+)
+_CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
+
+
+@dataclass
+class Present:
+    """What is there, and what is known of it.
+
+    seeds: of all results, by farm and turbine type. aeps: GWh, by seed, as far as they are known. created: when results
+    were made, as text. unreadable: lines. odd: files among the shards that are none. output_results: None if that is not known.
+    """
+
+    seeds: dict[Pair, set[int]] = field(default_factory=lambda: defaultdict(set))
+    aeps: dict[Pair, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
+    created: list[bytes] = field(default_factory=list)
+    unreadable: int = 0
+    odd: int = 0
+    output_results: int | None = None
+
+    def __contains__(self, key: object) -> bool:
+        return isinstance(key, Key) and key.seed in self.seeds.get(key[:2], ())
+
+    @property
+    def count(self) -> int:
+        return sum(map(len, self.seeds.values()))
+
+    def add(self, other: "Present") -> None:
+        """What another place has; what is known already stays."""
+        for pair, seeds in other.seeds.items():
+            self.seeds[pair] |= seeds
+        for pair, aeps in other.aeps.items():
+            self.aeps[pair] = aeps | self.aeps[pair]
+
+
+def in_shards(paths: RunPaths) -> Present:
+    """Results by the names of their files, with what the index says of them."""
+    found = Present()
+    names = shard_names(paths)
+    seeds = defaultdict(list)
+    for prefix, seed in _NAME.findall("\n".join(names)):
+        seeds[prefix].append(seed)
+    for prefix, texts in seeds.items():
+        found.seeds[_pair(prefix)] = set(map(int, texts))
+    found.odd = len(names) - found.count
+    try:
+        content = paths.index.read_bytes()
+    except FileNotFoundError:
+        return found
+    lines = in_lines(content[: content.rfind(b"\n") + 1])  # the last line may be in the making
+    found.aeps, found.created, found.unreadable = lines.aeps, lines.created, lines.unreadable
+    return found
+
+
+def in_output(output: Path) -> Present | None:
+    """Results by the index beside a merged file; None if there is none that fits it."""
+    content = output_index(output)
+    return None if content is None else in_lines(content[content.find(b"\n") + 1 :])
+
+
+def in_lines(content: bytes) -> Present:
+    """Results by the lines about them."""
+    found = Present(created=_CREATED.findall(content))
+    aeps = defaultdict(list)
+    lines = _LINE.findall(content)
+    for prefix, seed, aep in lines:
+        aeps[prefix].append((int(seed), float(aep)))
+    for prefix, known in aeps.items():
+        pair = _pair(prefix.decode())
+        found.aeps[pair] = dict(known)
+        found.seeds[pair] = {seed for seed, _ in known}
+    if len(lines) < content.count(b"\n"):
+        for line in _LINE.sub(b"", content).split(b"\n"):
+            if line:
+                _add_line(found, line)
+    found.output_results = found.count
+    return found
+
+
+def _add_line(found: Present, text: bytes) -> None:
+    """A line of another form: without an AEP, torn, or written by somebody else."""
+    try:
+        line = json.loads(text)
+        key = Key.parse(line["key"])
+        aep = line.get("aep")
+    except (ValueError, TypeError, KeyError, AttributeError):  # an InputError is a ValueError
+        found.unreadable += 1
+        return
+    found.seeds[key[:2]].add(key.seed)
+    if isinstance(aep, float | int):
+        found.aeps[key[:2]][key.seed] = float(aep)
+
+
+def _pair(prefix: str) -> Pair:
+    farm, _, kind = prefix.removeprefix("farm").partition("_t")
+    return int(farm), int(kind)
+
+
+def shard_names(paths: RunPaths) -> list[str]:
+    """Of all files that look like shards; what vanishes in between is left out."""
+    names: list[str] = []
+    for folder in _names_in(paths.results):
+        names += _names_in(paths.results / folder)
+    return names
+
+
+def names_in(folder: Path) -> list[str]:
+    """Of what is in a folder and not just being written; none if it is not there."""
+    return sorted(_names_in(folder))
+
+
+def _names_in(folder: Path) -> list[str]:
+    try:
+        return [name for name in os.listdir(folder) if name[0] != "."]
+    except (FileNotFoundError, NotADirectoryError):
+        return []
+
+
+def output_index(output: Path) -> bytes | None:
+    """The index beside a merged file, as it is; None if there is none, or none of the very file that is there."""
+    if output.suffix != ".h5":
+        return None
+    try:
+        state = output.stat()
+        content = RunPaths(output).output_index.read_bytes()
+    except FileNotFoundError:
+        return None
+    from leeward.store.index import INDEX_FORMAT  # which takes h5py along
+
+    head = parsed(content[: content.find(b"\n") + 1])
+    fits = head.get("format"), head.get("size"), head.get("mtime_ns")
+    return content if fits == (INDEX_FORMAT, state.st_size, state.st_mtime_ns) else None
+
+
+def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
+    """All that the lines say; torn ones are left out."""
+    for text in content.split(b"\n"):
+        line = parsed(text)
+        if "key" in line:
+            yield line
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """A line of JSON; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}
+
+
+def key_of(name: str) -> Key | None:
+    """The key that a name tells, if any."""
+    try:
+        return Key.parse(name)
+    except InputError:
+        return None
