@@ -9,7 +9,7 @@ import pytest
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_foreign_group
 from leeward.store.found import FoundFile
 from leeward.store.keys import Key
-from leeward.store.reader import read_files
+from leeward.store.reader import Reader, read_files
 from leeward.store.schema import Result
 from leeward.store.shard import shard_bytes, stored_result
 from leeward.store.verdicts import Verdict
@@ -17,8 +17,21 @@ from leeward.store.verdicts import Verdict
 KEY = Key(1, 2, 3)
 
 
+@pytest.fixture(scope="module")
+def judged():
+    """Reads a file, by one child for all: gives its results, and what is said of the file."""
+    with Reader(contents=True) as reader:
+
+        def judged(path):
+            *results, file = reader.read(path)
+            assert isinstance(file, FoundFile)
+            return results, file
+
+        yield judged
+
+
 @pytest.fixture
-def one(tmp_path):
+def one(tmp_path, judged):
     """Write one group, and read it again."""
 
     def make(**options):
@@ -27,12 +40,6 @@ def one(tmp_path):
         return judged(path)[0][0]
 
     return make
-
-
-def judged(path):
-    *results, file = read_files([path], contents=True)
-    assert isinstance(file, FoundFile)
-    return results, file
 
 
 def test_a_usual_group(one):
@@ -173,7 +180,7 @@ def test_many_attributes_are_still_stored(one):
     assert one(**{f"a{i}": i for i in range(300)}).verdict is Verdict.WRONG_STRUCTURE
 
 
-def test_what_else_is_in_a_file(tmp_path):
+def test_what_else_is_in_a_file(tmp_path, judged):
     path = write_foreign_file(tmp_path / "worker.h5", [KEY], folder="optimized_layouts")
     with h5py.File(path, "r+") as file:
         write_foreign_group(file, Key(0, 0, 0))
@@ -195,7 +202,7 @@ def test_what_else_is_in_a_file(tmp_path):
     assert file.reason == "ignored in it: farm00_t1_s1, notes, optimized_layouts/other"
 
 
-def test_a_folder_that_is_a_link(tmp_path):
+def test_a_folder_that_is_a_link(tmp_path, judged):
     path = write_foreign_file(tmp_path / "worker.h5")
     with h5py.File(path, "r+") as file:
         file["optimized_layouts"] = h5py.ExternalLink("other.h5", "/")
@@ -206,7 +213,7 @@ def test_a_folder_that_is_a_link(tmp_path):
     assert file.bad == 1
 
 
-def test_a_seal_is_judged_wherever_it_stands(tmp_path):
+def test_a_seal_is_judged_wherever_it_stands(tmp_path, judged):
     """A sealed group that was copied into a file without a format version, and damaged there."""
     result = own_result()
     (tmp_path / "shard.h5").write_bytes(shard_bytes(result))

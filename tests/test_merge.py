@@ -434,11 +434,12 @@ def test_sources_go_when_all_is_in_the_output(run, tmp_path, output):
     write_own_file(folder / "deep" / "a.h5", [own_result(farm=1)])
     write_foreign_file(folder / "worker_1.h5", [(2, 0, 0)], aep=None)
     write_foreign_file(folder / "worker_2.h5")
+    run.campaign.touch()
     report = merge([run.root, folder], output, remove_sources=True, recompute=recompute)
     assert [removal for removal in report.removals if removal.reason] == []
     assert not folder.exists()
     assert not run.results.exists()
-    assert run.root.exists()
+    assert run.campaign.exists()
     logged = events(report)
     assert len(logged["removing"]) == len(logged["removed"]) == 13
     assert "removed  " in report.logs[1].read_text()

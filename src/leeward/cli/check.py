@@ -41,6 +41,8 @@ def check(
     from leeward.engine.cores import usable_cores
     from leeward.store.check import check as check_files
 
+    if complete:
+        paths = _with_outputs(paths)
     chosen = demanded_campaign(campaign, paths, "--deep" if deep else "--complete") if complete or deep else None
     with progress(quiet or as_json) as tell:
         listing = _Listing(tell, keep_all=as_json)
@@ -59,6 +61,12 @@ def check(
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
 
+def _with_outputs(paths: list[Path]) -> list[Path]:
+    """A run is complete with what its layouts.h5 holds, which may have been cleaned away from beside it."""
+    outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
+    return paths + [output for output in outputs if output.is_file() and output not in paths]
+
+
 @dataclass
 class _Folder:
     """What was found in one folder, or in one run directory."""
@@ -67,6 +75,7 @@ class _Folder:
     is_run: bool
     files: int = 0
     results: int = 0
+    bad: int = 0
     size: int = 0
     valid: "list[FoundFile]" = field(default_factory=list)
 
@@ -105,6 +114,7 @@ class _Listing:
         folder = self.folders.setdefault(path, _Folder(path, is_run))
         folder.files += 1
         folder.results += found.valid
+        folder.bad += not found.is_valid
         folder.size += max(found.size, 0)
         if found.is_valid and not is_run and len(folder.valid) <= MOST_FILES_OF_A_FOLDER:
             folder.valid.append(found)
@@ -177,7 +187,8 @@ def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[st
 def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
     if folder.is_run or len(folder.valid) > MOST_FILES_OF_A_FOLDER:
         what = f"{folder.path}: {count(folder.files, 'shard' if folder.is_run else 'file')}"
-        yield [what, str(folder.results), size(folder.size), "valid, but for those below"]
+        verdict = f"valid, but for {folder.bad}, below" if folder.bad else "valid"
+        yield [what, str(folder.results), size(folder.size), verdict]
         return
     for found in folder.valid:
         more = f" ({found.reason})" if found.reason else ""

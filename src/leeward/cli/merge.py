@@ -62,6 +62,8 @@ def merge(
     from leeward.engine.cores import usable_cores
     from leeward.store.merge import merge as merge_files
 
+    options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
+    options += [] if prefer is None else ["--prefer", prefer.value]
     told = told_campaigns(campaign, sources)
     known = told[0] if len(told) == 1 else None
     try:
@@ -80,9 +82,13 @@ def merge(
             )
     except BadSourceError as error:  # the message names every bad file, and the log
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
+        print("\n".join(_ways_out(sources, output, campaign, options)), file=sys.stderr)
         raise typer.Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, dry_run)))
-    print("\n".join(_next(report, sources, campaign, dry_run)))
+    print("\n".join(_next(report, campaign, dry_run)))
+    if report.no_aep and campaign is None:
+        again = command("merge", *sources, "-o", output, *options, "--campaign", "FILE")
+        print(f"To have missing AEPs recomputed: {again}")
     raise typer.Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
 
 
@@ -145,7 +151,16 @@ def _removed(report: "MergeReport") -> Iterator[str]:
     yield from (f"  kept {removal.path}: {removal.reason}" for removal in kept[:MOST_LISTED])
 
 
-def _next(report: "MergeReport", sources: list[Path], campaign: str | None, dry_run: bool) -> Iterator[str]:
+def _ways_out(sources: list[Path], output: Path, campaign: str | None, options: list[str]) -> Iterator[str]:
+    told = [] if campaign is None else ["--campaign", campaign]
+    skip = [] if "--on-bad" in options else ["--on-bad", "skip"]
+    yield f"To merge what is valid: {command('merge', *sources, '-o', output, *options, *skip, *told)}"
+    adopted = [word for source in sources for word in ("--adopt", source)]
+    words = run_command(output, campaign or "CAMPAIGN")
+    yield f"To take what is valid and compute the rest: {command(*words, *adopted)}"
+
+
+def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
     """What it means, and what to do about it."""
     if report.missing is None:
         yield f"What was expected is not known; `leeward missing {report.output} --campaign FILE` compares."
@@ -156,6 +171,3 @@ def _next(report: "MergeReport", sources: list[Path], campaign: str | None, dry_
             yield f"To compute what is missing: {command(*words, '--adopt', report.output)}"
     elif not report.problem:
         yield "Nothing that was expected is missing."
-    if report.no_aep and campaign is None:
-        again = command("merge", *sources, "-o", report.output, "--campaign", "FILE")
-        yield f"To have missing AEPs recomputed: {again}"

@@ -197,4 +197,6 @@ def _next(seen: "Snapshot") -> Iterator[str]:
             yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
     elif seen.missing and not seen.run:
         yield f"To see which are missing: {command('missing', seen.path)}"
-    yield f"Counted, not verified: {command('check', seen.path)} verifies."
+    places = [seen.run] if seen.run else []
+    places += [seen.output] if seen.output_exists else []
+    yield f"Counted, not verified: {command('check', *places)} verifies."

@@ -59,7 +59,7 @@ class Output:
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
-        if hasattr(signal, "setitimer"):  # should the parent be gone: what spins here for ever ends by itself
+        if self._seconds and hasattr(signal, "setitimer"):  # what spins here for ever, its parent gone, ends by itself
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
 
 

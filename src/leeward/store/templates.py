@@ -1,7 +1,7 @@
 """Groups written quickly: most results differ from one written before in values only, not in names and sizes.
 
 Creating two dozen attributes and three datasets costs over a millisecond. Here the first results of a shape are written
-the plain way; for the next ones a group in memory is filled with new values and copied as a whole, in a third of the time.
+the plain way; for the next ones a group in memory is filled with new values and copied as a whole, in half the time.
 """
 
 from collections import Counter

@@ -88,9 +88,7 @@ def _exactly(stream: BinaryIO, length: int) -> bytes:
 
 def write_file(path: Path, stream: BinaryIO) -> int:
     """All that comes in, on the disk when this returns: how many results."""
-    file = h5py.File(
-        path, "w", libver=LIBVER, locking=False
-    )  # not closed after an error: it is then that libhdf5 crashes
+    file = h5py.File(path, "w", libver=LIBVER, locking=False)  # not closed after an error: libhdf5 might crash then
     groups = GroupWriter(file)
     count = 0
     while True:

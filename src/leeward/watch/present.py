@@ -32,7 +32,7 @@ class Present:
     """What is there, and what is known of it.
 
     seeds: of all results, by farm and turbine type. aeps: GWh, by seed, as far as they are known. created: when results
-    were made, as text. unreadable: lines. odd: files among the shards that are none. output_results: None if that is not known.
+    were made, as text. unreadable: lines. odd: files among the shards that are none. output_results: None if not known.
     """
 
     seeds: dict[Pair, set[int]] = field(default_factory=lambda: defaultdict(set))

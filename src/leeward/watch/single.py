@@ -1,6 +1,6 @@
 """One result, found without reading all the others."""
 
-from collections.abc import Iterable
+import warnings
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,6 +11,7 @@ from leeward.store.layouts import open_layouts
 from leeward.store.reader import read_files
 from leeward.store.schema import Result
 from leeward.watch.campaigns import demand_place, run_of
+from leeward.watch.read import present_at
 
 
 @dataclass(frozen=True)
@@ -29,20 +30,24 @@ def find_result(path: Path, key: Key) -> ResultSeen:
         places = [path] if run is None else [path, run.shard(key)]
     else:
         places = [] if run is None else [run.shard(key), run.output]
-    seen = _first(places, key)
-    if seen is not None:
-        return seen
-    with open_layouts(path) as layouts:  # says what is there instead
+    for place in places:
+        seen = _in_file(place, key)
+        if seen is not None:
+            return seen
+    if run is not None:
+        what = "damaged" if key in present_at(path) else "not there"
+        raise BadSourceError(f"{path}: {key} is {what}; `leeward check {run.root} --complete` says more")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of others that are damaged
+        layouts = open_layouts(path)  # the key may lie in any of several places
+    with layouts:
         return ResultSeen(layouts[key], path)
 
 
-def _first(places: Iterable[Path], key: Key) -> ResultSeen | None:
-    for place in places:
-        if not place.is_file():
-            continue
+def _in_file(place: Path, key: Key) -> ResultSeen | None:
+    """None where it is not, or is damaged."""
+    if place.is_file():
         for found in read_files([place], contents=True, keys={place: [str(key)]}):
-            if isinstance(found, FoundResult) and found.key == key:
-                if found.result is None:
-                    raise BadSourceError(f"{place}: {key} is damaged ({found.verdict}: {found.reason})")
+            if isinstance(found, FoundResult) and found.result is not None:
                 return ResultSeen(found.result, place)
     return None
