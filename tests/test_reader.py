@@ -3,6 +3,8 @@
 import os
 import signal
 import socket
+import subprocess
+import sys
 import time
 from pathlib import Path
 
@@ -407,24 +409,30 @@ def test_closing_early_ends_the_children(large_file):
     assert set(children()) == before
 
 
-def test_children_end_with_their_parent(large_file):
-    import subprocess
-    import sys
-
+def test_children_end_with_their_parent(faulty, own_file):
+    faulty("farm0_t0_s1", "sleep")  # so that it is not the closed pipe that ends the child
     script = (
-        "import sys, os, pathlib\n"
-        "from leeward.store.reader import Reader\n"
-        "reader = Reader()\n"
-        "next(reader.read(pathlib.Path(sys.argv[1])))\n"
-        "print(reader._child.pid, flush=True)\n"
+        "import os, pathlib, sys\n"
+        "from leeward.store import reader, reader_child\n"
+        "reader_child.Child.MODULE = 'faulty_child'\n"
+        "reading = reader.Reader()\n"
+        "next(reading.read(pathlib.Path(sys.argv[1])))\n"
+        "print(reading._child.pid, flush=True)\n"
         "os.kill(os.getpid(), 9)\n"
     )
-    done = subprocess.run([sys.executable, "-c", script, str(large_file)], stdout=subprocess.PIPE, check=False)
+    done = subprocess.run([sys.executable, "-c", script, str(own_file)], stdout=subprocess.PIPE, check=False)
     child = Path(f"/proc/{int(done.stdout)}")
     end = time.monotonic() + 5
-    while child.exists() and "Z" not in (child / "stat").read_text() and time.monotonic() < end:
+    while is_running(child) and time.monotonic() < end:
         time.sleep(0.02)
     assert time.monotonic() < end
+
+
+def is_running(process):
+    try:
+        return process.joinpath("stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except (FileNotFoundError, ProcessLookupError):
+        return False
 
 
 def test_a_worn_child_is_replaced(tmp_path, own_file):

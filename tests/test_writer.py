@@ -210,7 +210,7 @@ def test_a_limit_on_the_size_of_files_is_a_storage_error(tmp_path):
     command = [sys.executable, "-c", textwrap.dedent(code), str(output), str(Path(__file__).parent)]
     said = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     assert "refused:" in said
-    assert "too large" in said.lower()
+    assert "cannot be written" in said  # libhdf5 may crash here, and the message is all that comes of it
     assert held(output) == digests([own_result()])
     assert names(tmp_path) == ["layouts.h5", "layouts.h5.index"]
 

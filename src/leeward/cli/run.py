@@ -1,6 +1,7 @@
 """`leeward run`: a campaign from its file to layouts.h5."""
 
 import json
+import shlex
 import signal
 import statistics
 import sys
@@ -103,7 +104,7 @@ def run(
     if as_json:
         print(json.dumps(_as_data(report)))
     else:
-        print_summary(report, _command(campaign, output))
+        print_summary(report, _command())
     raise typer.Exit(report.exit_code)
 
 
@@ -138,15 +139,10 @@ def _only(only: str | None, only_from: Path | None) -> Any:
     return read_keys(only_from)
 
 
-def _command(campaign: Path | None, output: Path) -> str:
-    """The shortest command that goes on with this run."""
-    return " ".join(
-        [
-            "leeward run",
-            *([str(campaign)] if campaign else []),
-            *([f"-o {output}"] if str(output) != "layouts.h5" else []),
-        ]
-    )
+def _command() -> str:
+    """The command that goes on with this run: the same, but for what is for once only."""
+    once = ("--new", "--retry-failed", "--take-over")
+    return shlex.join(["leeward", *(word for word in sys.argv[1:] if word not in once)])
 
 
 def _as_data(report: "RunReport") -> dict[str, Any]:

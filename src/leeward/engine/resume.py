@@ -1,6 +1,7 @@
 """What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
 
 import functools
+import time
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
-from leeward.files import replace_file
+from leeward.files import TEMPORARY, replace_file
 from leeward.store.found import FoundFile
 from leeward.store.index import encode_line, index_line
 from leeward.store.keys import Key
@@ -22,6 +23,7 @@ from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
 
 MOST_LISTED = 12
+LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 
 @dataclass
@@ -41,6 +43,24 @@ def read_stored(paths: RunPaths, shards: Sequence[Path] | None = None, processes
         elif found.key is not None:
             stored.lines[found.key] = index_line(found)
     return stored
+
+
+def tidy(paths: RunPaths) -> None:
+    """Remove what killed processes left behind: heartbeats, and files that they were writing."""
+    long_ago = time.time() - LEFT_BEHIND_S
+    try:
+        for path in paths.workers.iterdir():
+            path.unlink(missing_ok=True)  # a worker that lives on writes it anew
+        for path in (
+            *paths.root.rglob(f".*{TEMPORARY}"),
+            *paths.output.parent.glob(f".{paths.output.name}.*{TEMPORARY}"),
+        ):
+            if path.lstat().st_mtime < long_ago:
+                path.unlink()
+    except FileNotFoundError:  # its writer was not gone after all
+        return
+    except OSError as error:
+        raise StorageError(f"{paths.root}: cannot be tidied ({error})") from error
 
 
 def read_records(paths: RunPaths, record: Callable[..., None]) -> dict[Key, Record]:

@@ -1,5 +1,6 @@
 """A whole campaign: what is there is verified, what is missing is computed, and all of it is merged."""
 
+import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -18,7 +19,7 @@ from leeward.engine.local import LocalEngine
 from leeward.engine.outcomes import Engine
 from leeward.engine.selection import selection
 from leeward.engine.stopping import StopNowError, StopRequests
-from leeward.errors import InputError, StorageError
+from leeward.errors import InputError, LeewardError, StorageError
 from leeward.store.audit import Audit, utc_now
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
@@ -117,6 +118,8 @@ def run(
     tasks in hand, after a request to stop. storage_wait_s: how long to wait for a disk that takes nothing; then
     StorageError. hear: called with every event, a dict.
     """
+    if os.name != "posix":
+        raise LeewardError("leeward run works on Linux and macOS; on this system it can check, merge and read results")
     if not isinstance(campaign, Campaign):
         campaign = builtin_campaign() if campaign is None else load(campaign)
     sources = tuple(Path(source) for source in adopt)
@@ -229,6 +232,7 @@ class _Run:
         self.tell("put-aside", run=str(aside.root), output=str(aside.output))
 
     def _look_at_what_is_there(self) -> None:
+        resume.tidy(self.paths)
         shards = ShardPaths(self.paths)
         if shards:
             self.tell("checking", shards=len(shards))
@@ -325,7 +329,7 @@ class _Run:
             return 0
         self.tell("merging", results=len(self.report.lines))
         merged = self.coordinator.patiently(
-            lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, tell=None)
+            lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, processes=self._cores(2))
         )
         for path, verdict, reason in merged.bad_files:
             self._quarantine(path, verdict, reason)

@@ -15,9 +15,9 @@ class FoundResult:
 
     name: as the group is named. key: None where the name is no key, or contradicts the attributes. reason: why it is
     not valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. digest:
-    of a valid one. status, origin, fingerprint, n_turbines, diameter, aep (GWh): as read, as far as they could be. details:
-    the other attributes. result: the result itself, where it was asked for and is valid. A foreign one without a
-    possible aep is valid with the status "no-aep".
+    of a valid one. status, origin, fingerprint, n_turbines, diameter, aep (GWh): as read, as far as they could be.
+    details: the other attributes. result: the result itself, where it was asked for and is valid. A foreign one without
+    a possible aep is valid with the status "no-aep".
     """
 
     path: Path

@@ -7,7 +7,6 @@ more, and learns from the token in the new one that it is not the owner.
 
 import contextlib
 import errno
-import fcntl
 import json
 import os
 import secrets
@@ -21,6 +20,9 @@ from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
 from leeward.files import TEMPORARY, sync, sync_folder
+
+if os.name == "posix":
+    import fcntl
 
 INTERVAL_S = 2.0
 INTERVALS = 10  # an owner whose counter stands still for so many may be taken over

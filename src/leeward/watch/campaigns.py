@@ -65,5 +65,5 @@ def _texts(paths: Collection[Path]) -> Iterator[tuple[Path, str]]:
 
 def demand_place(path: Path) -> None:
     """An InputError that says what was looked for, unless something is there."""
-    if not path.exists():
+    if not path.exists() and run_of(path) is None:
         raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")

@@ -1,0 +1,446 @@
+"""The commands about stored results: what they print, and how they end."""
+
+import csv
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+import typer
+
+from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
+from leeward import cli
+from leeward.campaign import load
+from leeward.engine.selection import read_keys
+from leeward.store.index import encode_line, index_line
+from leeward.store.keys import Key
+from leeward.store.lock import Lock
+from leeward.store.paths import RunPaths
+from leeward.store.records import begin_attempt, record_failure
+from leeward.store.schema import Result
+from leeward.store.shard import store_result
+from run_cases import LEEWARD, make_campaign
+
+DOCUMENT = Path(__file__).parent.parent / "docs" / "commands.md"
+
+
+def command(*arguments, cwd):
+    return subprocess.run([*LEEWARD, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd)
+
+
+@pytest.fixture
+def inside(monkeypatch, capsys, tmp_path):
+    """The command line within this process, in an empty folder: exit code, standard output, standard error."""
+    monkeypatch.chdir(tmp_path)
+
+    def run(*arguments):
+        monkeypatch.setattr(sys, "argv", ["leeward", *map(str, arguments)])
+        with pytest.raises(SystemExit) as end:
+            cli.main()
+        return end.value.code or 0, *capsys.readouterr()
+
+    return run
+
+
+@pytest.fixture
+def campaign(tmp_path):
+    """Two farms, one type, three seeds; no layouts."""
+    return load(make_campaign(tmp_path, seeds=3, farms=2))
+
+
+@pytest.fixture
+def paths(campaign, tmp_path):
+    """Its run directory, empty."""
+    paths = RunPaths(tmp_path / "layouts.h5")
+    for folder in paths.folders():
+        folder.mkdir(parents=True)
+    paths.campaign.write_text(campaign.frozen_text())
+    return paths
+
+
+def real_result(campaign, key):
+    """One that a deep check finds nothing wrong with."""
+    corner = 9000.0 * key.farm_idx
+    layout = [[corner + 500.0, corner + 2500.0, corner + 4500.0], [500.0 + key.seed, 2500.0, 4500.0]]
+    aep, wake_loss, spacing = campaign.recompute(key, *layout)
+    details = {"wake_loss": wake_loss, "min_spacing_m": spacing, "seconds": 1.5}
+    fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
+    return Result(key, layout, aep, campaign.diameter(key.type_idx), fingerprint, "completed", 0, details=details)
+
+
+def store(paths, campaign, *keys):
+    for key in keys:
+        result = real_result(campaign, Key(*key))
+        store_result(paths, result)
+        with paths.index.open("ab") as file:
+            file.write(encode_line(index_line(result)))
+
+
+def fail(paths, key):
+    begin_attempt(paths, key, "w9", "node")
+    facts = {"kind": "exception", "message": "ValueError: no wind", "traceback": "Traceback", "worker": "w9"}
+    record_failure(paths, key, final=True, died=False, host="node", seconds=3.0, **facts)
+
+
+# --- status ----------------------------------------------------------------------------------------------------------
+
+
+def test_status_of_an_unfinished_run(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 0), (0, 0, 1), (1, 0, 0))
+    fail(paths, Key(1, 0, 2))
+    code, out, err = inside("status")
+    assert code == 3
+    assert not err
+    assert "3 of 6 layouts done, 3 missing (1 failed)" in out
+    assert re.search(r"^  0 square 0 +2/3 +\d+\.\d\d  farm0_t0_s\d$", out, re.M)
+    assert re.search(r"^  1 square 1 +1/3 \(1!\)", out, re.M)
+    assert re.search(r"farm1_t0_s2 +exception, attempt 1 +ValueError: no wind", out)
+    assert "leeward run layouts.run/campaign.yaml --retry-failed" in out
+    assert "not verified" in out
+
+
+def test_status_of_a_complete_run(paths, campaign, inside):
+    store(paths, campaign, *campaign.tasks())
+    code, out, _ = inside("status", "layouts.run")
+    assert code == 0
+    assert "6 of 6 layouts done" in out
+    assert "To go on" not in out
+
+
+def test_status_while_it_runs(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 0))
+    beat = {"worker": "w1", "host": "h", "pid": 1, "task": "farm0_t0_s1", "since": "2026-01-01T00:00:00Z"}
+    beat |= {"state": "computing", "step": 7, "phase": "refine", "best_aep_gwh": 101.5, "every_s": 2.0}
+    (paths.workers / "w1.json").write_text(json.dumps({**beat, "time": time.time()}))
+    lock = Lock.take(paths.lock)
+    try:
+        code, out, _ = inside("status")
+    finally:
+        lock.release()
+    assert code == 0
+    assert f"running: process {os.getpid()}" in out
+    assert re.search(r"w1  farm0_t0_s1  refine, step 7, 101.50 GWh so far  for \d+ h.*last sign of life", out)
+    assert "To go on" not in out
+
+
+def test_status_of_some_seeds_and_as_json(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 1), (1, 0, 1))
+    assert inside("status", "--seed", 1)[0] == 0
+    assert inside("status", "--seed", 0, "--seed", 1)[0] == 3
+    code, out, err = inside("status", "--seed", 7)
+    assert (code, out) == (2, "")
+    assert "seeds are 0 to 2" in err
+    data = json.loads(inside("status", "--json")[1])
+    assert (data["done"], data["expected"], data["missing"]) == (2, 6, 4)
+
+
+def test_status_needs_something_to_look_at(inside):
+    code, out, err = inside("status")
+    assert (code, out) == (2, "")
+    assert err.count("\n") == 1
+    assert "layouts.run" in err
+
+
+def test_status_watches_until_the_run_ends(paths, campaign, tmp_path):
+    store(paths, campaign, (0, 0, 0))
+    lock = Lock.take(paths.lock)
+    process = subprocess.Popen([*LEEWARD, "status", "--watch"], cwd=tmp_path, stdout=subprocess.PIPE, text=True)
+    try:
+        assert process.stdout.readline().startswith("--- ")
+        assert "layouts.run" in process.stdout.readline()
+        lock.release()
+        rest, _ = process.communicate(timeout=30)
+    finally:
+        process.kill()
+    assert process.returncode == 3
+    assert "not running" in rest
+
+
+def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
+    lock = Lock.take(paths.lock)
+    process = subprocess.Popen([*LEEWARD, "status", "--watch", "--json"], cwd=tmp_path, stdout=subprocess.PIPE)
+    try:
+        process.stdout.readline()
+        process.send_signal(signal.SIGINT)
+        process.communicate(timeout=30)
+    finally:
+        process.kill()
+        lock.release()
+    assert process.returncode in (0, 130)
+
+
+# --- missing ---------------------------------------------------------------------------------------------------------
+
+
+def test_missing_of_a_run(paths, campaign, inside, tmp_path):
+    store(paths, campaign, (0, 0, 0), (0, 0, 1), (0, 0, 2), (1, 0, 0))
+    fail(paths, Key(1, 0, 2))
+    code, out, _ = inside("missing", "layouts.run")
+    assert code == 3
+    assert "2 of 6 layouts missing" in out
+    assert re.search(r"farm1_t0_s1 +1 +0 +1  not there", out)
+    assert "--only-from missing.csv --retry-failed" in out
+    code, out, _ = inside("missing", "layouts.run", "--csv", "-")
+    rows = list(csv.DictReader(out.splitlines()))
+    assert [row["key"] for row in rows] == ["farm1_t0_s1", "farm1_t0_s2"]
+    assert rows[1]["reason"] == "failed: ValueError: no wind"
+    assert inside("missing", "layouts.run", "--failed", "--csv", "missing.csv")[0] == 3
+    assert read_keys(tmp_path / "missing.csv") == [Key(1, 0, 2)]
+    (tmp_path / "missing.json").write_text(inside("missing", "layouts.run", "--json")[1])
+    assert read_keys(tmp_path / "missing.json") == [Key(1, 0, 1), Key(1, 0, 2)]
+
+
+def test_nothing_missing(paths, campaign, inside):
+    store(paths, campaign, *campaign.tasks())
+    code, out, _ = inside("missing", "layouts.run")
+    assert code == 0
+    assert "nothing is missing" in out
+
+
+def test_missing_needs_to_know_what_was_expected(inside, campaign, tmp_path):
+    write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)])
+    code, out, err = inside("missing", "worker_1.h5")
+    assert (code, out) == (2, "")
+    assert "--campaign" in err
+    code, out, _ = inside("missing", "worker_1.h5", "--campaign", "campaign.yaml")
+    assert code == 3
+    assert "5 of 6" in out
+    assert "--adopt worker_1.h5" in out
+
+
+# --- check -----------------------------------------------------------------------------------------------------------
+
+
+def test_check_of_a_run(paths, campaign, inside):
+    store(paths, campaign, *campaign.tasks())
+    code, out, err = inside("check", "layouts.run", "--deep", "--complete")
+    assert (code, err) == (0, "")
+    assert re.search(r"layouts.run: 6 shards +6 +[\d.]+ kB  valid$", out, re.M)
+    assert "All is well" in out
+
+
+def test_check_names_every_bad_shard(paths, campaign, inside):
+    store(paths, campaign, *campaign.tasks())
+    bad = paths.shard(Key(1, 0, 1))
+    bad.write_bytes(bad.read_bytes()[:100])
+    before = bad.stat().st_mtime_ns
+    code, out, _ = inside("check", "layouts.run", "--complete")
+    assert code == 3
+    assert re.search(rf"{bad.name} .*(truncated|unreadable)", out)
+    assert "1 expected result missing: farm1_t0_s1" in out
+    assert "`leeward run layouts.run/campaign.yaml` moves bad files to quarantine" in out
+    assert bad.stat().st_mtime_ns == before
+    data = json.loads(inside("check", "layouts.run", "--json")[1])
+    assert len(data["files"]) == 6
+    assert data["is_well"] is False
+
+
+def test_deep_check_recomputes(paths, campaign, inside):
+    store_result(paths, own_result(0, 0, 0, turbines=3))
+    assert inside("check", "layouts.run")[0] == 0
+    code, out, _ = inside("check", "layouts.run", "--deep")
+    assert code == 3
+    assert "other settings" in out
+
+
+def test_check_of_a_crashed_folder(inside, tmp_path):
+    write_crashed_folder(tmp_path / "layouts.h5_temp")
+    code, out, _ = inside("check", "layouts.h5_temp")
+    assert code == 3
+    assert re.search(r"worker_101.h5 +0 +0 B  empty", out)
+    assert re.search(r"worker_100.h5 +2 .* valid", out)
+    assert "leeward merge layouts.h5_temp -o merged.h5 --on-bad skip" in out
+    assert "leeward run CAMPAIGN --adopt layouts.h5_temp" in out
+    code, _, err = inside("check", "layouts.h5_temp", "--deep")
+    assert code == 2
+    assert "--campaign" in err
+
+
+def test_check_of_a_cleaned_run_looks_into_its_output(paths, campaign, inside):
+    write_own_file(paths.output, [real_result(campaign, key) for key in campaign.tasks()])
+    assert inside("check", "layouts.run", "--complete")[0] == 0
+
+
+# --- merge -----------------------------------------------------------------------------------------------------------
+
+
+def test_merge_aborts_by_default(inside, tmp_path):
+    write_crashed_folder(tmp_path / "layouts.h5_temp")
+    code, out, err = inside("merge", "layouts.h5_temp", "-o", "layouts.h5")
+    assert (code, out) == (3, "")
+    assert not (tmp_path / "layouts.h5").exists()
+    assert "worker_101.h5: empty" in err
+    assert "leeward merge layouts.h5_temp -o layouts.h5 --on-bad skip" in err
+    assert "leeward run CAMPAIGN --adopt layouts.h5_temp" in err
+    assert list(tmp_path.glob("merge_log_*.txt"))
+
+
+def test_merge_skips_and_says_what_is_missing(inside, tmp_path, campaign):
+    layouts = {key: real_result(campaign, key).layout for key in (Key(0, 0, 0), Key(0, 0, 1))}
+    for number, (key, layout) in enumerate(layouts.items()):
+        write_foreign_file(tmp_path / f"worker_{number}.h5", [key], layout=layout, aep=0.0, turbines=3, diameter=195.0)
+    (tmp_path / "worker_9.h5").touch()
+    sources = ["worker_0.h5", "worker_1.h5", "worker_9.h5"]
+    options = ["-o", "m.h5", "--on-bad", "skip", "--campaign", "campaign.yaml"]
+    code, out, _ = inside("merge", *sources, *options, "--dry-run")
+    assert code == 3
+    assert "would get 2 results from 3 files" in out
+    assert not (tmp_path / "m.h5").exists()
+    code, out, _ = inside("merge", *sources, *options)
+    assert code == 3
+    assert "m.h5: 2 results from 3 files" in out
+    assert "left out of worker_9.h5: empty" in out
+    assert "2 results whose AEP was recomputed" in out
+    assert "4 expected results missing: farm0_t0_s2" in out
+    assert "leeward run campaign.yaml -o m.h5 --adopt m.h5" in out
+
+
+def test_merge_of_a_run_knows_its_campaign(paths, campaign, inside, tmp_path):
+    store(paths, campaign, *campaign.tasks())
+    code, out, _ = inside("merge", "layouts.run", "-o", "m.h5", "--remove-sources", "--quiet")
+    assert code == 0
+    assert "Nothing that was expected is missing." in out
+    assert "6 sources removed, 0 kept" in out
+    assert not list(paths.shards())
+    assert inside("check", "m.h5", "--complete", "--deep")[0] == 0
+    assert inside("status", "m.h5")[0] == 0
+
+
+def test_merge_conflict(inside, tmp_path):
+    write_foreign_file(tmp_path / "a.h5", [(0, 0, 0)])
+    write_foreign_file(tmp_path / "b.h5", [(0, 0, 0)], layout=layout_of(Key(0, 0, 1)), aep=200.0)
+    code, _, err = inside("merge", "a.h5", "b.h5", "-o", "m.h5")
+    assert code == 3
+    assert "--prefer" in err
+    code, out, _ = inside("merge", "a.h5", "b.h5", "-o", "m.h5", "--prefer", "best")
+    assert code == 0
+    assert "farm0_t0_s0: different layouts; taken from b.h5" in out
+
+
+def test_merge_wrong_use(tmp_path, inside):
+    assert inside("merge", "nothing.h5", "-o", "m.h5")[0] == 2
+    assert inside("merge", "nothing.h5")[0] == 2
+    assert inside("merge", "nothing.h5", "-o", "m.h5", "--on-bad", "pray")[0] == 2
+
+
+# --- clean -----------------------------------------------------------------------------------------------------------
+
+
+def test_clean_moves_bad_files(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 0), (0, 0, 1))
+    bad = paths.shard(Key(0, 0, 1))
+    bad.write_bytes(b"")
+    code, out, _ = inside("clean", "layouts.run", "--dry-run")
+    assert code == 3
+    assert "1 bad file would be moved" in out
+    assert bad.exists()
+    code, out, _ = inside("clean", "layouts.run")
+    assert code == 3
+    assert f"{bad.name}: empty" in out
+    assert "leeward run layouts.run/campaign.yaml" in out
+    assert not bad.exists()
+    assert not paths.lock.exists()
+    assert inside("clean", "layouts.run")[0] == 0
+
+
+def test_clean_merged(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 0), (0, 0, 1))
+    write_own_file(paths.output, [real_result(campaign, Key(0, 0, 0))], campaign=campaign.frozen_text())
+    code, out, _ = inside("clean", "layouts.run", "--merged")
+    assert code == 3
+    assert "1 shard removed, 1 kept" in out
+    assert "farm0_t0_s1" in out
+    assert [path.stem for path in paths.shards()] == ["farm0_t0_s1"]
+    assert '"event": "removed"' in paths.audit.read_text()
+    assert "2 of 6 layouts done" in inside("status")[1]
+
+
+def test_clean_needs_the_lock(paths, inside):
+    lock = Lock.take(paths.lock)
+    try:
+        code, _, err = inside("clean", "layouts.run")
+    finally:
+        lock.release()
+    assert code == 1
+    assert "held by" in err
+    assert inside("clean", "elsewhere.run")[0] == 2
+
+
+# --- show and new ----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("key", ["farm1_t0_s2", "1 0 2", "1,0,2"])
+def test_show(paths, campaign, inside, key):
+    store(paths, campaign, (1, 0, 2))
+    code, out, _ = inside("show", key)
+    assert code == 0
+    assert re.search(r"^ +1 +11500.00 +2500.00$", out, re.M)
+    assert re.search(r"AEP +\d+\.\d{4} GWh", out)
+    assert re.search(r"wake loss +\d+\.\d\d%", out)
+    assert campaign.fingerprint(1, 0) in out
+
+
+def test_show_csv_and_picture(paths, campaign, inside, tmp_path):
+    store(paths, campaign, (0, 0, 0))
+    code, out, _ = inside("show", "0,0,0", "layouts.run", "--csv", "-")
+    assert code == 0
+    assert out.splitlines() == ["turbine,x_m,y_m", "0,500.0,500.0", "1,2500.0,2500.0", "2,4500.0,4500.0"]
+    code, out, _ = inside("show", "0,0,0", "--csv", "a.csv", "--picture", "a.png")
+    assert code == 0
+    assert "written: a.csv" in out
+    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_show_what_is_not_there(paths, inside):
+    code, out, err = inside("show", "farm0_t0_s9")
+    assert (code, out) == (1, "")
+    assert "farm0_t0_s9 is not there" in err
+    assert inside("show", "farm0")[0] == 2
+
+
+def test_new(inside, tmp_path):
+    code, out, _ = inside("new")
+    assert code == 0
+    assert "leeward run campaign.yaml" in out
+    assert load(tmp_path / "campaign.yaml").n_tasks > 0
+    code, _, err = inside("new")
+    assert code == 2
+    assert "not overwritten" in err
+    assert inside("new", "own.yaml", "--builtin")[0] == 0
+    assert load(tmp_path / "own.yaml").n_tasks == 60
+
+
+# --- as processes of their own, and as documented --------------------------------------------------------------------
+
+
+def test_exit_codes_of_processes(paths, campaign, tmp_path):
+    store(paths, campaign, (0, 0, 0))
+    for arguments, code in (
+        (["status"], 3),
+        (["check", "layouts.run"], 0),
+        (["check", "nowhere"], 2),
+        (["missing", "layouts.run", "--csv", "-"], 3),
+        (["show", "1,1,1"], 1),
+    ):
+        ended = command(*arguments, cwd=tmp_path)
+        assert ended.returncode == code, ended
+        assert (code in (1, 2)) == bool(ended.stderr)
+        assert "Traceback" not in ended.stderr
+
+
+def test_every_command_is_documented():
+    text = DOCUMENT.read_text()
+    sections = dict(re.findall(r"^## leeward (\S+)\n(.*?)(?=^## |\Z)", text, re.M | re.S))
+    commands = typer.main.get_command(cli.app).commands
+    assert set(sections) == set(commands)
+    for name, each in commands.items():
+        assert "Exit codes" in sections[name], name
+        for parameter in each.params:
+            for option in parameter.opts:
+                if option.startswith("--") and option != "--help":
+                    assert f"`{option}" in sections[name], (name, option)
