@@ -3,10 +3,11 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records clean
+.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store clean
 
+# the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
-	$(BIN)/leeward optimise --output demo-layout.csv --picture demo-layout.png
+	$(BIN)/leeward run
 
 test: lint test-uncompiled test-compiled
 
@@ -33,8 +34,13 @@ bench-layout: $(VENV)/.installed-test
 bench-records: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/layout.py --records
 
+# the store and the coordinator beside a bare h5py loop; 100 000 results need 2 GB for temporary files
+bench-store: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/store.py
+
+# what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
 clean:
-	rm -rf demo-layout.csv demo-layout.png $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)

@@ -171,7 +171,7 @@ def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
     finally:
         process.kill()
         lock.release()
-    assert process.returncode in (0, 130)
+    assert process.returncode == 0
 
 
 # --- missing ---------------------------------------------------------------------------------------------------------
@@ -423,9 +423,7 @@ def test_exit_codes_of_processes(paths, campaign, tmp_path):
     for arguments, code in (
         (["status"], 3),
         (["check", "layouts.run"], 0),
-        (["check", "nowhere"], 2),
-        (["missing", "layouts.run", "--csv", "-"], 3),
-        (["show", "1,1,1"], 1),
+        (["missing", "nowhere"], 2),
     ):
         ended = command(*arguments, cwd=tmp_path)
         assert ended.returncode == code, ended

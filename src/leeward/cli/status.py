@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from leeward.watch import Cell, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
+EXIT_INTERRUPTED = 130  # before anything was seen
 WIDTH_ELSEWHERE = 120  # where there is no terminal
 
 
@@ -42,16 +43,18 @@ def status(
     from leeward.watch import snapshot
 
     place = given_place(path)
-    while True:
-        seen = snapshot(place, seeds=seed)
-        _print(seen, as_json, watch)
-        if not (watch and seen.is_running):
-            break
-        try:
+    code = EXIT_INTERRUPTED
+    try:
+        while True:
+            seen = snapshot(place, seeds=seed)
+            _print(seen, as_json, watch)
+            code = exit_code(seen)
+            if not (watch and seen.is_running):
+                break
             time.sleep(WATCH_EVERY_S)
-        except KeyboardInterrupt:
-            break
-    raise typer.Exit(exit_code(seen))
+    except KeyboardInterrupt:
+        pass  # the way to end --watch
+    raise typer.Exit(code)
 
 
 def exit_code(seen: "Snapshot") -> int:

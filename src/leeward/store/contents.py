@@ -1,7 +1,7 @@
 """Which results a file holds, in little memory: what files are compared by before one is replaced or removed."""
 
 import os
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -64,6 +64,14 @@ def identity(path: Path) -> Identity:
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
+def identity_or_none(path: Path) -> Identity | None:
+    """None if there is no such file."""
+    try:
+        return identity(path)
+    except FileNotFoundError:
+        return None
+
+
 def pair(found: FoundResult) -> Pair:
     return str(found.key), bytes.fromhex(found.digest)
 
@@ -104,25 +112,23 @@ def contents_of(path: Path) -> Contents:
     return next(iter(read_contents([path])))
 
 
-def essences(path: Path, names: Collection[str]) -> Iterator[tuple[str, Essence]]:
-    """Key and essence of these groups of a file, as far as they are valid."""
-    if not names:
-        return
-    for found in read_files([path], contents=True, keys={path: names}):
-        if isinstance(found, FoundResult) and found.result is not None:
-            yield str(found.key), Essence.of(found.result)
-
-
 def uncovered(old: Contents, new: Contents) -> set[Pair]:
     """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it."""
     missing = old.pairs - new.pairs
-    keys = {key for key, _ in missing} & {key for key, _ in new.pairs}
+    keys = {key for key, _ in missing}
+    keys &= {key for key, _ in new.pairs if key in keys}
     if not keys:
         return missing
-    standing = dict(essences(new.path, new.names_of(keys)))
-    for key, essence in essences(old.path, old.names_of(keys)):
-        if key in standing and covers(standing[key], essence):
-            missing.discard((key, bytes.fromhex(essence.digest)))
+    names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
+    standing: dict[str, Essence] = {}
+    for found in read_files(names, contents=True, keys=names):
+        if not isinstance(found, FoundResult) or found.result is None:
+            continue
+        essence = Essence.of(found.result)
+        if found.path == new.path:
+            standing[str(found.key)] = essence
+        elif str(found.key) in standing and covers(standing[str(found.key)], essence):
+            missing.discard(pair(found))
     return missing
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.files import sync_folder
 from leeward.store.audit import utc_now
-from leeward.store.contents import Contents, Pair, contents_of, demand, identity, uncovered
+from leeward.store.contents import Contents, Pair, contents_of, demand, identity_or_none, read_contents, uncovered
 from leeward.store.index import encode_line, index_line, write_output_index
 from leeward.store.schema import SUCCESS, Result, Value
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
@@ -83,12 +83,12 @@ def write_merged(
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
             temporary.share()
-            new = contents_of(temporary.path)
+            new, old = _read_back(temporary.path, output, known)
             demand(new, written.pairs)
             written.size = new.file.size
             if before is not None:
                 before(written)
-            written.moved = _make_way(output, new, known, set(forgone))
+            written.moved = _make_way(output, new, old, set(forgone))
             temporary.put_in_place()
             sync_folder(output.parent)
     except OSError as error:
@@ -136,13 +136,22 @@ def _write(
         raise StorageError(f"{path}: {len(lines)} results were sent and {count} written")
 
 
-def _make_way(output: Path, new: Contents, known: Contents | None, forgone: set[Pair]) -> Path | None:
+def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
+    """What was written, and what is there already, if anything is."""
+    is_known = known is not None and known.identity == identity_or_none(output)
+    if is_known or not output.exists():
+        return contents_of(path), known if is_known else None
+    new, old = read_contents([path, output])
+    return new, old
+
+
+def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
     """Nothing that `output` holds may be lost by replacing it; what cannot be told is kept under another name."""
-    try:
-        now = identity(output)
-    except FileNotFoundError:
+    now = identity_or_none(output)
+    if now is None:
         return None
-    old = known if known is not None and known.identity == now else contents_of(output)
+    if old is None or old.identity != now:  # it has changed since
+        old = contents_of(output)
     lost = uncovered(old, new) - forgone
     if lost:
         raise OutputHoldsMoreError(output, sorted({key for key, _ in lost}))
