@@ -20,6 +20,8 @@ class Output(reading.Output):
 
 
 def faulty(file, name, *others):
+    if FAULT == "hang_all":
+        time.sleep(1000)
     if name == NAME:
         if FAULT == "abort":
             os.abort()

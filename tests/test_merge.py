@@ -15,6 +15,7 @@ from leeward.store.audit import Audit, read_lines
 from leeward.store.contents import contents_of
 from leeward.store.keys import Key
 from leeward.store.merge import merge, merge_run
+from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts
 from leeward.store.paths import RunPaths
 from leeward.store.schema import read_group
@@ -419,9 +420,10 @@ def test_the_logs_say_it_all(crashed, rivals, output):
 
 
 def test_two_merges_in_one_second_have_two_logs(run, output):
-    for _ in range(3):
-        merge([run.root], output)
-    assert len(list(output.parent.glob("merge_log_*.jsonl"))) == 3
+    report = merge([run.root], output)
+    logs = {*report.logs, *write_logs(report), *write_logs(report)}
+    assert len(logs) == 6
+    assert {path for path in output.parent.iterdir() if path.name.startswith("merge_log_")} == logs
 
 
 # --- sources that are not needed any more ----------------------------------------------------------------------------

@@ -54,7 +54,7 @@ def faulty(monkeypatch):
 
     def make(name, fault):
         monkeypatch.setenv("FAULT", f"{name} {fault}")
-        monkeypatch.setenv("PYTHONPATH", str(HERE))
+        monkeypatch.setenv("PYTHONPATH", str(HERE), prepend=os.pathsep)
         monkeypatch.setattr(reader_child.Child, "MODULE", "faulty_child")
 
     return make
@@ -350,6 +350,14 @@ def test_a_file_that_ends_many_readers(monkeypatch, faulty, own_file):
     results, file = read_one(own_file)
     assert verdicts(results) == {"farm0_t0_s0": "valid"}
     assert (file.verdict, file.valid, file.size) == (Verdict.CRASHED_READER, 1, own_file.stat().st_size)
+
+
+def test_a_file_in_which_every_group_hangs(faulty, own_file):
+    """As damage near the root makes it: it is not waited for as often as there are groups."""
+    faulty("farm", "hang_all")
+    results, file = read_one(own_file, limits=Limits(seconds=0.3))
+    assert verdicts(results) == {"farm0_t0_s0": "timed-out-reader", "farm0_t0_s1": "timed-out-reader"}
+    assert (file.verdict, file.bad) == (Verdict.TIMED_OUT_READER, 2)
 
 
 def test_a_reader_that_does_not_start(faulty, own_file):

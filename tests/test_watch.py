@@ -13,6 +13,7 @@ import pytest
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
 from leeward.errors import BadSourceError, InputError, LeewardError
+from leeward.store import index
 from leeward.store.index import encode_line, index_line, write_output_index
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
@@ -21,7 +22,7 @@ from leeward.store.quarantine import quarantine
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
-from leeward.watch import absent_tasks, campaign_of, campaigns_of, result_lines, snapshot
+from leeward.watch import absent_tasks, campaign_of, campaigns_of, present, result_lines, snapshot
 from leeward.watch.single import find_result
 from run_cases import make_campaign
 
@@ -43,11 +44,11 @@ def paths(tmp_path):
     return paths
 
 
-def store(paths, *keys, index=True, **details):
+def store(paths, *keys, indexed=True, **details):
     for farm, kind, seed in keys:
         result = own_result(farm, kind, seed, turbines=3, **details)
         store_result(paths, result)
-        if index:
+        if indexed:
             with paths.index.open("ab") as file:
                 file.write(encode_line(index_line(result)))
 
@@ -106,7 +107,7 @@ def test_only_some_seeds(paths):
 
 def test_shards_count_whatever_the_index_says(paths):
     store(paths, (0, 0, 0), (0, 0, 1))
-    store(paths, (0, 0, 2), index=False)
+    store(paths, (0, 0, 2), indexed=False)
     paths.shard(Key(0, 0, 1)).unlink()
     seen = snapshot(paths.root, now=NOW)
     assert seen.done == 2
@@ -120,7 +121,7 @@ def test_torn_and_odd_lines(paths):
     whole = paths.index.read_bytes()
     no_aep = b'{"aep": null, "key": "farm0_t0_s2"}\n'
     paths.index.write_bytes(whole[:50] + b"\n" + whole + b"[1]\n" + no_aep + whole[:70])
-    store(paths, (0, 0, 2), index=False)
+    store(paths, (0, 0, 2), indexed=False)
     seen = snapshot(paths.root, now=NOW)
     assert seen.done == 3
     assert seen.unreadable_lines == 2  # the last line may be in the making
@@ -233,17 +234,17 @@ def test_rate_and_time_left(paths):
     assert running.seconds_left == pytest.approx(4 / running.rate_per_hour * 3600)
 
 
-def merged_file(paths, *keys, index=True):
+def merged_file(paths, *keys, indexed=True):
     results = [own_result(*key, turbines=3) for key in keys]
     write_own_file(paths.output, results, campaign=paths.campaign.read_text())
-    if index:
+    if indexed:
         lines = [encode_line(index_line(result)) for result in results]
         write_output_index(paths.output, lines, len(lines))
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_results_that_only_the_output_has(paths, index):
-    merged_file(paths, (0, 0, 0), (0, 0, 1), index=index)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_results_that_only_the_output_has(paths, indexed):
+    merged_file(paths, (0, 0, 0), (0, 0, 1), indexed=indexed)
     store(paths, (1, 0, 0))
     seen = snapshot(paths.root, now=NOW)
     assert (seen.done, seen.output_exists, seen.output_results) == (3, True, 2)
@@ -251,14 +252,18 @@ def test_results_that_only_the_output_has(paths, index):
     assert len(result_lines(paths.root)) == 3
 
 
-@pytest.mark.parametrize("index", [True, False])
-def test_lone_file(paths, index, tmp_path):
-    merged_file(paths, (0, 0, 0), (1, 0, 1), index=index)
+@pytest.mark.parametrize("indexed", [True, False])
+def test_lone_file(paths, indexed, tmp_path):
+    merged_file(paths, (0, 0, 0), (1, 0, 1), indexed=indexed)
     paths.root.rename(tmp_path / "elsewhere")
     seen = snapshot(paths.output, now=NOW)
     assert (seen.run, seen.done, seen.expected, seen.missing) == (None, 2, 10, 8)
     assert seen.campaign == "campaign"
     assert [line["key"] for line in result_lines(paths.output)] == ["farm0_t0_s0", "farm1_t0_s1"]
+
+
+def test_the_format_of_the_index():
+    assert present.INDEX_FORMAT == index.INDEX_FORMAT
 
 
 def test_an_index_of_another_file_is_not_believed(paths, tmp_path):

@@ -325,9 +325,6 @@ def test_a_file_that_somebody_is_writing_is_not_swept_up(output):
     with Temporary(output) as other:
         write_merged(output, results(2), FACTS)
         assert other.path.exists()
-        other.share()
-        write_merged(output, results(2), FACTS)
-        assert other.path.exists()
 
 
 def test_what_reads_back_differently_is_not_put_in_place(output, monkeypatch):

@@ -16,7 +16,7 @@ from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.reader import Reader, read_files
 from leeward.store.schema import Result, Value
-from leeward.store.sources import Source, gather, is_run
+from leeward.store.sources import gather, is_run
 from leeward.store.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -62,11 +62,10 @@ class Layouts(Mapping[Key, Result]):
         self.bad: list[FoundResult | FoundFile] = []
         self._places: dict[Key, tuple[Path, str]] = {}
         self._reader = Reader(contents=True)
-        sources = gather([path])
-        for found in read_files(file for source in sources for file in source.files):
+        for found in read_files(file for source in gather([path]) for file in source.files):
             self._note(found)
         self._places = dict(sorted(self._places.items()))
-        self._campaign_text = self._told_campaign(sources)
+        self._campaign_text = self._told_campaign()
         if self.bad:
             first = self.bad[0]
             where = first.name if isinstance(first, FoundResult) else first.path.name
@@ -85,10 +84,10 @@ class Layouts(Mapping[Key, Result]):
             name = "" if found.name == str(found.key) else found.name
             self._places.setdefault(found.key, (found.path, name))
 
-    def _told_campaign(self, sources: list[Source]) -> str:
+    def _told_campaign(self) -> str:
         if is_run(self.path):
             frozen = RunPaths.of(self.path).campaign
-            return frozen.read_text() if frozen.is_file() else ""
+            return frozen.read_text(encoding="utf-8") if frozen.is_file() else ""
         return str(self.attributes.get("campaign", ""))
 
     # --- one by one ---

@@ -25,6 +25,8 @@ from leeward.store.verdicts import Verdict
 
 _AHEAD = 16  # requests that a child has before it: it never waits for the next
 _MOST_RESTARTS = 10  # of one file
+_MOST_FAILED_STARTS = 3  # in a row
+_MOST_TIMEOUTS = 3  # of one file in a row, without a result in between
 
 Found = FoundResult | FoundFile
 
@@ -79,6 +81,7 @@ class _Request:
     at: tuple[int, str] | None = None  # the group in hand
     is_second_try: bool = False
     restarts: int = 0
+    timeouts: int = 0
     valid: int = 0
     bad: int = 0
 
@@ -92,6 +95,7 @@ class Reader:
         self._sha256 = sha256
         self._requests: deque[_Request] = deque()
         self._child: Child | None = None
+        self._failed_starts = 0
 
     def __enter__(self) -> "Reader":
         return self
@@ -143,6 +147,7 @@ class Reader:
             self._start()
         assert self._child is not None
         message = self._child.receive(self._limits.seconds)
+        self._failed_starts = 0
         if message.header.get("last"):
             self._drop()
         return message
@@ -175,13 +180,18 @@ class Reader:
         code = self._child.close() if self._child is not None else None
         self._child = None
         if not error.has_started:
+            self._failed_starts += 1
+            if self._failed_starts < _MOST_FAILED_STARTS:
+                return None
             raise LeewardError(f"the process that reads files does not start: {error}; try python -m {Child.MODULE}")
         verdict, reason = _verdict(error, code, self._limits)
         request.restarts += 1
+        request.timeouts += error.is_timeout
         if request.restarts <= _MOST_RESTARTS and not request.is_second_try and _is_worth_another_try(request, error):
             request.is_second_try = True
             return None
-        if request.restarts > _MOST_RESTARTS or request.at is None:
+        is_hopeless = request.restarts > _MOST_RESTARTS or request.timeouts >= _MOST_TIMEOUTS
+        if is_hopeless or request.at is None:
             return _bad_file(request, verdict, reason)
         number, name = request.at
         request.start, request.at, request.is_second_try = number + 1, None, False
@@ -256,6 +266,7 @@ def _found_result(header: dict[str, Any], numbers: bytes, request: _Request) -> 
     if numbers:
         found = replace(found, result=_result(found, header, numbers))
     request.start, request.at, request.is_second_try = request.at[0] + 1, None, False
+    request.timeouts = 0
     request.valid += found.is_valid
     request.bad += not found.is_valid
     return found

@@ -4,6 +4,7 @@ The name of a file in the making stays behind if its process is killed. Its lock
 file that nobody holds a lock on.
 """
 
+import contextlib
 import os
 import secrets
 from pathlib import Path
@@ -22,20 +23,13 @@ class Temporary:
     def __init__(self, target: Path) -> None:
         self.target = target
         self.path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
-        self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o666)
-        try:
-            lock(self.handle)
-        except BaseException:
-            os.close(self.handle)
-            self.path.unlink(missing_ok=True)
-            raise
-
-    def share(self) -> None:
-        """Let readers in that lock what they read, as libhdf5 does."""
-        lock(self.handle, shared=True)
+        self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+        _lock(self.handle)
 
     def put_in_place(self) -> None:
         """Its final name, in one step. That the name is durable is left to the caller."""
+        if os.name == "nt":  # where an open file cannot be renamed
+            self._close()
         self.path.replace(self.target)
 
     def __enter__(self) -> Self:
@@ -44,21 +38,19 @@ class Temporary:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        os.close(self.handle)
+        self._close()
         self.path.unlink(missing_ok=True)
 
+    def _close(self) -> None:
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
 
-def lock(handle: int, *, shared: bool = False) -> bool:
-    """Whether the lock was free. True also where there are no locks, or on a file system without them."""
-    if os.name != "posix":
-        return True
-    try:
-        fcntl.flock(handle, (fcntl.LOCK_SH if shared else fcntl.LOCK_EX) | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    except OSError:  # a file system without locks: left-overs cannot be told there, and are left alone
-        return True
-    return True
+
+def _lock(handle: int) -> None:
+    if os.name == "posix":
+        with contextlib.suppress(OSError):  # a file system without locks: left-overs cannot be told there, and stay
+            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def left_overs(folder: Path, start: str) -> list[Path]:

@@ -82,7 +82,6 @@ def write_merged(
         remove_left_overs(output.parent, start_of(output))
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
-            temporary.share()
             new, old = _read_back(temporary.path, output, known)
             demand(new, written.pairs)
             written.size = new.file.size

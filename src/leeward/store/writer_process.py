@@ -30,11 +30,13 @@ class WriterProcess:
         self._ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=20)
         self._pending = bytearray()
+        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
             [sys.executable, "-P", "-m", "leeward.store.writing", str(path), str(os.getpid())],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
+            env={**os.environ, **single},
             start_new_session=True,  # an interrupt from the keyboard is this process's to handle
         )
         self._threads = [threading.Thread(target=task, daemon=True) for task in (self._listen, self._watch)]

@@ -24,6 +24,8 @@ _NAME = re.compile(rf"^(farm{_NUMBER}_t{_NUMBER})_s({_NUMBER})\.h5$", re.MULTILI
 _LINE = re.compile(
     rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
 )
+_KEY = re.compile(rb'\{"key": ?"(\w{1,60})"')
+INDEX_FORMAT = 1  # as leeward.store.index has it, whose import takes h5py along; a test compares them
 _CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
 
 
@@ -48,6 +50,11 @@ class Present:
     @property
     def count(self) -> int:
         return sum(map(len, self.seeds.values()))
+
+    @property
+    def known_aeps(self) -> int:
+        """Of how many results the AEP is known."""
+        return sum(len(aeps.keys() & self.seeds[pair]) for pair, aeps in self.aeps.items())
 
     def add(self, other: "Present") -> None:
         """What another place has; what is known already stays."""
@@ -80,6 +87,12 @@ def in_output(output: Path) -> Present | None:
     """Results by the index beside a merged file; None if there is none that fits it."""
     content = output_index(output)
     return None if content is None else in_lines(content[content.find(b"\n") + 1 :])
+
+
+def tells_of_more(content: bytes, known: Present) -> bool:
+    """Whether lines tell of anything that is not known already: quicker than taking them apart."""
+    names = {b"farm%d_t%d_s%d" % (*pair, seed) for pair, seeds in known.seeds.items() for seed in seeds}
+    return known.known_aeps < known.count or not names.issuperset(_KEY.findall(content))
 
 
 def in_lines(content: bytes) -> Present:
@@ -149,8 +162,6 @@ def output_index(output: Path) -> bytes | None:
         content = RunPaths(output).output_index.read_bytes()
     except FileNotFoundError:
         return None
-    from leeward.store.index import INDEX_FORMAT  # which takes h5py along
-
     head = parsed(content[: content.find(b"\n") + 1])
     fits = head.get("format"), head.get("size"), head.get("mtime_ns")
     return content if fits == (INDEX_FORMAT, state.st_size, state.st_mtime_ns) else None

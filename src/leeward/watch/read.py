@@ -14,7 +14,17 @@ from leeward.store.paths import RunPaths
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
 from leeward.watch.campaigns import campaign_of, demand_place, run_of
 from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
-from leeward.watch.present import Present, in_output, in_shards, key_of, names_in, output_index, whole_lines
+from leeward.watch.present import (
+    Present,
+    in_lines,
+    in_output,
+    in_shards,
+    key_of,
+    names_in,
+    output_index,
+    tells_of_more,
+    whole_lines,
+)
 
 RETRIES = 2  # where no campaign says how many
 
@@ -97,12 +107,15 @@ def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None
 def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> Present:
     """Shards, and what only the output has; without an index that fits it is read, unless it is just being made."""
     present = in_shards(run)
-    merged = in_output(run.output)
+    content = output_index(run.output)
     is_busy = holder is not None and holder.state == "alive"
-    if merged is None and run.output.is_file() and not (is_busy and present.count):
+    if content is not None:
+        present.output_results = content.count(b"\n") - 1  # the first line is about the file
+        if tells_of_more(content, present):
+            present.add(in_lines(content[content.find(b"\n") + 1 :]))
+    elif run.output.is_file() and not (is_busy and present.count):
         merged, problems = _present_in_file(run.output)
         notes += problems
-    if merged is not None:
         present.add(merged)
         present.output_results = merged.output_results
     return present
