@@ -1,4 +1,4 @@
-"""One owner of a run directory, told apart from all other processes; dead ones give way, stopped ones when asked for."""
+"""One owner of a run directory, told apart from all others; dead ones give way, stopped ones when asked for."""
 
 import json
 import os

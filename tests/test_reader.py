@@ -449,3 +449,17 @@ def test_a_worn_child_is_replaced(tmp_path, own_file):
     answers = read(*[bad] * 520, own_file, *[bad] * 10)
     assert answers[520][1].is_valid
     assert len(answers) == 531
+
+
+def test_damage_to_the_text_of_the_campaign_shows(tmp_path):
+    """It is long, and libhdf5 keeps no checksum of it; the results are not touched by it."""
+    usual = {"campaign": "wind " * 5000, **{f"attribute{i}": i for i in range(9)}}
+    path = write_own_file(tmp_path / "layouts.h5", [own_result(seed=seed) for seed in range(12)], **usual)
+    content = bytearray(path.read_bytes())
+    place = content.find(b"wind wind wind") + 2000
+    content[place] ^= 1
+    path.write_bytes(content)
+    results, file = read_one(path)
+    assert file.verdict is Verdict.BAD_SEAL
+    assert len(results) == 12
+    assert all(found.is_valid for found in results)

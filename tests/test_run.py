@@ -71,7 +71,12 @@ def test_whatever_a_task_does_the_others_are_computed(tmp_path):
     assert sorted(digests(tmp_path / "layouts.h5")) == shards(run)
     failures = {path.stem: json.loads(path.read_text()) for path in (run / "failures").iterdir()}
     kinds = {key: record["failure"]["kind"] for key, record in failures.items()}
-    assert kinds == {"farm0_t0_s2": "died", "farm0_t0_s3": "died", "farm0_t0_s4": "exception", "farm0_t0_s5": "timed-out"}
+    assert kinds == {
+        "farm0_t0_s2": "died",
+        "farm0_t0_s3": "died",
+        "farm0_t0_s4": "exception",
+        "farm0_t0_s5": "timed-out",
+    }
     assert "SIGKILL" in failures["farm0_t0_s2"]["failure"]["message"]
     assert "SIGSEGV" in failures["farm0_t0_s3"]["failure"]["message"]
     assert "own_recipe_of_tests.py" in failures["farm0_t0_s3"]["failure"]["traceback"]  # from the log, by faulthandler

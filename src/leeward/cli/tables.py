@@ -42,7 +42,9 @@ def write_table(path: Path, header: list[str], rows: Iterable[list[object]]) -> 
     try:
         replace_file(path, text.getvalue().encode())
     except OSError as error:
-        raise LeewardError(f"{path}: cannot be written ({error}); the layout is lost: run again, elsewhere") from error
+        raise LeewardError(
+            f"{path}: cannot be written ({error}); what was to be in it is lost: run again, elsewhere"
+        ) from error
 
 
 def read_layout(path: Path) -> tuple[Any, Any]:

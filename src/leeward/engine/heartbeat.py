@@ -6,20 +6,20 @@ import socket
 import threading
 import time
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from leeward.files import replace_file
 from leeward.layout import Progress
 from leeward.store.audit import utc_now
 
+EVERY_S = 2.0
+
 
 class Heartbeat:
     """A thread that says every few seconds what the worker is doing. It stands still when the worker does."""
 
-    def __init__(self, path: Path, name: str, every_s: float) -> None:
+    def __init__(self, path: Path, name: str) -> None:
         self._path = path
-        self._every_s = every_s
         self._facts: dict[str, Any] = {"worker": name, "host": socket.gethostname(), "pid": os.getpid()}
         self._changed = threading.Lock()
         self._ended = threading.Event()
@@ -27,13 +27,11 @@ class Heartbeat:
         self.missed = 0
         self.rest()
 
-    def __enter__(self) -> "Heartbeat":
+    def start(self) -> None:
         self._thread.start()
-        return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def stop(self) -> None:
+        """No more beats; what was said last is removed."""
         self._ended.set()
         self._thread.join()
         self._path.unlink(missing_ok=True)
@@ -58,10 +56,10 @@ class Heartbeat:
     def _beat(self) -> None:
         while True:
             with self._changed:
-                facts = {**self._facts, "time": time.time(), "every_s": self._every_s}
+                facts = {**self._facts, "time": time.time(), "every_s": EVERY_S}
             try:
                 replace_file(self._path, json.dumps(facts).encode(), durable=False)
             except OSError:  # a full or lost disk is said by whoever stores results; a missed beat looks like one
                 self.missed += 1
-            if self._ended.wait(self._every_s):
+            if self._ended.wait(EVERY_S):
                 return

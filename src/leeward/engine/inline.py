@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from leeward.campaign import Campaign
 from leeward.engine.compute import perform
+from leeward.engine.heartbeat import Heartbeat
 from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import StorageError
 from leeward.store.keys import Key
@@ -19,7 +20,7 @@ TRY_AGAIN_S = 1.0
 class InlineEngine:
     """No time-out, and a crash is a crash of everything; what was stored stays stored.
 
-    stuck: called while the disk takes nothing, with the message; raises when it is time to give up.
+    hear: is told at once of a disk that takes nothing; raises when it is time to give up.
     """
 
     def __init__(self, campaign: Campaign, paths: RunPaths, hear: Callable[[Outcome], None]) -> None:
@@ -28,6 +29,8 @@ class InlineEngine:
         self._hear = hear
         self._next: Key | None = None
         self._name = f"{socket.gethostname()}-{os.getpid()}-inline"
+        self._heart = Heartbeat(paths.workers / f"{self._name}.json", self._name)
+        self._heart.start()
 
     @property
     def room(self) -> int:
@@ -50,18 +53,25 @@ class InlineEngine:
             time.sleep(TRY_AGAIN_S)
 
         began = time.monotonic()
+        self._heart.begin(str(key))
         try:
-            line = perform(self._campaign, self._paths, key, self._name, lambda _: None, trouble)
+            line = perform(self._campaign, self._paths, key, self._name, self._report, trouble, self._heart.watch)
         except StorageError:
             raise
         except Exception as error:
             self._next = None
+            self._heart.rest()
             shown = "".join(traceback.format_exception(error))
             return [Failed(key, "exception", last_line(error), shown, time.monotonic() - began, self._name)]
         self._next = None
+        self._heart.rest()
         return [*([Unstuck(key)] if stuck else []), Done(key, line, self._name)]
 
+    def _report(self, what: str) -> None:
+        self._heart.say(state="storing" if what == "computed" else "computing")
+
     def close(self) -> list[Key]:
+        self._heart.stop()
         return [self._next] if self._next else []
 
 

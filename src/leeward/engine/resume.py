@@ -2,7 +2,7 @@
 
 import functools
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -78,10 +78,10 @@ def read_records(paths: RunPaths, record: Callable[..., None]) -> dict[Key, Reco
     return records
 
 
-def write_index(paths: RunPaths, stored: Stored) -> None:
+def write_index(paths: RunPaths, known: Mapping[Key, dict[str, Any]]) -> None:
     """The cache anew, from what was verified."""
     try:
-        lines = (encode_line(line) for line in stored.lines.values())
+        lines = (encode_line(line) for line in known.values())
         replace_file(paths.index, b"".join(lines), durable=False)
     except OSError as error:
         raise StorageError(f"{paths.index}: cannot be written ({error})") from error

@@ -245,7 +245,7 @@ class _Run:
         for path, verdict, reason in stored.bad:
             self._quarantine(path, verdict, reason)
         resume.freeze(self.campaign, self.paths, self.audit.record)
-        resume.write_index(self.paths, stored)
+        resume.write_index(self.paths, stored.lines)
         self.coordinator.lines = self.report.lines = stored.lines
         self._records(stored)
         if stored.lines or stored.bad:
@@ -273,6 +273,7 @@ class _Run:
         lines = self.report.lines
         adoption = adopt(self.campaign, self.paths, self.options.adopt, lines.keys(), self.coordinator.patiently)
         lines.update(adoption.lines)
+        resume.write_index(self.paths, lines)
         for key in adoption.lines:
             self.coordinator.failed.pop(key, None)
         facts = {

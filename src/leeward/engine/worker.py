@@ -21,7 +21,6 @@ from typing import Any
 
 from leeward.errors import StorageError
 
-BEAT_S = 2.0
 TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after a refusal of the disk, then always the last
 _PR_SET_PDEATHSIG = 1
 
@@ -82,14 +81,11 @@ class _Worker:
         campaign.import_folders = order["import_folders"]
         warm_up(campaign)
         name = f"{socket.gethostname()}-{os.getpid()}-{order['token']}"
-        with Heartbeat(paths.workers / f"{name}.json", name, BEAT_S) as heart:
-            self._answer({"ready": name})
-            while True:
-                command = self._commands.get()
-                if "task" in command:
-                    self._perform(campaign, paths, Key.parse(command["task"]), name, heart)
-                elif "end" in command:
-                    return
+        heart = Heartbeat(paths.workers / f"{name}.json", name)
+        heart.start()
+        self._answer({"ready": name})
+        while True:  # until the coordinator ends us
+            self._perform(campaign, paths, Key.parse(self._commands.get()["task"]), name, heart)
 
     def _perform(self, campaign: Any, paths: Any, key: Any, name: str, heart: Any) -> None:
         from leeward.engine.compute import perform

@@ -24,7 +24,16 @@ from leeward.store import foreign
 from leeward.store.direct import Pages, checksums, sealed_result_at, sealed_results
 from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain
 from leeward.store.keys import Key
-from leeward.store.schema import FORMAT_VERSION, BadGroupError, Result, Value, plausible, read_attribute, read_group
+from leeward.store.schema import (
+    FORMAT_VERSION,
+    BadGroupError,
+    Result,
+    Value,
+    is_root_whole,
+    plausible,
+    read_attribute,
+    read_group,
+)
 from leeward.store.verdicts import Verdict
 
 PREFIX = struct.Struct("<4sIQ")  # the mark, the length of the header, the length of the numbers
@@ -194,11 +203,12 @@ def _read_groups(
     ignored: list[str] = []
     if file.known is not None:
         about["sealed"], names = True, list(file.known[1])
-        about["attributes"] = {name: _plain(value) for name, value in file.known[0].items()}
+        _take_attributes(about, file.known[0])
     else:
         about["sealed"] = h5a.exists(file.root, b"format_version")
         if about["sealed"]:
-            about["attributes"], about["reason"] = _root_attributes(file.root)
+            attributes, about["reason"] = _root_attributes(file.root)
+            _take_attributes(about, attributes)
         names = request["names"]
         if names is None:
             names, ignored = _names(file.root, about["sealed"], output)
@@ -212,7 +222,15 @@ def _read_groups(
         yield _judged(file, name, about["sealed"], file_name, request["contents"])
 
 
-def _root_attributes(root: Any) -> tuple[dict[str, Any], str]:
+def _take_attributes(about: dict[str, Any], attributes: dict[str, Value]) -> None:
+    """Those of the file itself. Damage to them is damage to the file, and no reason to doubt its results."""
+    if not is_root_whole(attributes):
+        about["verdict"] = Verdict.BAD_SEAL
+        about["reason"] = about["reason"] or "the seal does not fit the attributes of the file itself"
+    about["attributes"] = {name: _plain(value) for name, value in attributes.items() if name != "seal"}
+
+
+def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
     """Those that can be read, and a note on those that cannot."""
     version = read_attribute(root, b"format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
@@ -220,12 +238,12 @@ def _root_attributes(root: Any) -> tuple[dict[str, Any], str]:
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     names: list[bytes] = []
     h5a.iterate(root, names.append)
-    attributes: dict[str, Any] = {}
+    attributes: dict[str, Value] = {}
     notes = []
     for name in names:
         text = name.decode("utf-8", "backslashreplace")
         try:
-            attributes[text] = _plain(read_attribute(root, name, _LONGEST_ROOT_TEXT))
+            attributes[text] = read_attribute(root, name, _LONGEST_ROOT_TEXT)
         except (BadGroupError, *LIBRARY_ERRORS) as error:
             notes.append(f"the attribute {text:.60} of the file cannot be used ({error!s:.200})")
     return attributes, "; ".join(notes[:3])

@@ -455,7 +455,16 @@ def _wrong(reason: str) -> NoReturn:
 
 
 def write_root(file: h5py.File, attributes: Iterable[tuple[str, Value]]) -> None:
-    """The attributes of the file itself; long texts are allowed there."""
-    write_attribute(file.id, "format_version", FORMAT_VERSION)
-    for name, value in attributes:
+    """The attributes of the file itself, with a seal of their own: texts may be long there, and libhdf5 keeps those
+    without a checksum.
+    """
+    values: dict[str, Value] = {"format_version": FORMAT_VERSION, **dict(attributes)}
+    for name, value in values.items():
         write_attribute(file.id, name, value)
+    write_attribute(file.id, "seal", seal_of(values, {}))
+
+
+def is_root_whole(attributes: Mapping[str, Value]) -> bool:
+    """Whether the attributes of a file fit their seal; they are all that were read."""
+    values = dict(attributes)
+    return values.pop("seal", None) == seal_of(values, {})
