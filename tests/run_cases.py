@@ -13,7 +13,7 @@ import yaml
 from leeward.store.reader import read_files
 from leeward.store.schema import Result
 
-# Somebody's own recipe: three turbines where the seed says. Files in the folder `orders` beside it say what else it does.
+# Somebody's own recipe: three turbines where the seed says. Files in the folder `orders` say what else it does.
 RECIPE = '''
 import os, signal, sys, threading, time
 from pathlib import Path

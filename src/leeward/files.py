@@ -3,6 +3,7 @@
 import os
 import secrets
 import sys
+from collections.abc import Callable
 from pathlib import Path
 
 from leeward.errors import StorageError
@@ -10,11 +11,13 @@ from leeward.errors import StorageError
 TEMPORARY = ".tmp"  # how the name of a file ends that is being written
 
 
-def replace_file(path: Path, content: bytes, *, durable: bool = True, verify: bool = False) -> None:
+def replace_file(
+    path: Path, content: bytes, *, durable: bool = True, check: Callable[[int], bool] | None = None
+) -> None:
     """Put `content` at `path` in one step: written and synced under another name in the same folder, then renamed.
 
-    An OSError means that `path` is what it was before. durable: not only whole, but there after a power cut. verify:
-    read it back before it gets its name.
+    An OSError means that `path` is what it was before. durable: not only whole, but there after a power cut. check:
+    called with a handle to read from, before the file gets its name; whether it is as it should be.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
@@ -25,7 +28,7 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True, verify: bo
                 sync(handle)
         finally:
             os.close(handle)
-        if verify and temporary.read_bytes() != content:
+        if check is not None and not _is_good(temporary, check):
             raise StorageError(f"{temporary}: what was read back is not what was written; is the disk failing?")
         temporary.replace(path)
     except BaseException:
@@ -33,6 +36,14 @@ def replace_file(path: Path, content: bytes, *, durable: bool = True, verify: bo
         raise
     if durable:
         sync_folder(path.parent)
+
+
+def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
+    handle = os.open(path, os.O_RDONLY)
+    try:
+        return check(handle)
+    finally:
+        os.close(handle)
 
 
 def _write_all(handle: int, content: bytes) -> None:

@@ -25,7 +25,8 @@ def probe(paths: RunPaths) -> None:
     """Write, read back, rename and remove a file: what storing a result will do."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
     try:
-        replace_file(place, os.urandom(BLOCK), verify=True)
+        content = os.urandom(BLOCK)
+        replace_file(place, content, check=lambda handle: os.read(handle, 2 * BLOCK) == content)
         place.unlink()
     except OSError as error:
         raise StorageError(f"{paths.root}: a probe file could not be written there ({error})") from error

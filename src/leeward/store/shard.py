@@ -1,6 +1,7 @@
 """Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
 
 import io
+import os
 from pathlib import Path
 
 import h5py
@@ -8,9 +9,9 @@ from h5py import h5g
 
 from leeward.errors import StorageError
 from leeward.files import replace_file, sync_folder
-from leeward.store.keys import Key
+from leeward.store.direct import Pages, checksums, sealed_results
 from leeward.store.paths import RunPaths
-from leeward.store.schema import LIBVER, Result, read_group, write_group, write_root
+from leeward.store.schema import LIBVER, BadGroupError, Result, read_group, write_group, write_root
 
 
 def shard_bytes(result: Result) -> bytes:
@@ -22,10 +23,14 @@ def shard_bytes(result: Result) -> bytes:
     return image.getvalue()
 
 
-def stored_result(content: bytes, key: Key) -> Result:
-    """What a shard of this process's own making holds."""
-    with h5py.File(io.BytesIO(content), "r") as file:
-        return read_group(h5g.open(file.id, str(key).encode()), str(key))
+def is_stored(handle: int, result: Result) -> bool:
+    """Whether a file that this process has just written holds the result, seal and all."""
+    found = sealed_results(Pages(handle)) if checksums() else None
+    if found is not None:
+        return found[1].keys() == {str(result.key)} and found[1][str(result.key)].seal == result.seal
+    with h5py.File(io.BytesIO(os.pread(handle, os.fstat(handle).st_size, 0)), "r") as file:  # the slow way
+        name = str(result.key)
+        return read_group(h5g.open(file.id, name.encode()), name).seal == result.seal
 
 
 def store_result(paths: RunPaths, result: Result) -> Path:
@@ -36,14 +41,13 @@ def store_result(paths: RunPaths, result: Result) -> Path:
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
-    stored_result(content, result.key)  # what was made can be read, and fits its seal
     try:
         if path.exists():
             return path
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(path.parent.parent)
-        replace_file(path, content, verify=True)
-    except OSError as error:
+        replace_file(path, content, check=lambda handle: is_stored(handle, result))
+    except (OSError, KeyError, RuntimeError, BadGroupError) as error:  # the others: h5py, of what was read back
         raise StorageError(f"{path}: cannot be stored ({error})") from error
     return path
