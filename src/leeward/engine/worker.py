@@ -5,7 +5,6 @@ input, answers go to what was standard output; whatever else prints goes to the 
 coordinator, however that ends.
 """
 
-import ctypes
 import faulthandler
 import json
 import os
@@ -20,9 +19,9 @@ from collections.abc import Callable
 from typing import Any
 
 from leeward.errors import StorageError
+from leeward.processes import end_with
 
 TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after a refusal of the disk, then always the last
-_PR_SET_PDEATHSIG = 1
 
 
 def main() -> None:
@@ -36,14 +35,6 @@ def main() -> None:
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands,), daemon=True).start()
     _Worker(commands, lambda answer: _send(answers, answer)).serve()
-
-
-def end_with(parent: int) -> None:
-    """Have the kernel end this process when its parent ends. Elsewhere than on Linux the closed pipe does it."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None, use_errno=True).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before we asked
-            os._exit(1)
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:

@@ -7,11 +7,13 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.store.found import FoundFile, FoundResult
+from leeward.store.keys import Key
 from leeward.store.reader import read_files
 from leeward.store.sameness import Essence, covers
 
-Pair = tuple[str, bytes]  # a key and a digest
+Pair = bytes  # the text of a key, and then a digest, in one piece: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
+_DIGEST = 32  # bytes
 
 
 @dataclass(eq=False)
@@ -72,8 +74,16 @@ def identity_or_none(path: Path) -> Identity | None:
         return None
 
 
+def make_pair(key: Key | None, digest: str) -> Pair:
+    return str(key).encode() + bytes.fromhex(digest)
+
+
 def pair(found: FoundResult) -> Pair:
-    return str(found.key), bytes.fromhex(found.digest)
+    return make_pair(found.key, found.digest)
+
+
+def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
+    return (one[:-_DIGEST].decode() for one in pairs)
 
 
 def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
@@ -115,8 +125,8 @@ def contents_of(path: Path) -> Contents:
 def uncovered(old: Contents, new: Contents) -> set[Pair]:
     """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it."""
     missing = old.pairs - new.pairs
-    keys = {key for key, _ in missing}
-    keys &= {key for key, _ in new.pairs if key in keys}
+    keys = set(keys_of(missing))
+    keys &= {key for key in keys_of(new.pairs) if key in keys}
     if not keys:
         return missing
     names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}

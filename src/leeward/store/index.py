@@ -1,15 +1,16 @@
 """Lines about results, for fast listing: caches, which resume, merge and check never trust."""
 
 import json
-from collections.abc import Iterable
+import zlib
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from leeward.files import replace_file
 from leeward.store.audit import read_lines
 from leeward.store.found import FoundResult
 from leeward.store.paths import RunPaths
 from leeward.store.schema import Result
+from leeward.store.temporary import Temporary
 
 INDEX_FORMAT = 1
 _DETAILS = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
@@ -42,11 +43,34 @@ def encode_line(line: dict[str, Any]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
-def write_output_index(output: Path, lines: Iterable[bytes], count: int) -> None:
-    """Beside the output; lines: encoded. Tied to the very file by its size and time."""
+class IndexLines:
+    """The lines of many results, packed: they are needed only when all of these are written."""
+
+    def __init__(self) -> None:
+        self.count = 0
+        self._packer = zlib.compressobj(1)
+        self._packed: list[bytes] = []
+
+    def add(self, result: Result) -> None:
+        self.count += 1
+        self._packed.append(self._packer.compress(encode_line(index_line(result))))
+
+    def unpacked(self) -> Iterator[bytes]:
+        """All of them, once."""
+        unpacker = zlib.decompressobj()
+        for piece in filter(None, [*self._packed, self._packer.flush()]):
+            yield unpacker.decompress(piece)
+
+
+def write_output_index(output: Path, lines: IndexLines) -> None:
+    """Beside the output, and tied to the very file by its size and time."""
     state = output.stat()
-    head = {"format": INDEX_FORMAT, "size": state.st_size, "mtime_ns": state.st_mtime_ns, "count": count}
-    replace_file(RunPaths(output).output_index, b"".join([encode_line(head), *lines]), durable=False)
+    head = {"format": INDEX_FORMAT, "size": state.st_size, "mtime_ns": state.st_mtime_ns, "count": lines.count}
+    with Temporary(RunPaths(output).output_index) as temporary:
+        with open(temporary.handle, "wb", closefd=False) as file:
+            file.write(encode_line(head))
+            file.writelines(lines.unpacked())
+        temporary.put_in_place()
 
 
 def read_output_index(output: Path) -> list[dict[str, Any]] | None:

@@ -8,7 +8,7 @@ from pathlib import Path
 from leeward import __version__
 from leeward.errors import BadSourceError, InputError
 from leeward.store.audit import utc_now
-from leeward.store.contents import Contents, Pair, contents_of, pair
+from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts, MergeReport
 from leeward.store.paths import RunPaths
@@ -132,10 +132,10 @@ def merge(
     nothing, and say what would happen. A BadSourceError, after the log is written, if the sources do not allow a merge.
     """
     _demand_options(output, on_bad, prefer)
-    paths, folders = _expanded(sources)
+    places, folders = _expanded(sources)
     tell = tell or (lambda what, done, total: None)
     survey = Survey(judge)
-    survey.look_at(paths, processes, lambda done: tell("checking", done, len(paths)))
+    survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
     survey.settle(prefer)
     report = _report(survey, output, on_bad, prefer, facts)
     report.problem = _problem(report, len(survey.chosen))
@@ -175,12 +175,12 @@ def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
         raise InputError(f"{output.parent} is no folder; make it first, or name another output")
 
 
-def _expanded(sources: Sequence[Path]) -> tuple[list[Path], list[Path]]:
-    """All files, each once, and the folders among the sources."""
-    paths: list[Path] = []
+def _expanded(sources: Sequence[Path]) -> tuple[list[str], list[Path]]:
+    """All files, each once (as texts: there may be a hundred thousand), and the folders among the sources."""
+    places: list[str] = []
     for source in gather(sources):
-        paths += [source.path] if source.run is None else ShardPaths(source.run)
-    return paths, [source for source in sources if source.is_dir()]
+        places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
+    return places, [source for source in sources if source.is_dir()]
 
 
 def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:
@@ -222,7 +222,7 @@ def _problem(report: MergeReport, found: int) -> str:
 def _forgone(report: MergeReport) -> set[Pair]:
     """What somebody decided against by naming a preference."""
     return {
-        (str(conflict.key), bytes.fromhex(rival.digest))
+        make_pair(conflict.key, rival.digest)
         for conflict in report.conflicts
         for number, rival in enumerate(conflict.rivals)
         if conflict.kept is not None and number != conflict.kept

@@ -2,7 +2,6 @@
 
 import json
 import math
-import os
 import time
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -89,7 +88,7 @@ def data_lines(report: MergeReport) -> Iterator[dict[str, Any]]:
 def _file_data(file: SourceReport) -> dict[str, Any]:
     return {
         "event": "file",
-        "path": str(file.path),
+        "path": file.place,
         "size": file.size,
         "sha256": file.sha256.hex(),
         "verdict": file.verdict,
@@ -185,7 +184,7 @@ def _file_text(file: SourceReport) -> Iterator[str]:
     kinds = f" (kind {', '.join(map(str, file.kinds))})" if file.kinds else ""
     results = f"{file.valid} valid, {len(file.bad)} bad, {file.taken} taken{kinds}"
     reason = f" ({file.reason})" if file.reason else ""
-    yield f"{os.fspath(file.path)}"
+    yield file.place
     digest = file.sha256.hex() or "not known"
     yield f"    {file.verdict}{reason}; {file.size} bytes; sha256 {digest}; results: {results}"
     for bad in file.bad:

@@ -20,6 +20,7 @@ import numpy as np
 from h5py import h5a, h5f, h5g, h5l, h5o, h5p
 
 from leeward.errors import InputError
+from leeward.processes import end_with
 from leeward.store import foreign
 from leeward.store.direct import Pages, checksums, sealed_result_at, sealed_results
 from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain
@@ -74,7 +75,7 @@ class Output:
 
 def main() -> None:
     parent, seconds, memory_mb = int(sys.argv[1]), float(sys.argv[2]), int(sys.argv[3])
-    _end_with(parent)
+    end_with(parent)
     _limit(memory_mb)
     requests = os.fdopen(os.dup(0), "rb")
     output = Output(os.dup(1), seconds)
@@ -95,18 +96,6 @@ def main() -> None:
         os._exit(TOO_MUCH_MEMORY)
     except BrokenPipeError:
         os._exit(1)  # the parent has what it wanted
-
-
-def _end_with(parent: int) -> None:
-    """Have this process end when its parent does, also when it hangs."""
-    if sys.platform != "linux":
-        return
-    import ctypes
-
-    death_signal = 1  # PR_SET_PDEATHSIG
-    ctypes.CDLL(None).prctl(death_signal, signal.SIGKILL)
-    if os.getppid() != parent:
-        sys.exit(1)
 
 
 def _limit(memory_mb: int) -> None:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.files import sync_folder
-from leeward.store.contents import Contents, contents_of, identity, read_contents, uncovered
+from leeward.store.contents import Contents, contents_of, identity, keys_of, read_contents, uncovered
 from leeward.store.merge_log import append_removals
 from leeward.store.merge_report import MergeReport, Removal
 
@@ -17,8 +17,8 @@ Announce = Callable[[str, list[Removal]], None]  # "removing", "removed" or "kep
 
 def remove_proved(report: MergeReport, folders: Iterable[Path], processes: int = 1) -> list[Removal]:
     """The sources of a merge, each recorded in its logs before and after; folders: those that were given as sources."""
-    paths = list(dict.fromkeys(file.path for file in report.files))
-    judged = proved(paths, report.output, processes)
+    places = dict.fromkeys(file.place for file in report.files)
+    judged = proved(map(Path, places), report.output, processes)
     removals = remove(judged, lambda event, which: append_removals(report.logs, event, which))
     remove_empty_folders((removal.path.parent for removal in removals if not removal.reason), folders)
     return removals
@@ -41,7 +41,7 @@ def _why_not(contents: Contents, proof: Contents) -> str:
         return bad or f"{contents.file.verdict} ({contents.file.reason})"
     if contents.file.reason or contents.beyond:
         return contents.file.reason or f"there is more in {contents.beyond[0]}"
-    lacking = sorted(key for key, _ in uncovered(contents, proof))
+    lacking = sorted(keys_of(uncovered(contents, proof)))
     return f"not in the output: {', '.join(lacking[:5])}{', …' * (len(lacking) > 5)}" if lacking else ""
 
 

@@ -3,10 +3,11 @@
 import math
 import sys
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import NamedTuple
 
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
@@ -26,13 +27,18 @@ class Candidate:
     key: Key
     digest: bytes
     source: int
-    made: float
-    aep: float
     name: str = ""
 
     @property
     def group(self) -> str:
         return self.name or str(self.key)
+
+
+class _Known(NamedTuple):
+    """What is looked at only if there are rivals. made: seconds since 1970, NaN if it is not said."""
+
+    essence: Essence
+    made: float
 
 
 @dataclass
@@ -63,7 +69,7 @@ class Survey:
         self.files.append(
             SourceReport(
                 number=len(self.files),
-                path=found.path,
+                place=str(found.path),
                 size=found.size,
                 verdict=found.verdict,
                 reason=found.reason,
@@ -96,8 +102,7 @@ class Survey:
             self._bad.append(BadResult(found.name, verdict, reason))
             return
         name = "" if found.name == str(found.key) else sys.intern(found.name)
-        made = _seconds(found.details.get("created"))
-        self._add_candidate(Candidate(found.key, bytes.fromhex(found.digest), len(self.files), made, found.aep, name))
+        self._add_candidate(Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name))
 
     def _add_candidate(self, new: Candidate) -> None:
         first = self.chosen.setdefault(new.key, new)
@@ -118,48 +123,54 @@ class Survey:
         for candidates in self.rivals.values():
             for candidate in candidates:
                 names[self.files[candidate.source].path].append(candidate.group)
-        essences: dict[tuple[Key, bytes], Essence] = {}
+        known: dict[tuple[Key, bytes], _Known] = {}
         for found in read_files(names, contents=True, keys=names):
             if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-                essences[found.key, bytes.fromhex(found.digest)] = Essence.of(found.result)
+                made = _seconds(found.details.get("created"))
+                known[found.key, bytes.fromhex(found.digest)] = _Known(Essence.of(found.result), made)
         for key, candidates in self.rivals.items():
-            known = [(one, essences[key, one.digest]) for one in candidates if (key, one.digest) in essences]
-            self._settle_one(key, known, prefer)
+            self._settle_one(
+                key, [(one, known[key, one.digest]) for one in candidates if (key, one.digest) in known], prefer
+            )
 
-    def _settle_one(self, key: Key, candidates: list[tuple[Candidate, Essence]], prefer: str | None) -> None:
-        distinct: list[tuple[Candidate, Essence]] = []
-        for new, essence in candidates:
-            standing = next((old for old, known in distinct if covers(known, essence)), None)
+    def _settle_one(self, key: Key, candidates: list[tuple[Candidate, _Known]], prefer: str | None) -> None:
+        distinct: list[tuple[Candidate, _Known]] = []
+        for new, about in candidates:
+            standing = next((old for old, known in distinct if covers(known.essence, about.essence)), None)
             if standing is not None:
                 self.duplicates.append(Duplicate(key, standing.source, new.source))
                 continue
-            dropped = [old for old, known in distinct if covers(essence, known)]
+            dropped = [old for old, known in distinct if covers(about.essence, known.essence)]
             self.duplicates += [Duplicate(key, new.source, old.source) for old in dropped]
-            distinct = [(old, known) for old, known in distinct if old not in dropped] + [(new, essence)]
+            distinct = [(old, known) for old, known in distinct if old not in dropped] + [(new, about)]
         if not distinct:
             return  # what was read first is gone by now: the second pass says so
-        kept = self._preferred([one for one, _ in distinct], prefer)
+        rivals = tuple(
+            Rival(one.source, one.digest.hex(), known.essence.aep, self._made(one, known)) for one, known in distinct
+        )
+        kept = _preferred(rivals, prefer)
         self.chosen[key] = distinct[kept or 0][0]
-        if len(distinct) > 1:
-            rivals = tuple(Rival(one.source, one.digest.hex(), one.aep, self._made(one)) for one, _ in distinct)
-            self.conflicts.append(Conflict(key, difference(distinct[0][1], distinct[1][1]), rivals, kept))
+        if len(rivals) > 1:
+            why = difference(distinct[0][1].essence, distinct[1][1].essence)
+            self.conflicts.append(Conflict(key, why, rivals, kept))
 
-    def _preferred(self, candidates: list[Candidate], prefer: str | None) -> int | None:
-        numbers = range(len(candidates))
-        if prefer == "newest":
-            return max(numbers, key=lambda number: self._made(candidates[number]))
-        if prefer == "best":
-            return max(numbers, key=lambda number: _or_lowest(candidates[number].aep))
-        return None
-
-    def _made(self, candidate: Candidate) -> float:
+    def _made(self, candidate: Candidate, known: _Known) -> float:
         """When, in seconds since 1970: as the result says, else as its file does."""
-        if not math.isnan(candidate.made):
-            return candidate.made
+        if not math.isnan(known.made):
+            return known.made
         try:
             return self.files[candidate.source].path.stat().st_mtime
         except FileNotFoundError:
             return -math.inf
+
+
+def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:
+    numbers = range(len(rivals))
+    if prefer == "newest":
+        return max(numbers, key=lambda number: rivals[number].made)
+    if prefer == "best":
+        return max(numbers, key=lambda number: _or_lowest(rivals[number].aep))
+    return None
 
 
 _JUDGED = "not possible: "

@@ -10,8 +10,18 @@ from pathlib import Path
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.files import sync_folder
 from leeward.store.audit import utc_now
-from leeward.store.contents import Contents, Pair, contents_of, demand, identity_or_none, read_contents, uncovered
-from leeward.store.index import encode_line, index_line, write_output_index
+from leeward.store.contents import (
+    Contents,
+    Pair,
+    contents_of,
+    demand,
+    identity_or_none,
+    keys_of,
+    make_pair,
+    read_contents,
+    uncovered,
+)
+from leeward.store.index import IndexLines, write_output_index
 from leeward.store.schema import SUCCESS, Result, Value
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.writer_process import STALL_SECONDS, WriterProcess
@@ -77,7 +87,7 @@ def write_merged(
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)
     written = Written(output)
-    lines: list[bytes] = []
+    lines = IndexLines()
     try:
         remove_left_overs(output.parent, start_of(output))
         with Temporary(output) as temporary:
@@ -93,7 +103,7 @@ def write_merged(
     except OSError as error:
         raise StorageError(f"{output}: cannot be written ({error})") from error
     try:
-        write_output_index(output, lines, written.count)
+        write_output_index(output, lines)
     except OSError as error:
         written.index = str(error)  # only a cache
     return written
@@ -117,22 +127,22 @@ def _write(
     results: Iterable[Result],
     attributes: Mapping[str, Value],
     written: Written,
-    lines: list[bytes],
+    lines: IndexLines,
     stall_seconds: float,
 ) -> None:
     with WriterProcess(path, stall_seconds) as process:
         for result in results:
             parts = result.attributes
             process.send(result_frame(result, parts))
-            written.pairs.add((str(result.key), bytes.fromhex(str(parts["digest"]))))
+            written.pairs.add(make_pair(result.key, str(parts["digest"])))
             written.successful += result.status == SUCCESS
             written.no_aep += result.status != SUCCESS
-            lines.append(encode_line(index_line(result)))
+            lines.add(result)
         counts = {"total_configs": written.count, **attributes, "successful_configs": written.successful}
         process.send(root_frame({"created": utc_now(), **counts}))
         count = process.finish()
-    if count != len(lines) or count != written.count:
-        raise StorageError(f"{path}: {len(lines)} results were sent and {count} written")
+    if count != lines.count or count != written.count:
+        raise StorageError(f"{path}: {lines.count} results were sent and {count} written")
 
 
 def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
@@ -153,7 +163,7 @@ def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pa
         old = contents_of(output)
     lost = uncovered(old, new) - forgone
     if lost:
-        raise OutputHoldsMoreError(output, sorted({key for key, _ in lost}))
+        raise OutputHoldsMoreError(output, sorted(set(keys_of(lost))))
     if old.is_whole:
         return None
     return _keep(output, "damaged" if old.file.sealed or not old.file.is_valid else "foreign")

@@ -5,11 +5,9 @@ standard input, a frame each: the length of a JSON header, the header, and the r
 frame has the attributes of the file itself. An answer in JSON goes to the standard output.
 """
 
-import ctypes
 import json
 import math
 import os
-import signal
 import struct
 import sys
 from collections.abc import Mapping
@@ -20,11 +18,11 @@ import h5py
 import numpy as np
 
 from leeward.files import sync
+from leeward.processes import end_with
 from leeward.store.schema import LIBVER, Array, Result, Value, seal_of, write_root
 from leeward.store.templates import GroupWriter
 
 _LENGTH = struct.Struct("<I")
-_SET_PARENT_DEATH_SIGNAL = 1  # prctl's, Linux
 
 
 # --- frames ----------------------------------------------------------------------------------------------------------
@@ -108,17 +106,9 @@ def write_file(path: Path, stream: BinaryIO) -> int:
     return count
 
 
-def die_with_parent(parent: int) -> None:
-    """Orphans end by themselves: by the signal where there is one, else by the end of their input."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before the signal was asked for
-            os._exit(1)
-
-
 def main() -> None:
     path, parent = Path(sys.argv[1]), int(sys.argv[2])
-    die_with_parent(parent)
+    end_with(parent)
     sys.unraisablehook = lambda found: _end(
         {"error": f"{found.exc_value}"}
     )  # what h5py meets as it lets go of a dataset
