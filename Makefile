@@ -12,7 +12,7 @@ demo: $(VENV)/.installed
 test: lint test-uncompiled test-compiled
 
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest
+	$(BIN)/python -m pytest -n 2
 
 # the formulas and loops as plain Python: slow, so tiny farms only
 test-uncompiled: $(VENV)/.installed-test
