@@ -59,6 +59,18 @@ def hang(_):
     while True:
         pass
 
+def fork(what):
+    """A copy of this process goes on, or sleeps with all pipes in its hand."""
+    if os.fork() == 0 and what:
+        time.sleep(float(what))
+        os._exit(0)
+
+def leave(code):
+    sys.exit(int(code))
+
+def go(path):
+    os.chdir(path)
+
 def die_when(path):
     """Once the file is there: in a thread that sees it before anything else happens."""
     def look():
@@ -70,7 +82,8 @@ def die_when(path):
         threading.Thread(target=look, daemon=True).start()
 '''
 
-LEEWARD = [sys.executable, "-c", "from leeward.cli import main; main()"]
+# as the installed command: nothing is imported from the current folder
+LEEWARD = [sys.executable, "-P", "-c", "from leeward.cli import main; main()"]
 
 
 def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", orders=None, **changes) -> Path:

@@ -82,7 +82,7 @@ def store(paths, campaign, *keys):
 
 
 def fail(paths, key):
-    begin_attempt(paths, key, "w9", "node")
+    begin_attempt(paths, key, "f" * 64, "w9", "node")
     facts = {"kind": "exception", "message": "ValueError: no wind", "traceback": "Traceback", "worker": "w9"}
     record_failure(paths, key, final=True, died=False, host="node", seconds=3.0, **facts)
 

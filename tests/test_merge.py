@@ -9,11 +9,12 @@ import pytest
 from h5py import h5g
 
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
-from leeward.errors import BadSourceError, InputError, StorageError
+from leeward.errors import BadSourceError, HeldError, InputError, StorageError
 from leeward.store import removal
 from leeward.store.audit import Audit, read_lines
 from leeward.store.contents import contents_of
 from leeward.store.keys import Key
+from leeward.store.lock import Lock
 from leeward.store.merge import merge, merge_run
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts
@@ -85,6 +86,7 @@ def test_a_run_becomes_its_output(run):
     audit = Audit(run.root / "audit.jsonl")
     merged = merge_run(run, ATTRIBUTES, record=audit.record)
     assert (merged.count, merged.replaced, merged.bad_files, merged.moved) == (10, True, [], None)
+    assert merged.keys == {Key(0, 0, seed) for seed in range(10)}
     assert digests(run.output) == expected(own_result(seed=seed) for seed in range(10))
     assert [line["event"] for line in read_lines(audit.path)] == ["merge", "merged"]
     assert read_lines(audit.path)[0]["results"] == 10
@@ -95,6 +97,7 @@ def test_an_output_that_is_up_to_date_is_left_alone(run):
     before = run.output.stat()
     again = merge_run(run, {**ATTRIBUTES, "created": "2027-01-01T00:00:00Z"})
     assert (again.count, again.replaced) == (10, False)
+    assert again.keys == {Key(0, 0, seed) for seed in range(10)}
     assert run.output.stat().st_ino == before.st_ino
     assert merge_run(run, {**ATTRIBUTES, "campaign": "seeds: 4\n"}).replaced
     store_result(run, own_result(seed=10))
@@ -127,7 +130,18 @@ def test_an_output_with_more_than_the_shards_is_not_replaced(run):
     with pytest.raises(OutputHoldsMoreError) as caught:
         merge_run(run, ATTRIBUTES)
     assert caught.value.keys == ["farm0_t0_s3"]
+    assert caught.value.bad_files == []
     assert run.output.read_bytes() == before
+
+
+def test_a_bad_shard_whose_result_only_the_output_has_is_named(run):
+    """So that the run can put it in quarantine and compute its task again."""
+    merge_run(run, ATTRIBUTES)
+    bad = run.shard(Key(0, 0, 3))
+    bad.write_bytes(b"")
+    with pytest.raises(OutputHoldsMoreError) as caught:
+        merge_run(run, ATTRIBUTES)
+    assert [(one.path, one.verdict) for one in caught.value.bad_files] == [(bad, Verdict.EMPTY)]
 
 
 def test_a_run_without_results_makes_no_output(tmp_path):
@@ -231,17 +245,6 @@ def test_wrong_options(run, output):
         merge([run.root], output.parent / "absent" / "layouts.h5")
 
 
-def test_a_judge_is_heard(run, output):
-    def judge(result):
-        return "seed 3 is bad" if result.key.seed == 3 else None
-
-    with pytest.raises(BadSourceError, match="seed 3 is bad"):
-        merge([run.root], output, judge=judge)
-    report = merge([run.root], output, judge=judge, on_bad="skip")
-    assert report.results == 9
-    assert report.bad_files[0].bad[0].verdict is Verdict.IMPLAUSIBLE
-
-
 def test_a_dry_run_changes_nothing(run, output):
     damage(run.shard(Key(0, 0, 0)))
     report = merge([run.root], output, dry_run=True)
@@ -274,6 +277,18 @@ def test_different_campaigns_are_noted(tmp_path, output):
     report = merge([new, old], output)
     assert contents_of(output).file.attributes["campaign"] == "new"
     assert "2 different campaigns" in report.notes[0]
+
+
+def test_how_a_campaign_is_run_makes_it_no_other_one(tmp_path, output):
+    forms = (
+        "seeds: 3\nexecution: {workers: 2,\n  retries: 1}\nname: a\n",
+        "seeds: 3\nexecution:\n  workers: 4\nname: a\n",
+    )
+    paths = [
+        write_own_file(tmp_path / f"{seed}.h5", [own_result(seed=seed)], campaign=form)
+        for seed, form in enumerate(forms)
+    ]
+    assert merge(paths, output).notes == []
 
 
 # --- the same key twice ----------------------------------------------------------------------------------------------
@@ -414,6 +429,7 @@ def test_the_logs_say_it_all(crashed, rivals, output):
     assert len(logged["recomputed"]) == 3
     assert logged["end"][0]["results"] == report.results
     text = report.logs[1].read_text()
+    assert "moved: no\n" in text
     for word in ("worker_105.h5", "sha256", "Duplicates", "Conflicts", "truncated", "AEP recomputed", "results: 8"):
         assert word in text
     assert report.logs[0].with_suffix("") == report.logs[1].with_suffix("")
@@ -458,6 +474,83 @@ def test_what_is_not_proved_stays(crashed, tmp_path, output):
     assert sorted(stays) == ["noted.h5", "strange.h5", "worker_101.h5", "worker_108.h5"]
     assert sorted(path.name for path in crashed.iterdir()) == sorted(stays)
     assert len(events(report)["kept"]) == 4
+
+
+MORE = {
+    "an attribute of the file": lambda file: file.attrs.__setitem__("written_by", "somebody"),
+    "an attribute of a layout": lambda file: file["farm0_t0_s0/layout"].attrs.__setitem__("unit", "m"),
+    "an attribute of init": lambda file: file["init"].attrs.__setitem__("note", "n"),
+    "an init of many values": lambda file: (file.__delitem__("init"), file.__setitem__("init", [1, 2, 3])),
+    "an init that is no integer": lambda file: (file.__delitem__("init"), file.__setitem__("init", 1.5)),
+}
+
+
+@pytest.mark.parametrize("what", MORE)
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_foreign_file_that_holds_more_stays(tmp_path, output, what, dry_run):
+    plain = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 1)])
+    more = write_foreign_file(tmp_path / "worker_2.h5", [(0, 0, 0)])
+    with h5py.File(more, "a") as file:
+        MORE[what](file)
+    report = merge([plain, more], output, remove_sources=True, dry_run=dry_run)
+    assert report.results == 2
+    assert [bool(one.reason) for one in report.removals] == [False, True]
+    assert [plain.exists(), more.exists()] == [dry_run, True]
+
+
+def test_an_attribute_beside_a_sealed_result_keeps_its_file(tmp_path, output):
+    source = write_own_file(tmp_path / "a.h5", [own_result()])
+    with h5py.File(source, "a") as file:
+        file["farm0_t0_s0/layout"].attrs["unit"] = "m"
+    report = merge([source], output, remove_sources=True)
+    assert "the attribute unit" in report.removals[0].reason
+    assert source.exists()
+
+
+@pytest.mark.parametrize("dry_run", [True, False])
+def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dry_run):
+    """Its layout and its aep are in the output; what its attributes say is not."""
+    first = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)], operator="a")
+    same = write_foreign_file(tmp_path / "worker_2.h5", [(0, 0, 0)], operator="a")
+    other = write_foreign_file(tmp_path / "worker_3.h5", [(0, 0, 0)], operator="b")
+    wider = write_foreign_file(tmp_path / "worker_4.h5", [(0, 0, 0)], operator="a", diameter=300.0)
+    cost = write_foreign_file(tmp_path / "worker_5.h5", [(0, 0, 0)], operator="a", aep=-5.0)
+    none = write_foreign_file(tmp_path / "worker_6.h5", [(0, 0, 0)], operator="a", aep=None)
+    paths = [first, same, other, wider, cost, none]
+    report = merge(paths, output, remove_sources=True, dry_run=dry_run)
+    assert report.results == 1
+    assert [one.path for one in report.removals if one.reason] == [other, wider, cost]
+    assert all(path.exists() for path in ([other, wider, cost] if not dry_run else paths))
+
+
+def test_what_would_be_removed_is_what_is_removed(crashed, rivals, run, output):
+    damage(run.shard(Key(0, 0, 0)))
+    options = {"on_bad": "skip", "prefer": "best", "remove_sources": True}
+    sources = [crashed, *rivals[0], run.root]
+    would = merge(sources, output, dry_run=True, **options).removals
+    done = merge(sources, output, **options).removals
+    assert {one.path: bool(one.reason) for one in would} == {one.path: bool(one.reason) for one in done}
+    assert len(would) == 21
+
+
+def test_the_run_directory_of_sources_is_held(run, output):
+    lock = Lock.take(run.lock)
+    try:
+        for sources in ([run.root], [run.root.parent], [run.shard(Key(0, 0, 0))], [run.results]):
+            with pytest.raises(HeldError, match="held by process"):
+                merge(sources, output, remove_sources=True)
+        assert len(list(run.shards())) == 10
+        assert merge([run.root], output, remove_sources=True, dry_run=True).results == 10
+        assert merge([run.root], output).results == 10
+    finally:
+        lock.release()
+    held = []
+    merge([run.root], output, remove_sources=True, tell=lambda *news: held.append(run.lock.exists()))
+    assert all(held)
+    assert not run.lock.exists()
+    logged = read_lines(run.audit)
+    assert [(line["event"], len(line["paths"])) for line in logged] == [("removing", 10), ("removed", 10)]
+    assert logged[0]["output"] == str(output)
 
 
 def test_the_loser_of_a_conflict_stays(rivals, output):

@@ -33,7 +33,7 @@ def paths(tmp_path):
 
 def test_attempts_are_counted_until_there_is_no_hope(paths):
     for count in (1, 2, 3):
-        begin_attempt(paths, KEY, "w", "h")
+        begin_attempt(paths, KEY, "f", "w", "h")
         record = record_failure(paths, KEY, final=False, died=True, **FAILURE)
         assert (len(record.attempts), record.deaths) == (count, count)
         assert record.is_hopeless(2) is (count == 3)
@@ -45,19 +45,19 @@ def test_attempts_are_counted_until_there_is_no_hope(paths):
 
 def test_being_cut_off_is_not_dying(paths):
     for _ in range(10):
-        record = begin_attempt(paths, KEY, "w", "h")
+        record = begin_attempt(paths, KEY, "f", "w", "h")
     assert record.interruptions == 10
     assert not record.is_hopeless(2)
-    assert begin_attempt(paths, KEY, "w", "h").is_hopeless(2)
+    assert begin_attempt(paths, KEY, "f", "w", "h").is_hopeless(2)
 
 
 def test_an_attempt_that_somebody_ended_does_not_count(paths):
-    begin_attempt(paths, KEY, "w", "h")
+    begin_attempt(paths, KEY, "f", "w", "h")
     forgive_attempt(paths, KEY)
     assert read_record(paths.failure(KEY)) is None
-    begin_attempt(paths, KEY, "w", "h")
+    begin_attempt(paths, KEY, "f", "w", "h")
     record_failure(paths, KEY, final=False, died=True, **FAILURE)
-    begin_attempt(paths, KEY, "w", "h")
+    begin_attempt(paths, KEY, "f", "w", "h")
     forgive_attempt(paths, KEY)
     record = read_record(paths.failure(KEY))
     assert (len(record.attempts), record.deaths, record.failure.message) == (1, 1, "SIGKILL")

@@ -10,6 +10,7 @@ import time
 import pytest
 
 import leeward as package
+from foreign_files import write_foreign_file
 from leeward.store.records import read_record
 from run_cases import (
     audit,
@@ -183,7 +184,7 @@ def test_attempts_are_counted_across_resumes(tmp_path):
     assert calls(tmp_path).count(1) in (3, 4)  # one may have been cut off with the coordinator
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130)])
+@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
 def test_a_request_to_stop(tmp_path, number, code):
     make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
     run = tmp_path / "layouts.run"
@@ -310,31 +311,48 @@ def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path):
     shard.write_bytes(content)
     (other,) = run.glob("results/*/farm0_t0_s2.h5")
     other.write_bytes(b"")
+    kept = (tmp_path / "layouts.h5").read_bytes()
+    back = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert back.returncode == 0, back.stderr  # the output has them
+    assert len(calls(tmp_path)) == 3
+    assert digests(tmp_path / "layouts.h5") == before
+    assert (tmp_path / "layouts.h5").read_bytes() == kept
+
+    shard.write_bytes(content)
+    other.write_bytes(b"")
     (tmp_path / "layouts.h5").unlink()
     done = leeward("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert sorted(calls(tmp_path)) == [0, 1, 1, 2, 2]
     assert digests(tmp_path / "layouts.h5") == before
     reasons = [json.loads(path.read_text()) for path in (run / "quarantine").glob("*.reason.json")]
-    assert len(reasons) == 2
+    assert len(reasons) == 4
     assert "empty" in {reason["verdict"] for reason in reasons}
     assert "2 file(s) did not verify" in done.stdout
 
 
-def test_a_shard_damaged_while_the_run_goes_on(tmp_path):
-    """Found when it is merged, put aside, and computed again before the run gives up."""
-    make_campaign(tmp_path, seeds=3, orders={2: "wait=3"})
+@pytest.mark.parametrize("earlier", [False, True])
+def test_shards_damaged_and_removed_while_the_run_goes_on(tmp_path, earlier):
+    """Found when they are merged, put aside, and taken from an earlier output or computed again."""
+    make_campaign(tmp_path, seeds=2)
     run = tmp_path / "layouts.run"
+    if earlier:
+        assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    make_campaign(tmp_path, seeds=3, orders={2: "wait=3"})
     process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
     try:
-        until(lambda: len(shards(run)) == 2, "two results")
+        until(lambda: 2 in calls(tmp_path), "the last one is computed")
         (shard,) = run.glob("results/*/farm0_t0_s0.h5")
         shard.write_bytes(b"junk")
+        (shard,) = run.glob("results/*/farm0_t0_s1.h5")
+        shard.unlink()
         assert process.wait(60) == 0
     finally:
         kill_group(process)
     assert len(digests(tmp_path / "layouts.h5")) == 3
-    assert calls(tmp_path).count(0) == 2
+    assert sorted(calls(tmp_path)) == ([0, 1, 2] if earlier else [0, 0, 1, 1, 2])
+    assert shards(run) == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s2"]
+    assert len(list((run / "quarantine").glob("*.reason.json"))) == 1
 
 
 def test_only_some_tasks(tmp_path):
@@ -343,9 +361,19 @@ def test_only_some_tasks(tmp_path):
     assert done.returncode == 0, done.stderr
     assert shards(tmp_path / "layouts.run") == ["farm1_t0_s0", "farm1_t0_s2"]
     (tmp_path / "missing.csv").write_text("key\nfarm0_t0_s4\n")
+    (tmp_path / "orders" / "4").write_text("go=/")
     done = leeward("run", "campaign.yaml", "--only-from", "missing.csv", "--engine", "inline", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
+    assert "2 more result(s)" in done.stdout
     assert len(digests(tmp_path / "layouts.h5")) == 3
+    (tmp_path / "missing.csv").write_text("key\nfarm0_t0_s4\nfarm0_t0_s40\n")
+    strange = leeward("run", "campaign.yaml", "--only-from", "missing.csv", cwd=tmp_path)
+    assert strange.returncode == 2
+    assert "farm0_t0_s40" in strange.stderr
+    (tmp_path / "orders" / "1").write_text("leave=0")
+    left = leeward("run", "campaign.yaml", "--only", "farm=0 seed=1", "--engine", "inline", cwd=tmp_path)
+    assert left.returncode == 3
+    assert "SystemExit: 0" in left.stdout
     nothing = leeward("run", "campaign.yaml", "--only", "farm=7", cwd=tmp_path)
     assert nothing.returncode == 2
     assert "none of the 10 tasks" in nothing.stderr
@@ -370,16 +398,97 @@ def test_an_output_with_other_results_is_not_overwritten(tmp_path):
 
 
 def test_results_that_were_cleaned_away_come_back_from_the_output(tmp_path):
-    make_campaign(tmp_path, seeds=2)
+    make_campaign(tmp_path, seeds=3)
     assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     before = digests(tmp_path / "layouts.h5")
-    for shard in (tmp_path / "layouts.run").glob("results/*/*.h5"):
-        shard.unlink()
+    assert leeward("clean", "layouts.run", "--merged", cwd=tmp_path).returncode == 0
+    assert shards(tmp_path / "layouts.run") == []
+    shrunk = leeward("run", "campaign.yaml", "--seeds", 2, cwd=tmp_path)  # fewer seeds are not a change
+    assert shrunk.returncode == 0, shrunk.stderr
+    assert digests(tmp_path / "layouts.h5") == before
+    grown = leeward("run", "campaign.yaml", "--seeds", 4, cwd=tmp_path)
+    assert grown.returncode == 0, grown.stderr
+    assert "1 computed now" in grown.stdout
+    assert before.items() <= digests(tmp_path / "layouts.h5").items()
+
+
+def test_a_foreign_file_in_the_place_of_the_output_is_refused(tmp_path):
     make_campaign(tmp_path, seeds=3)
+    assert leeward("run", "campaign.yaml", "--only", "seed=0", cwd=tmp_path).returncode == 0
+    output = tmp_path / "layouts.h5"
+    write_foreign_file(output, [(0, 0, 1)], turbines=5, aep=-7.0)
+    before = output.read_bytes()
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 1
+    assert "--adopt layouts.h5" in done.stderr
+    assert output.read_bytes() == before
+    output.unlink()
+    output.mkdir()
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 2
+    assert "is a folder" in done.stderr
+    assert len(calls(tmp_path)) == 1
+
+
+def test_failures_of_other_settings_do_not_count(tmp_path):
+    make_campaign(tmp_path, seeds=1, orders={0: "fail=so"})
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 3
+    (tmp_path / "orders" / "0").unlink()
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 3  # it stands
+    make_campaign(tmp_path, seeds=1, spacing_m=650)
     done = leeward("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "1 computed now" in done.stdout
-    assert before.items() <= digests(tmp_path / "layouts.h5").items()
+
+
+def test_whatever_is_left_behind_in_the_run_directory(tmp_path):
+    """Damaged small files cost no result, and no traceback."""
+    make_campaign(tmp_path, seeds=2)
+    assert leeward("run", "campaign.yaml", "--only", "seed=0", cwd=tmp_path).returncode == 0
+    run = tmp_path / "layouts.run"
+    (run / "campaign.yaml").write_bytes(bytes(range(256)))
+    (run / "failures" / "farm0_t0_s1.json").write_text('{"key": "x", "attempts": 5, "failure": null}')
+    (run / "index.jsonl").write_bytes(b"\xff\x00")
+    (run / "workers" / "old.json").write_text("{}")
+    (run / "audit.jsonl").write_bytes((run / "audit.jsonl").read_bytes()[:-9])
+    (tmp_path / "layouts.h5.index").write_bytes(b"junk")
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 2
+    assert sorted(calls(tmp_path)) == [0, 1]
+    (run / "lock").mkdir()
+    held = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert held.returncode == 1
+    assert "Traceback" not in held.stderr
+
+
+def test_a_recipe_that_forks(tmp_path):
+    """A copy of a worker speaks for nobody, and one that holds its pipes does not hide its death."""
+    make_campaign(tmp_path, seeds=4, orders={1: "fork", 2: "fork=50 die=once"})
+    done = leeward("run", "campaign.yaml", "--workers", 1, cwd=tmp_path, timeout=45)
+    assert done.returncode == 0, done.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 4
+
+
+def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
+    """Whatever else has its name, and whatever else lies beside it."""
+    make_campaign(tmp_path, seeds=1)
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "own_recipe_of_tests.py").write_text(
+        "def place(problem, seed):\n    raise RuntimeError('the wrong one')\n"
+    )
+    (tmp_path / "numpy.py").write_text("raise RuntimeError('not this one')\n")
+    environment = {**os.environ, "PYTHONPATH": str(other)}
+    done = leeward("run", "campaign.yaml", cwd=tmp_path, env=environment)
+    assert done.returncode == 0, done.stdout + done.stderr
+    (tmp_path / "elsewhere").mkdir()
+    again = leeward("run", "../layouts.run/campaign.yaml", "-o", "../layouts.h5", cwd=tmp_path / "elsewhere")
+    assert again.returncode == 0, again.stderr  # the run directory knows where the recipe is
+    (tmp_path / "own_recipe_of_tests.py").write_text("def place(problem, seed):\n    return 0\n")
+    changed = leeward("run", "layouts.run/campaign.yaml", "--seeds", 2, cwd=tmp_path)
+    assert changed.returncode == 2
+    assert "SHA-256" in changed.stderr
+    assert not list((tmp_path / "layouts.run" / "failures").iterdir())  # no task is blamed
 
 
 def test_from_python_in_a_script_without_a_guard(tmp_path):

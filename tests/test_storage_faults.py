@@ -1,12 +1,13 @@
 """A disk that is full, read-only or gone, and comes back: nothing is lost, nothing half-written has a final name."""
 
+import shlex
 import subprocess
 import sys
 import time
 
 import pytest
 
-from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
+from run_cases import LEEWARD, audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts file systems as Linux does")
 
@@ -84,6 +85,31 @@ def test_a_disk_that_stays_full(tmp_path, small_disk):
     done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(digests(small_disk / "layouts.h5")) == 4
+
+
+def test_a_log_on_the_full_disk_and_a_reader_that_is_gone(tmp_path, small_disk):
+    """Nobody who watches may stop a run."""
+    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    run = small_disk / "layouts.run"
+    with (small_disk / "run.log").open("wb") as log:
+        process = subprocess.Popen(
+            [*LEEWARD, "run", tmp_path / "campaign.yaml", "-o", small_disk / "layouts.h5"], stdout=log, stderr=log
+        )
+    try:
+        until(lambda: shards(run), "the first result")
+        fill(small_disk)
+        time.sleep(4)
+        assert process.poll() is None
+        (small_disk / "filler").unlink()
+        assert process.wait(60) == 0
+    finally:
+        kill_group(process)
+    assert len(digests(small_disk / "layouts.h5")) == 4
+    command = shlex.join([*LEEWARD, "run", "campaign.yaml", "--json"])
+    shell = f"exec 3>&1; {{ {command}; echo $? >&3; }} | head -1 > /dev/null"
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    assert done.stdout.split() == ["0"], done.stderr
+    assert len(digests(tmp_path / "layouts.h5")) == 4
 
 
 def test_too_little_room_is_said_at_once(tmp_path, small_disk):

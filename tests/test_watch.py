@@ -13,8 +13,7 @@ import pytest
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
 from leeward.errors import BadSourceError, InputError, LeewardError
-from leeward.store import index
-from leeward.store.index import encode_line, index_line, write_output_index
+from leeward.store.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.paths import RunPaths
@@ -22,7 +21,7 @@ from leeward.store.quarantine import quarantine
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
-from leeward.watch import absent_tasks, campaign_of, campaigns_of, present, result_lines, snapshot
+from leeward.watch import absent_tasks, campaign_of, campaigns_of, result_lines, snapshot
 from leeward.watch.single import find_result
 from run_cases import make_campaign
 
@@ -68,7 +67,7 @@ def dead_process():
 
 
 def fail(paths, key, *, final=True, message="ValueError: no layout today"):
-    begin_attempt(paths, key, "w9", "node")
+    begin_attempt(paths, key, "f" * 64, "w9", "node")
     facts = {"kind": "exception", "message": message, "traceback": "Traceback ...", "worker": "w9", "host": "node"}
     record_failure(paths, key, final=final, died=False, seconds=3.0, **facts)
 
@@ -151,9 +150,9 @@ def test_failures(paths):
     fail(paths, Key(0, 0, 0))  # a stored result outranks it
     fail(paths, Key(0, 0, 1))
     fail(paths, Key(0, 0, 2), final=False)
-    begin_attempt(paths, Key(0, 0, 3), "w", "node")
+    begin_attempt(paths, Key(0, 0, 3), "f" * 64, "w", "node")
     for _ in range(12):
-        begin_attempt(paths, Key(0, 0, 4), "w", "node")
+        begin_attempt(paths, Key(0, 0, 4), "f" * 64, "w", "node")
     paths.failure(Key(1, 0, 0)).write_text("{")
     seen = snapshot(paths.root, now=NOW)
     assert [(failed.key, failed.kind, failed.final) for failed in seen.failures] == [
@@ -238,8 +237,10 @@ def merged_file(paths, *keys, indexed=True):
     results = [own_result(*key, turbines=3) for key in keys]
     write_own_file(paths.output, results, campaign=paths.campaign.read_text())
     if indexed:
-        lines = [encode_line(index_line(result)) for result in results]
-        write_output_index(paths.output, lines, len(lines))
+        lines = IndexLines()
+        for result in results:
+            lines.add(result)
+        write_output_index(paths.output, lines)
 
 
 @pytest.mark.parametrize("indexed", [True, False])
@@ -260,10 +261,6 @@ def test_lone_file(paths, indexed, tmp_path):
     assert (seen.run, seen.done, seen.expected, seen.missing) == (None, 2, 10, 8)
     assert seen.campaign == "campaign"
     assert [line["key"] for line in result_lines(paths.output)] == ["farm0_t0_s0", "farm1_t0_s1"]
-
-
-def test_the_format_of_the_index():
-    assert present.INDEX_FORMAT == index.INDEX_FORMAT
 
 
 def test_an_index_of_another_file_is_not_believed(paths, tmp_path):

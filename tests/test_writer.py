@@ -16,13 +16,13 @@ from h5py import h5g
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.errors import InputError, StorageError
-from leeward.store import contents, writer
+from leeward.store import contents, temporary, writer
 from leeward.store.found import FoundResult
-from leeward.store.index import read_output_index
+from leeward.store.index import output_index, whole_lines
 from leeward.store.keys import Key
 from leeward.store.reader import read_files
 from leeward.store.schema import FOREIGN, NO_AEP, Result, read_group
-from leeward.store.temporary import Temporary
+from leeward.store.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.writer import OutputHoldsMoreError, write_merged
 from leeward.store.writer_process import WriterProcess
 
@@ -115,21 +115,21 @@ def test_a_campaign_of_a_megabyte_fits(output):
 def test_the_index_is_of_this_very_file(output):
     some = results(5)
     write_merged(output, some, FACTS)
-    lines = read_output_index(output)
+    lines = list(whole_lines(output_index(output)))
     assert [line["key"] for line in lines] == [str(one.key) for one in some]
     assert lines[0]["aep"] == some[0].aep
     assert lines[0]["wake_loss"] == 0.1
     os.utime(output, ns=(0, 0))
-    assert read_output_index(output) is None
+    assert output_index(output) is None
     (output.parent / "layouts.h5.index").unlink()
-    assert read_output_index(output) is None
+    assert output_index(output) is None
 
 
 def test_a_torn_index_is_none(output):
     write_merged(output, results(5), FACTS)
     index = output.parent / "layouts.h5.index"
     index.write_bytes(index.read_bytes()[:-10])
-    assert read_output_index(output) is None
+    assert output_index(output) is None
 
 
 def test_an_index_that_cannot_be_written_is_no_failure(output):
@@ -152,6 +152,9 @@ def test_an_output_behind_a_link_stays_behind_it(output, tmp_path):
     write_merged(output, results(2), FACTS)
     assert output.is_symlink()
     assert len(held(tmp_path / "far" / "real.h5")) == 2
+    assert names(tmp_path / "far") == ["real.h5", "real.h5.index"]
+    assert output_index(output) == output_index(tmp_path / "far" / "real.h5")
+    assert output_index(output).count(b"\n") == 2
 
 
 def test_a_folder_in_the_place_of_the_output(output):
@@ -325,6 +328,22 @@ def test_a_file_that_somebody_is_writing_is_not_swept_up(output):
     with Temporary(output) as other:
         write_merged(output, results(2), FACTS)
         assert other.path.exists()
+
+
+def test_a_file_that_is_swept_up_before_it_is_locked_is_made_again(output, monkeypatch):
+    sweeps = []
+
+    def sweep_first(handle):
+        if not sweeps:
+            sweeps.append(remove_left_overs(output.parent, start_of(output)))
+        lock(handle)
+
+    lock = temporary._lock
+    monkeypatch.setattr(temporary, "_lock", sweep_first)
+    with Temporary(output) as mine:
+        assert [len(removed) for removed in sweeps] == [1]
+        assert names(output.parent) == [mine.path.name]
+        assert remove_left_overs(output.parent, start_of(output)) == []
 
 
 def test_what_reads_back_differently_is_not_put_in_place(output, monkeypatch):

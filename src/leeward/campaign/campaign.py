@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.campaign import fingerprint as prints
 from leeward.campaign.counts import turbine_count
 from leeward.campaign.document import Document, Place, dump, plain
-from leeward.campaign.own_recipe import recipe_digest
+from leeward.campaign.own_recipe import import_recipe, module_file, recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import CampaignSpec, Execution, FarmSpec
@@ -40,7 +40,7 @@ class Campaign:
         self._spec = spec
         self._source = source
         self._places = dict(places)
-        self.import_folders = list(folders)
+        self.import_folders = list(dict.fromkeys([*folders, *spec.execution.import_folders]))
         self._farms = {farm.farm_idx or 0: farm for farm in spec.farm_list}
         self._types = {turbine.type_idx or 0: turbine for turbine in spec.type_list}
         self._digests: dict[str, str] = {}
@@ -218,6 +218,9 @@ class Campaign:
                     found.append((self._places.get(farm_idx, ("farms",)), f"{kind}: {error}"))
         if found:
             raise self._source.document.errors(found)
+        if self._spec.optimiser.is_own:
+            with self._source.at("optimiser", "recipe"):
+                self._check_recipe()
 
     def optimise(self, key: Key, watch: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
         """The layout of one task. A recipe of somebody's own is imported here: see `import_folders`."""
@@ -228,6 +231,7 @@ class Campaign:
         settings = self._spec.optimiser
         if settings.is_own:
             self._check_recipe()
+            import_recipe(settings.recipe, self.import_folders)
         smart = SmartStart(settings.grid_size, settings.random_pct) if settings.recipe.startswith("smart") else None
         return optimise(
             self.problem(key.farm_idx, key.type_idx),
@@ -255,11 +259,11 @@ class Campaign:
 
     def frozen_text(self) -> str:
         """The campaign as YAML that refers to no file; `from_text` makes the same campaign from it."""
-        return self._frozen
-
-    @functools.cached_property
-    def _frozen(self) -> str:
         return HEADER + dump(self._data())
+
+    def study_text(self) -> str:
+        """The same without how it is run: what was computed, whoever computed it."""
+        return HEADER + dump({name: value for name, value in self._data().items() if name != "execution"})
 
     def _data(self) -> dict[str, Any]:
         """The whole specification as YAML would have it."""
@@ -269,10 +273,14 @@ class Campaign:
             "seeds": seeds_as_text(self.seeds),
             "farms": [farm.model_dump(exclude_none=True, include=kept) for farm in self._farms.values()],
             "turbines": [turbine.model_dump(exclude_none=True) for turbine in self._types.values()],
-            "execution": spec.execution.model_dump(),
+            "execution": self._execution(),
         }
         data = spec.model_dump(exclude_none=True, exclude=set(written))
         return {name: written.get(name, data.get(name)) for name in CampaignSpec.model_fields if name in data | written}
+
+    def _execution(self) -> dict[str, Any]:
+        written = self._spec.execution.model_dump(exclude={"import_folders"})
+        return {**written, "import_folders": self.import_folders} if self._spec.optimiser.is_own else written
 
     def _farm(self, farm_idx: int) -> FarmSpec:
         if farm_idx not in self._farms:
@@ -329,8 +337,9 @@ class Campaign:
         now = recipe_digest(settings.recipe, self.import_folders)
         if now != settings.recipe_sha256:
             raise InputError(
-                f"the file of the recipe {settings.recipe} has changed since the campaign was read: its SHA-256 is "
-                f"{now[:12]}..., expected {str(settings.recipe_sha256)[:12]}...; start the run again"
+                f"the file of the recipe {settings.recipe}, {module_file(settings.recipe, self.import_folders)}, is "
+                f"not the one that the campaign was read with: its SHA-256 is {now[:12]}..., expected "
+                f"{str(settings.recipe_sha256)[:12]}...; run the campaign file itself, which takes it as it is now"
             )
 
 
@@ -346,8 +355,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         return builtin_campaign(str(source))
     if not path.is_file():
         raise InputError(
-            f"{path}: no such file; expected a campaign file (`leeward new` writes one), or a built-in campaign: "
-            f"{misspelt(str(source), BUILT_IN)}"
+            f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` writes "
+            f"one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
     folder = path.absolute().parent

@@ -1,4 +1,4 @@
-"""The file of somebody's own recipe, `module:function`: found and digested, never run here."""
+"""The file of somebody's own recipe, `module:function`: found, digested, and imported from that very file."""
 
 import hashlib
 import importlib
@@ -35,6 +35,28 @@ def module_file(recipe: str, folders: Sequence[str]) -> Path:
             "beside the campaign file, or name its folder in PYTHONPATH"
         )
     return Path(found.origin)
+
+
+def import_recipe(recipe: str, folders: Sequence[str]) -> None:
+    """Import the module of a recipe from the file that was digested, and from no other of the same name.
+
+    The folders come first for the time of the import only: what lies in them must not stand for other modules.
+    """
+    module = recipe.partition(":")[0]
+    if module not in sys.modules:
+        before = list(sys.path)
+        sys.path[:0] = folders
+        try:
+            importlib.import_module(module)
+        finally:
+            sys.path[:] = [*before, *(folder for folder in folders if folder not in before)]
+    expected = module_file(recipe, folders)
+    found = getattr(sys.modules[module], "__file__", None)
+    if found is None or Path(found).resolve() != expected.resolve():
+        raise InputError(
+            f"the recipe {recipe} is in {expected}, but the name {module} stands for {found or 'a built-in module'} "
+            "already; expected another name for the file"
+        )
 
 
 def _find(name: str, path: Sequence[str] | None, folders: Sequence[str]) -> ModuleSpec | None:

@@ -49,7 +49,7 @@ def main() -> None:
     except StorageError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_STORAGE)
-    except LeewardError as error:
+    except (LeewardError, OSError) as error:  # OSError: a name that is too long, a folder that may not be listed
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
 

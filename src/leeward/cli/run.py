@@ -1,6 +1,7 @@
 """`leeward run`: a campaign from its file to layouts.h5."""
 
 import json
+import os
 import shlex
 import signal
 import statistics
@@ -10,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward.cli.wording import duration
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -54,7 +56,9 @@ def run(
     take_over: Annotated[
         bool, typer.Option("--take-over", help="Take the run directory from an owner elsewhere that stands still.")
     ] = False,
-    grace: Annotated[float, typer.Option(help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")] = 60.0,
+    grace: Annotated[
+        float, typer.Option(min=0, help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")
+    ] = 60.0,
     storage_wait: Annotated[
         float | None,
         typer.Option(
@@ -87,7 +91,7 @@ def run(
         retries=retries,
     )
     if storage_wait is None:
-        storage_wait = float("inf") if sys.stderr.isatty() else STORAGE_WAIT_S
+        storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     with display(chosen, quiet=quiet, as_json=as_json) as hear:
         report = run_campaign(
             chosen,
@@ -101,10 +105,14 @@ def run(
             storage_wait_s=storage_wait,
             hear=hear,
         )
-    if as_json:
-        print(json.dumps(_as_data(report)))
-    else:
-        print_summary(report, _command())
+    try:
+        if as_json:
+            print(json.dumps(_as_data(report)), flush=True)
+        else:
+            print_summary(report, _command())
+            sys.stdout.flush()
+    except OSError:  # nobody reads it, or its disk is full: what the run came to is in the exit code
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(report.exit_code)
 
 
@@ -167,18 +175,19 @@ def print_summary(report: "RunReport", command: str) -> None:
         _print_table(report)
     wanted = len(report.wanted)
     missing = len(report.missing)
-    print(
-        f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {_duration(report.seconds)}"
-    )
+    print(f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
         print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None:
         print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
+    others = len(report.lines) - report.done
+    if others:
+        print(f"{others} more result(s), of tasks that were not asked for now, are kept with them")
     print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
     _print_failures(report)
-    if report.signal is not None and missing:
-        name = signal.Signals(report.signal).name
+    if report.signal is not None and not report.is_complete:
         merged = "" if report.merged is not None else "; the next run merges"
+        name = signal.Signals(report.signal).name
         print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To go on: {command}")
     elif missing > len(report.failed):
         print(f"{missing - len(report.failed)} layout(s) are missing. To go on: {command}")
@@ -189,10 +198,10 @@ def print_summary(report: "RunReport", command: str) -> None:
 def _print_table(report: "RunReport") -> None:
     """Per farm and type: done, failed, best and median AEP, wake loss of the best."""
     cells: dict[tuple[int, int], list[dict[str, Any]]] = {}
-    for key, line in report.lines.items():
-        cells.setdefault((key.farm_idx, key.type_idx), []).append(line)
     expected: dict[tuple[int, int], list[int]] = {}
     for key in report.wanted:
+        if key in report.lines:
+            cells.setdefault((key.farm_idx, key.type_idx), []).append(report.lines[key])
         counts = expected.setdefault((key.farm_idx, key.type_idx), [0, 0])
         counts[0] += 1
         counts[1] += key in report.failures and key not in report.lines
@@ -220,9 +229,3 @@ def _print_failures(report: "RunReport") -> None:
         print(f"  {key}: {failure.message if failure else 'cut off too often with its coordinator'}")
     if len(failed) > MOST_LISTED:
         print(f"  and {len(failed) - MOST_LISTED} more: leeward status {report.paths.root}")
-
-
-def _duration(seconds: float) -> str:
-    minutes, rest = divmod(int(seconds + 0.5), 60)
-    hours, minutes = divmod(minutes, 60)
-    return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s" if minutes else f"{seconds:.1f} s"

@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 LINE_EVERY_S = 10.0
 MOST_FARMS = 12
+MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
 Hear = Callable[[dict[str, Any]], None]
 
 
@@ -22,14 +23,32 @@ Hear = Callable[[dict[str, Any]], None]
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
     """A function that is told every event, and shows it."""
     if as_json:
-        yield lambda event: print(json.dumps(event), flush=True)
-    elif quiet:
+        yield _Shield(lambda event: print(json.dumps(event), flush=True)).hear
+    elif quiet or sys.stderr is None:
         yield lambda event: None
     elif sys.stderr.isatty():
         with _Bar(campaign) as bar:
-            yield bar.hear
+            yield _Shield(bar.hear).hear
     else:
-        yield _Lines().hear
+        yield _Shield(_Lines().hear).hear
+
+
+class _Shield:
+    """Nobody who watches may stop a run: not a full disk under a log, not a pipe whose reader is gone."""
+
+    def __init__(self, show: Hear) -> None:
+        self._show: Hear | None = show
+        self._failures = 0
+
+    def hear(self, event: dict[str, Any]) -> None:
+        if self._show is None:
+            return
+        try:
+            self._show(event)
+        except (OSError, ValueError):  # ValueError: the stream is closed
+            self._failures += 1
+            if self._failures > MOST_FAILURES:
+                self._show = None
 
 
 class Pace:
@@ -48,6 +67,8 @@ class Pace:
             self.done += 1
         elif event["event"] == "failed":
             self.failed += 1
+        elif event["event"] == "again":
+            self.done -= event["lost"]
 
     @property
     def per_minute(self) -> float:
@@ -56,7 +77,7 @@ class Pace:
     @property
     def left(self) -> str:
         """How long the rest will take, if it goes on like this."""
-        if self.done == self._before:
+        if self.done <= self._before:
             return "?"
         seconds = int(60.0 * (self.total - self.done - self.failed) / self.per_minute)
         return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
@@ -77,17 +98,23 @@ def sentence(event: dict[str, Any]) -> str | None:
         "quarantined": lambda e: f"{e['file']}: {e['verdict']}, {e['reason']}; moved to {e['where']}",
         "storage-refuses": lambda e: f"the disk takes nothing ({e['message']}); no new tasks until it does",
         "storage-accepts": lambda e: f"the disk takes results again, after {e['seconds']:.0f} s",
-        "stopping": lambda e: (
-            f"stopping when the {e['in_hand']} task(s) in hand are done, in {e['grace_s']:g} s at most; "
-            "once more to stop now"
-        ),
+        "stopping": _stopping,
         "stopped": lambda e: "stopped; everything finished is stored",
-        "again": lambda e: f"computing {e['tasks']} task(s) again whose results did not verify",
+        "again": lambda e: f"{e['lost']} result(s) did not verify, or are gone; computing {e['tasks']} task(s) again",
         "merging": lambda e: f"merging {e['results']} results",
         "merged": lambda e: f"{e['output']}: {e['results']} results",
     }
     shown = said.get(event["event"])
     return None if shown is None else shown(event)
+
+
+def _stopping(event: dict[str, Any]) -> str:
+    if not event["in_hand"]:
+        return "stopping as soon as this is done; once more to stop now"
+    return (
+        f"stopping when the {event['in_hand']} task(s) in hand are done, in {event['grace_s']:g} s at most; "
+        "once more to stop now"
+    )
 
 
 def _began(event: dict[str, Any]) -> str:

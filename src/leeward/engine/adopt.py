@@ -16,6 +16,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.reader import read_files
 from leeward.store.schema import FOREIGN, NO_AEP, OWN, SUCCESS, Result, Value
 from leeward.store.shard import store_result
+from leeward.store.verdicts import Verdict
 
 SAME_AEP = 1e-9  # relative
 
@@ -36,7 +37,6 @@ class Adoption:
     worse: int = 0
     refused: list[str] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)
-    valid_files: int = 0
 
 
 def adopt(
@@ -45,8 +45,11 @@ def adopt(
     sources: Iterable[Path],
     done: Collection[Key],
     store: Callable[[Callable[[], Any]], Any],
+    notice: Callable[[], None],
 ) -> Adoption:
-    """Store what is good in the sources, which stay as they are; `store`: calls what writes, and has patience.
+    """Store what is good in the sources, which stay as they are.
+
+    store: calls what writes, and has patience. notice: called now and then.
 
     Of several layouts of one key the best is taken: that with the highest AEP.
     """
@@ -56,6 +59,7 @@ def adopt(
     for turn in ("choose", "store"):
         place = 0
         for found in read_files(files, contents=True):
+            notice()
             if isinstance(found, FoundFile):
                 if turn == "choose":
                     _note_file(adoption, found)
@@ -71,9 +75,7 @@ def adopt(
 
 
 def _note_file(adoption: Adoption, found: FoundFile) -> None:
-    if found.verdict == "valid":
-        adoption.valid_files += 1
-    else:
+    if found.verdict is not Verdict.VALID:
         adoption.bad_files.append(f"{found.path}: {found.verdict}{', ' + found.reason if found.reason else ''}")
 
 
@@ -86,7 +88,7 @@ def _choose(
     done: Collection[Key],
 ) -> None:
     """Remember where the best result of each key is."""
-    reason = _refusal(campaign, found)
+    reason = refusal(campaign, found)
     if reason is not None or found.key is None or found.result is None:
         adoption.refused.append(f"{found.path}: {found.name}: {reason or 'no result'}")
         return
@@ -100,7 +102,8 @@ def _choose(
         best[found.key] = aep, place
 
 
-def _refusal(campaign: Campaign, found: FoundResult) -> str | None:
+def refusal(campaign: Campaign, found: FoundResult) -> str | None:
+    """Why a result cannot be one of the campaign's; None if it can. It has to come with its contents."""
     if not found.is_valid or found.result is None:
         return f"{found.verdict}, {found.reason}"
     if found.key is None or found.key not in campaign:

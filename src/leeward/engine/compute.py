@@ -1,5 +1,6 @@
 """The one worker function: from a key to a result, and to the disk. What runs under every engine is this."""
 
+import os
 import platform
 import socket
 from collections.abc import Callable
@@ -58,7 +59,11 @@ def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
             watch(progress)
         return False
 
-    solution = campaign.optimise(key, see)
+    here = os.getcwd()
+    try:
+        solution = campaign.optimise(key, see)
+    finally:
+        os.chdir(here)  # a recipe of somebody's own may have gone elsewhere
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
         "phases": ",".join(phase.name for phase in solution.phases),
@@ -100,7 +105,8 @@ def perform(
     report: is told "began" when the attempt is recorded and "computed" when only storing is left. trouble: called when
     the disk takes nothing; returns when it is time to try again, or raises.
     """
-    patiently(lambda: begin_attempt(paths, key, worker, socket.gethostname()), trouble)
+    fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
+    patiently(lambda: begin_attempt(paths, key, fingerprint, worker, socket.gethostname()), trouble)
     report("began")
     result = compute(campaign, key, watch)
     report("computed")

@@ -9,12 +9,14 @@ from typing import Any
 
 from leeward.engine.outcomes import Done, Engine, Failed, Outcome, Stuck, Unstuck
 from leeward.engine.stopping import StopRequests
-from leeward.errors import StorageError
+from leeward.errors import LeewardError, StorageError
 from leeward.store.audit import Audit, append_line
 from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, Lock
 from leeward.store.paths import RunPaths
-from leeward.store.records import Record, forgive_attempt, read_record, record_failure
+from leeward.store.quarantine import quarantine
+from leeward.store.records import BadRecordError, Record, forgive_attempt, read_record, record_failure
+from leeward.store.verdicts import Verdict
 
 POLL_S = 0.5
 TRY_AGAIN_S = 1.0
@@ -26,8 +28,8 @@ Find = Callable[[Key], dict[str, Any] | None]  # the index line of a stored and 
 class Coordinator:
     """Drives an engine through tasks.
 
-    lines: what the index knows of every result, by key; grows as results are stored. failed: keys without hope, and
-    their last failure. find: looks into the store, after the death of a worker.
+    lines: what the index knows of every result, by key; grows as results are stored. computed: those of now. failed:
+    keys without hope, and their last failure. find: looks into the store, after the death of a worker.
     """
 
     def __init__(
@@ -61,6 +63,7 @@ class Coordinator:
         self._told_stop = False
         self.lines: dict[Key, dict[str, Any]] = {}
         self.failed: dict[Key, Record] = {}
+        self.computed: set[Key] = set()
         self.total = 0
 
     def run(self, tasks: Iterable[Key], engine: Engine) -> None:
@@ -76,19 +79,32 @@ class Coordinator:
                     self.hear(outcome)
                 self._look_after()
         finally:
-            engine.close()
-            for key in self._in_hand:  # cut off by us, which is no fault of theirs
-                self.write(functools.partial(forgive_attempt, self._paths, key))
+            cut_off = engine.close()
             self._in_hand.clear()
             self._stuck.clear()
+            self._forgive(cut_off)
+
+    def _forgive(self, keys: list[Key]) -> None:
+        """Tasks that were cut off by us, which is no fault of theirs; nothing is done where the directory is lost."""
+        try:
+            self._lock.check()
+        except LeewardError as error:
+            self._tell("not-forgiven", tasks=len(keys), message=str(error))
+            return
+        for key in keys:
+            self.write(functools.partial(forgive_attempt, self._paths, key))
 
     def _goes_on(self) -> bool:
         if not self._stop.is_asked:
             return bool(self._queue or self._in_hand or self._unwritten)
-        if not self._told_stop:
+        self.notice()
+        return bool(self._in_hand) and time.monotonic() - self._stop.since < self._grace_s
+
+    def notice(self) -> None:
+        """Say once that a request to stop was heard, whatever is being done."""
+        if self._stop.is_asked and not self._told_stop:
             self._told_stop = True
             self._tell("stopping", signal=self._stop.signal, in_hand=len(self._in_hand), grace_s=self._grace_s)
-        return bool(self._in_hand) and time.monotonic() - self._stop.since < self._grace_s
 
     def _may_hand_out(self) -> bool:
         return not (self._stop.is_asked or self._stuck or self._unwritten)
@@ -109,6 +125,7 @@ class Coordinator:
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
         self._in_hand.discard(key)
         self.lines[key] = line
+        self.computed.add(key)
         self.failed.pop(key, None)
         self.write(lambda: self._append_index(line))
         self._tell("done", worker=worker, done=len(self.lines), failed=len(self.failed), total=self.total, **line)
@@ -121,32 +138,41 @@ class Coordinator:
 
     def _failed(self, outcome: Failed) -> None:
         key = outcome.key
-        died = outcome.kind != "exception"
-        if died and (line := self._find(key)) is not None:  # it had stored its result before it died
+        if outcome.kind != "exception" and (line := self._find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
             return
         self._in_hand.discard(key)
-        old = read_record(self._paths.failure(key)) or Record(str(key))
-        final = not died or old.deaths + 1 > self._retries
+        if outcome.kind == "storing":  # not the task's fault
+            self.write(functools.partial(forgive_attempt, self._paths, key))
+            self._queue.append(key)
+            self._refused(outcome.message)
+        else:
+            self.write(lambda: self._record_failure(outcome))
+
+    def _record_failure(self, outcome: Failed) -> None:
+        """Keep what happened, then decide: once more, or never."""
+        key, died = outcome.key, outcome.kind != "exception"
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
-        failure = {
-            **facts,
-            "kind": outcome.kind,
-            "host": outcome.worker.rsplit("-", 2)[0],
-            "traceback": outcome.traceback,
-        }
-
-        def keep() -> None:
-            record = record_failure(self._paths, key, final=final, died=died, **failure)
-            if final:
-                self.failed[key] = record
-
-        self.write(keep)
-        event = "failed" if final else "retry"
-        self.write(lambda: self._audit.record(event, key=str(key), kind=outcome.kind, **facts))
-        self._tell(event, key=str(key), kind=outcome.kind, attempt=max(1, len(old.attempts)), **facts)
-        if not final:
+        old = self._known_attempts(key)
+        final = not died or old.deaths + 1 > self._retries
+        host = outcome.worker.rsplit("-", 2)[0]
+        failure = {**facts, "kind": outcome.kind, "host": host, "traceback": outcome.traceback}
+        record = record_failure(self._paths, key, final=final, died=died, **failure)
+        if final:
+            self.failed[key] = record
+        else:
             self._queue.appendleft(key)
+        event = "failed" if final else "retry"
+        self._tell(event, key=str(key), kind=outcome.kind, attempt=len(record.attempts), **facts)
+        self.write(lambda: self._audit.record(event, key=str(key), kind=outcome.kind, **facts))
+
+    def _known_attempts(self, key: Key) -> Record:
+        path = self._paths.failure(key)
+        try:
+            return read_record(path) or Record(str(key))
+        except BadRecordError as error:
+            quarantine(self._paths, path, Verdict.UNREADABLE, str(error), self._audit.record)
+            return Record(str(key))
 
     # --- a disk that takes nothing -----------------------------------------------------------------------------------
 

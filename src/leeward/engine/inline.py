@@ -58,7 +58,7 @@ class InlineEngine:
             line = perform(self._campaign, self._paths, key, self._name, self._report, trouble, self._heart.watch)
         except StorageError:
             raise
-        except Exception as error:
+        except (Exception, SystemExit) as error:
             self._next = None
             self._heart.rest()
             shown = "".join(traceback.format_exception(error))

@@ -4,6 +4,7 @@ Nothing is shared between workers, so that whatever becomes of one (killed, stop
 in an endless loop) touches no other. Every pool of the usual libraries loses work or locks up under SIGKILL.
 """
 
+import contextlib
 import json
 import os
 import secrets
@@ -29,6 +30,8 @@ STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
 STARTS_IN_VAIN = 3
 REAP_S = 5.0  # for a killed process to be gone
 LONGEST_MESSAGE = 1 << 20
+TAIL = 4000  # bytes of a log
+ANSWERS = ("began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -43,6 +46,7 @@ class _Worker:
     ready: bool = False
     key: Key | None = None
     began: float = 0.0
+    phase: str = "starting"
     stuck: bool = False
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
@@ -54,7 +58,6 @@ class LocalEngine:
     def __init__(self, campaign: Campaign, paths: RunPaths, workers: int, timeout_s: float | None) -> None:
         self._order = {
             "campaign": campaign.frozen_text(),
-            "import_folders": campaign.import_folders,
             "output": os.path.abspath(paths.output),
         }
         self._paths = paths
@@ -88,15 +91,19 @@ class LocalEngine:
         for worker in list(self._workers):
             if time.monotonic() > worker.deadline:
                 outcomes += self._overdue(worker)
+            elif worker.process.poll() is not None:  # a process that it has forked may hold its pipe open
+                outcomes += self._receive(worker)
+                if worker in self._workers:
+                    outcomes += self._died(worker)
         self._hand_out()
         self._unreaped = [process for process in self._unreaped if process.poll() is None]
         return outcomes
 
     def close(self) -> list[Key]:
-        in_hand = [*(worker.key for worker in self._workers if worker.key is not None), *self._waiting]
+        in_hand = [worker.key for worker in self._workers if worker.key is not None and worker.phase != "waiting"]
         self._waiting.clear()
         for worker in self._workers:
-            worker.process.kill()
+            _kill(worker)
         for worker in list(self._workers):
             self._bury(worker)
         self._selector.close()
@@ -108,6 +115,7 @@ class LocalEngine:
             worker = idle.pop()
             worker.key = self._waiting.popleft()
             worker.began = time.monotonic()
+            worker.phase = "waiting"  # until its attempt is recorded
             worker.deadline = worker.began + self._timeout_s
             self._tell(worker, {"task": str(worker.key)})
         starting = sum(not worker.ready for worker in self._workers)
@@ -125,6 +133,7 @@ class LocalEngine:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
+                start_new_session=True,  # Ctrl-C is for the coordinator; and what it forks can be ended with it
             )
         commands, answers = process.stdin, process.stdout
         if commands is None or answers is None:
@@ -167,9 +176,12 @@ class LocalEngine:
         while (end := worker.unread.find(b"\n")) >= 0:
             line = bytes(worker.unread[:end])
             del worker.unread[: end + 1]
-            outcomes += self._heard(worker, json.loads(line))
+            try:
+                outcomes += self._heard(worker, json.loads(line))
+            except (ValueError, KeyError, TypeError) as error:  # never the end of more than this one
+                return [*outcomes, *self._nonsense(worker, f"{error!r:.80} in {line!r:.80}")]
         if len(worker.unread) > LONGEST_MESSAGE:
-            worker.process.kill()
+            outcomes += self._nonsense(worker, f"{len(worker.unread)} bytes without an end")
         return outcomes
 
     def _heard(self, worker: _Worker, answer: dict[str, Any]) -> list[Outcome]:
@@ -178,12 +190,15 @@ class LocalEngine:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
             self._in_vain = 0
             return []
-        if key is None:
-            raise LeewardError(f"worker {worker.name} spoke of {answer!r:.80} without a task; see {worker.log}")
+        (about,) = (answer[word] for word in ANSWERS if word in answer)
+        if key is None or about != str(key):
+            raise ValueError(f"{about} is not in its hand")
         if "began" in answer:
+            worker.phase = "computing"
             worker.deadline = time.monotonic() + self._timeout_s
         elif "computed" in answer:
-            worker.deadline = time.monotonic() + max(self._timeout_s, STORE_LIMIT_S)
+            worker.phase = "storing"
+            worker.deadline = time.monotonic() + STORE_LIMIT_S
         elif "stuck" in answer:
             worker.deadline = time.monotonic() + STORE_LIMIT_S
             worker.stuck = True
@@ -204,13 +219,21 @@ class LocalEngine:
         return [*outcomes, Failed(key, "exception", *facts, worker.name)]
 
     def _overdue(self, worker: _Worker) -> list[Outcome]:
-        worker.process.kill()
+        _kill(worker)
+        if worker.phase == "starting":
+            return self._lost(worker, "died", f"a worker was not ready after {START_LIMIT_S:g} s")
+        if worker.phase == "storing":
+            return self._lost(worker, "storing", f"the disk did not answer for {STORE_LIMIT_S:g} s")
         seconds = time.monotonic() - worker.began
-        kind, message = "timed-out", f"killed after {seconds:.0f} s, past its time-out of {self._timeout_s:g} s"
-        return self._lost(worker, kind, message)
+        message = f"killed after {seconds:.0f} s, past its time-out of {self._timeout_s:g} s"
+        return self._lost(worker, "timed-out", message)
+
+    def _nonsense(self, worker: _Worker, what: str) -> list[Outcome]:
+        _kill(worker)
+        return self._lost(worker, "died", f"its worker was killed, as it spoke nonsense: {what}")
 
     def _died(self, worker: _Worker) -> list[Outcome]:
-        worker.process.kill()  # should it only have closed its pipe
+        _kill(worker)  # should it only have closed its pipe; and what it has forked
         try:
             how = _how(worker.process.wait(REAP_S))
         except subprocess.TimeoutExpired:
@@ -245,10 +268,11 @@ class LocalEngine:
             if pipe is not None:
                 pipe.close()
         self._workers.remove(worker)
-        if worker.name:
-            (self._paths.workers / f"{worker.name}.json").unlink(missing_ok=True)
-        if worker.log.exists() and worker.log.stat().st_size == 0:
-            worker.log.unlink()
+        with contextlib.suppress(OSError):  # a disk that refuses is said elsewhere; the next run tidies up
+            if worker.name:
+                (self._paths.workers / f"{worker.name}.json").unlink(missing_ok=True)
+            if worker.log.stat().st_size == 0:
+                worker.log.unlink()
 
 
 def _opened_log(path: Path) -> IO[bytes]:
@@ -267,7 +291,17 @@ def _how(code: int) -> str:
 
 
 def _tail(log: Path) -> str:
+    """What a worker said last; logs can be long."""
     try:
-        return log.read_text(errors="replace")[-4000:]
-    except FileNotFoundError:
-        return ""
+        with log.open("rb") as file:
+            file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+            return file.read().decode(errors="replace")
+    except OSError as error:
+        return f"(its log cannot be read: {error})"
+
+
+def _kill(worker: _Worker) -> None:
+    """A worker, and all that it has started."""
+    with contextlib.suppress(ProcessLookupError, PermissionError):
+        os.killpg(worker.process.pid, signal.SIGKILL)
+    worker.process.kill()

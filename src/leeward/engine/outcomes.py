@@ -17,7 +17,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """There is no result. kind: "exception", "died" or "timed-out"; only the first is the task's own word."""
+    """There is no result. kind: "exception" is the task's own word; "died" and "timed-out" are its worker's fate; and
+    with "storing" it was computed, and the disk did not answer.
+    """
 
     key: Key
     kind: str
@@ -59,4 +61,4 @@ class Engine(Protocol):
         """What has happened since the last call; waits at most so long if nothing has."""
 
     def close(self) -> list[Key]:
-        """End all workers now; the keys whose tasks were in hand."""
+        """End all workers now; the keys of tasks in hand whose attempt has been recorded."""

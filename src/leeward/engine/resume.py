@@ -8,16 +8,17 @@ from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
-from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
+from leeward.engine.adopt import refusal
+from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.files import TEMPORARY, replace_file
-from leeward.store.found import FoundFile
+from leeward.store.found import FoundFile, FoundResult
 from leeward.store.index import encode_line, index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.reader import read_files
 from leeward.store.records import BadRecordError, Record, forget, read_record
-from leeward.store.schema import OWN, Result
+from leeward.store.schema import OWN, SUCCESS
 from leeward.store.shard import store_result
 from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
@@ -34,10 +35,14 @@ class Stored:
     bad: list[BadShard] = field(default_factory=list)
 
 
-def read_stored(paths: RunPaths, shards: Sequence[Path] | None = None, processes: int = 1) -> Stored:
-    """Read every shard, or these, in child processes."""
+def read_stored(
+    paths: RunPaths, shards: Sequence[Path] | None = None, processes: int = 1, notice: Callable[[], None] | None = None
+) -> Stored:
+    """Read every shard, or these, in child processes; notice: called now and then."""
     stored = Stored()
     for found in read_shards(ShardPaths(paths) if shards is None else shards, processes=processes):
+        if notice is not None:
+            notice()
         if isinstance(found, BadShard):
             stored.bad.append(found)
         elif found.key is not None:
@@ -109,9 +114,8 @@ def refuse_changed(campaign: Campaign, paths: RunPaths, stored: Stored) -> None:
 def _differences(campaign: Campaign, paths: RunPaths, changed: list[Key]) -> list[str]:
     """Which settings differ, with the farms and types that each concerns."""
     unknown = ["the fingerprint differs; with which settings they were made is not known any more"]
-    try:
-        before = Campaign.from_text(paths.campaign.read_text(encoding="utf-8"), str(paths.campaign))
-    except FileNotFoundError:
+    before = former_campaign(paths)
+    if before is None:
         return unknown
     pairs = sorted({(key.farm_idx, key.type_idx) for key in changed})
     found: dict[str, list[str]] = {}
@@ -126,42 +130,60 @@ def _differences(campaign: Campaign, paths: RunPaths, changed: list[Key]) -> lis
     return (lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])) or unknown
 
 
+def former_campaign(paths: RunPaths) -> Campaign | None:
+    """What the run directory was made for; None where that is not there, or cannot be read any more."""
+    try:
+        return Campaign.from_text(paths.campaign.read_text(encoding="utf-8"), str(paths.campaign))
+    except (FileNotFoundError, UnicodeDecodeError, InputError):
+        return None
+    except OSError as error:
+        raise StorageError(f"{paths.campaign}: cannot be read ({error})") from error
+
+
 def freeze(campaign: Campaign, paths: RunPaths, record: Callable[..., None]) -> None:
     """Keep the campaign in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
     text = campaign.frozen_text()
     try:
-        old = paths.campaign.read_text(encoding="utf-8") if paths.campaign.exists() else None
-        if old == text:
+        old = paths.campaign.read_bytes() if paths.campaign.exists() else None
+        if old == text.encode():
             return
-        if old is not None:
-            record("campaign-replaced", old_campaign=old)
+        former = former_campaign(paths)
+        if old is not None and (former is None or former.study_text() != campaign.study_text()):
+            record("campaign-replaced", old_campaign=old.decode(errors="backslashreplace"))
         replace_file(paths.campaign, text.encode())
     except OSError as error:
         raise StorageError(f"{paths.campaign}: cannot be written ({error})") from error
 
 
-def take_back(campaign: Campaign, paths: RunPaths, stored: Stored, write: Callable[[Callable[[], Any]], Any]) -> int:
+def take_back(
+    campaign: Campaign,
+    paths: RunPaths,
+    known: dict[Key, dict[str, Any]],
+    store: Callable[[Callable[[], Any]], Any],
+    notice: Callable[[], None],
+) -> int:
     """Results of an existing output that are not in the run directory: this run's own become shards again.
 
-    That happens after `leeward clean --merged`. Any others would be lost with the output: that is an error.
+    That happens after `leeward clean --merged`, and when a shard was damaged. Any others would be lost with the output:
+    that is an error.
     """
     if not paths.output.exists():
         return 0
     others: list[str] = []
     restored = 0
+    is_ours = paths.campaign.exists()
     for found in read_files([paths.output], contents=True):
+        notice()
         if isinstance(found, FoundFile):
-            if not found.is_valid and not others:
+            if not is_ours and not found.is_valid:
                 _refuse_damaged(paths, found)
-            continue
-        if not found.is_valid or found.result is None or found.key is None or found.key in stored.lines:
-            continue
-        if is_own(campaign, paths, found.result):
-            write(functools.partial(store_result, paths, found.result))
-            stored.lines[found.key] = index_line(found)
-            restored += 1
-        else:
-            others.append(found.name)
+        elif found.is_valid and found.result is not None and found.key is not None and found.key not in known:
+            if is_ours and _is_own(campaign, found):
+                store(functools.partial(store_result, paths, found.result))
+                known[found.key] = index_line(found)
+                restored += 1
+            else:
+                others.append(found.name)
     if others:
         raise BadSourceError(
             f"{paths.output}: it holds {len(others)} result(s) that this run would not have, "
@@ -171,35 +193,36 @@ def take_back(campaign: Campaign, paths: RunPaths, stored: Stored, write: Callab
     return restored
 
 
-def is_own(campaign: Campaign, paths: RunPaths, result: Result) -> bool:
-    """Whether a result in the output came from this run directory."""
-    if not paths.campaign.exists() or result.key not in campaign:
+def _is_own(campaign: Campaign, found: FoundResult) -> bool:
+    """Whether a result in the output may count as one of this run's: sealed, and as good as one that is adopted.
+
+    A task that is not in the campaign any more keeps its result.
+    """
+    if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
-    if result.origin != OWN:
-        return True  # adopted before: only what was checked gets a seal
-    return result.fingerprint == campaign.fingerprint(result.key.farm_idx, result.key.type_idx)
+    if found.key not in campaign:
+        return True
+    if found.origin == OWN:
+        return found.fingerprint == campaign.fingerprint(found.key.farm_idx, found.key.type_idx)
+    return refusal(campaign, found) is None
+
+
+def refuse_odd_output(paths: RunPaths) -> None:
+    """What can never be replaced by a file is said before anything is computed."""
+    if paths.output.exists() and not paths.output.is_file():
+        what = "a folder" if paths.output.is_dir() else "no plain file"
+        raise InputError(f"{paths.output}: is {what}; expected a file, or nothing: choose another output with -o")
 
 
 def _refuse_damaged(paths: RunPaths, found: FoundFile) -> None:
-    if found.bad == 0 and found.verdict is Verdict.VALID:
-        return
-    if not any(paths.shards()):
-        raise BadSourceError(
-            f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
-            f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose another "
-            "output with -o"
-        )
+    raise BadSourceError(
+        f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
+        f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose another "
+        "output with -o"
+    )
 
 
 def forget_records(paths: RunPaths, keys: Iterable[Key]) -> None:
     """Failures that a result outranks, or that somebody wants to be tried again."""
     for key in keys:
         forget(paths, key)
-
-
-def read_campaign(paths: RunPaths) -> Campaign:
-    """The campaign of a run directory."""
-    try:
-        return Campaign.from_text(paths.campaign.read_text(encoding="utf-8"), str(paths.campaign))
-    except FileNotFoundError as error:
-        raise LeewardError(f"{paths.root}: no campaign.yaml in it; expected a run directory") from error

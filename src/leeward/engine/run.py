@@ -17,7 +17,7 @@ from leeward.engine.cores import usable_cores
 from leeward.engine.inline import InlineEngine
 from leeward.engine.local import LocalEngine
 from leeward.engine.outcomes import Engine
-from leeward.engine.selection import selection
+from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.store.audit import Audit, utc_now
@@ -29,6 +29,7 @@ from leeward.store.quarantine import quarantine
 from leeward.store.records import Record
 from leeward.store.schema import Value
 from leeward.store.shards import ShardPaths
+from leeward.store.writer import OutputHoldsMoreError
 
 ENGINES = ("local", "inline")
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
@@ -54,7 +55,8 @@ class RunReport:
     """How a run ended.
 
     wanted: the tasks that were asked for; done, failed and missing are about these. lines: what the index says of every
-    result in the run directory, by key. failures: records of failed tasks. signal: of a request to stop, if any.
+    result in the run directory, by key; is_counted: whether the run got as far as looking there. failures: records of
+    failed tasks. signal: of a request to stop, if any.
     """
 
     paths: RunPaths
@@ -63,6 +65,7 @@ class RunReport:
     lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
     failures: dict[Key, Record] = field(default_factory=dict)
     computed: int = 0
+    is_counted: bool = False
     adoption: Adoption | None = None
     merged: RunMerge | None = None
     quarantined: int = 0
@@ -84,7 +87,7 @@ class RunReport:
     @property
     def is_complete(self) -> bool:
         """Whether every task that was asked for has a verified result in the merged file."""
-        return not self.missing and self.merged is not None
+        return self.merged is not None and all(key in self.merged.keys for key in self.wanted)
 
     @property
     def exit_code(self) -> int:
@@ -98,9 +101,9 @@ def run(
     campaign: Campaign | str | PathLike[str] | Mapping[str, Any] | None = None,
     output: str | PathLike[str] = "layouts.h5",
     *,
-    only: str | Collection[Key] | None = None,
+    only: str | Collection[Key | str] | None = None,
     retry_failed: bool = False,
-    adopt: Iterable[str | PathLike[str]] = (),
+    adopt: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
     new: bool = False,
     take_over: bool = False,
     grace_s: float = 60.0,
@@ -122,9 +125,12 @@ def run(
         raise LeewardError("leeward run works on Linux and macOS; on this system it can check, merge and read results")
     if not isinstance(campaign, Campaign):
         campaign = builtin_campaign() if campaign is None else load(campaign)
-    sources = tuple(Path(source) for source in adopt)
+    sources = tuple(Path(source) for source in ([adopt] if isinstance(adopt, str | PathLike) else adopt))
     refuse_bad_sources(sources)
-    options = Options(only, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
+    if not (grace_s >= 0 and storage_wait_s >= 0):
+        raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
+    chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
+    options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
     if campaign.execution.engine not in ENGINES:
         raise InputError(f"engine is {campaign.execution.engine!r}; expected one of {', '.join(ENGINES)}")
     return _Run(campaign, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
@@ -152,6 +158,7 @@ class _Run:
         began = time.monotonic()
         if not self.paths.output.parent.is_dir():
             raise InputError(f"{self.paths.output.parent}: no such folder; make it first, or name another output")
+        resume.refuse_odd_output(self.paths)
         self.campaign.check()
         if self.options.new:
             self._put_old_aside()
@@ -194,22 +201,20 @@ class _Run:
         self._say_what_is_to_come(tasks)
         for turn in range(ROUNDS):
             self._compute(tasks)
-            bad = self._merge()
-            if not bad or stop.is_asked:
+            lost = self._merge()
+            if lost == 0 or stop.is_asked:
                 break
-            tasks = [
-                key for key in self.report.wanted if key not in self.report.lines and key not in self.report.failures
-            ]
-            self.tell("again", tasks=len(tasks), turn=turn + 1)
+            tasks = self._tasks()
+            self.tell("again", tasks=len(tasks), lost=lost, turn=turn + 1)
         merged = self.report.merged
-        self.audit.record(
-            "run-ended",
-            done=self.report.done,
-            failed=len(self.report.failed),
-            missing=len(self.report.missing),
-            merged=merged.count if merged else None,
-            signal=stop.signal,
-        )
+        facts = {
+            "done": self.report.done,
+            "failed": len(self.report.failed),
+            "missing": len(self.report.missing),
+            "merged": merged.count if merged else None,
+            "signal": stop.signal,
+        }
+        self.coordinator.patiently(lambda: self.audit.record("run-ended", **facts))
 
     def _put_old_aside(self) -> None:
         """The old run directory and its output get a name that says when; they stay a pair."""
@@ -217,18 +222,21 @@ class _Run:
         aside = RunPaths(old.output.with_name(f"{old.output.stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.h5"))
         if aside.root.exists() or aside.output.exists():
             raise InputError(f"{aside.root}: is there already; expected a name that is free: try again")
-        if old.root.exists():
-            lock = Lock.take(old.lock, take_over=self.options.take_over)
-            try:
-                old.root.rename(aside.root)
-            except OSError as error:
-                raise StorageError(f"{old.root}: cannot be renamed ({error})") from error
-            finally:
-                lock.path = aside.lock if aside.root.exists() else old.lock
-                lock.release()
-        if old.output.exists():
-            old.output.rename(aside.output)
-            old.output_index.unlink(missing_ok=True)
+        if not (old.root.exists() or old.output.exists()):
+            return
+        try:
+            if old.root.exists():
+                lock = Lock.take(old.lock, take_over=self.options.take_over)
+                try:
+                    old.root.rename(aside.root)
+                    lock.path = aside.lock
+                finally:
+                    lock.release()
+            if old.output.exists():
+                old.output.rename(aside.output)
+                old.output_index.unlink(missing_ok=True)
+        except OSError as error:
+            raise StorageError(f"{old.root}: cannot be put aside ({error})") from error
         self.tell("put-aside", run=str(aside.root), output=str(aside.output))
 
     def _look_at_what_is_there(self) -> None:
@@ -236,44 +244,59 @@ class _Run:
         shards = ShardPaths(self.paths)
         if shards:
             self.tell("checking", shards=len(shards))
-        stored = resume.read_stored(self.paths, shards, self._cores(len(shards)))
+        patiently, notice = self.coordinator.patiently, self.coordinator.notice
+        stored = resume.read_stored(self.paths, shards, self._cores(len(shards)), notice)
+        self.coordinator.lines = self.report.lines = stored.lines
         resume.refuse_changed(self.campaign, self.paths, stored)
-        self.audit.record("run-began", tasks=len(self.report.wanted), stored=len(stored.lines), version=__version__)
-        restored = (
-            resume.take_back(self.campaign, self.paths, stored, self.coordinator.patiently) if self._own_output() else 0
+        self.report.is_counted = True
+        patiently(
+            lambda: self.audit.record(
+                "run-began", tasks=len(self.report.wanted), stored=len(stored.lines), version=__version__
+            )
         )
         for path, verdict, reason in stored.bad:
             self._quarantine(path, verdict, reason)
-        resume.freeze(self.campaign, self.paths, self.audit.record)
-        resume.write_index(self.paths, stored.lines)
-        self.coordinator.lines = self.report.lines = stored.lines
-        self._records(stored)
+        restored = 0
+        if self._is_output_not_adopted():
+            restored = resume.take_back(self.campaign, self.paths, stored.lines, patiently, notice)
+        patiently(lambda: resume.freeze(self.campaign, self.paths, self.audit.record))
+        patiently(lambda: resume.write_index(self.paths, stored.lines))
+        self._look_at_records()
         if stored.lines or stored.bad:
             self.tell("checked", valid=len(stored.lines), bad=len(stored.bad), restored=restored)
 
-    def _own_output(self) -> bool:
+    def _is_output_not_adopted(self) -> bool:
         """An output that is itself adopted is looked at there."""
         return self.paths.output.resolve() not in {source.resolve() for source in self.options.adopt}
 
-    def _records(self, stored: resume.Stored) -> None:
+    def _look_at_records(self) -> None:
+        """What earlier runs tried: failures stand until somebody wants them tried again, or the settings change."""
         records = resume.read_records(self.paths, self.audit.record)
-        outranked = [key for key in records if key in stored.lines]
-        again = [key for key in self.report.wanted if key in records] if self.options.retry_failed else []
-        resume.forget_records(self.paths, {*outranked, *again})
+        lines, failed = self.report.lines, self.coordinator.failed
+        wanted = set(self.report.wanted) if self.options.retry_failed else set()
+        void = {
+            key
+            for key, record in records.items()
+            if key in lines or key in wanted or (key in self.campaign and record.fingerprint != self._fingerprint(key))
+        }
+        self.coordinator.patiently(lambda: resume.forget_records(self.paths, void))
+        kept = {key: record for key, record in records.items() if key not in void}
         retries = self.campaign.execution.retries
-        for key, record in records.items():
-            if key not in stored.lines and key not in again and record.is_hopeless(retries):
-                self.coordinator.failed[key] = record
-        self._suspects = {key for key, record in records.items() if record.attempts and key not in again}
+        failed |= {key: record for key, record in kept.items() if record.is_hopeless(retries)}
+        self._suspects = {key for key, record in kept.items() if record.attempts}
+
+    def _fingerprint(self, key: Key) -> str:
+        return self.campaign.fingerprint(key.farm_idx, key.type_idx)
 
     def _adopt(self) -> None:
         if not self.options.adopt:
             return
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         lines = self.report.lines
-        adoption = adopt(self.campaign, self.paths, self.options.adopt, lines.keys(), self.coordinator.patiently)
+        patiently, notice = self.coordinator.patiently, self.coordinator.notice
+        adoption = adopt(self.campaign, self.paths, self.options.adopt, lines.keys(), patiently, notice)
         lines.update(adoption.lines)
-        resume.write_index(self.paths, lines)
+        patiently(lambda: resume.write_index(self.paths, lines))
         for key in adoption.lines:
             self.coordinator.failed.pop(key, None)
         facts = {
@@ -285,7 +308,7 @@ class _Run:
             "refused": adoption.refused,
             "bad_files": adoption.bad_files,
         }
-        self.audit.record("adopted", sources=[str(source) for source in self.options.adopt], **facts)
+        patiently(lambda: self.audit.record("adopted", sources=[str(source) for source in self.options.adopt], **facts))
         self.tell("adopted", **facts)
         self.report.adoption = adoption
 
@@ -310,14 +333,12 @@ class _Run:
         return max(1, min(self.campaign.execution.workers or usable_cores(), most))
 
     def _compute(self, tasks: list[Key]) -> None:
-        before = len(self.report.lines)
-        if tasks:
-            try:
+        try:
+            if tasks:
                 self.coordinator.run(tasks, self._engine(len(tasks)))
-            finally:
-                self.report.failures = dict(self.coordinator.failed)
-                self.report.computed += len(self.report.lines) - before
-        self.report.failures = dict(self.coordinator.failed)
+        finally:
+            self.report.failures = dict(self.coordinator.failed)
+            self.report.computed = len(self.coordinator.computed)
 
     def _engine(self, tasks: int) -> Engine:
         if self.campaign.execution.engine == "inline":
@@ -325,20 +346,46 @@ class _Run:
         return LocalEngine(self.campaign, self.paths, self._cores(tasks), self.campaign.execution.timeout_s)
 
     def _merge(self) -> int:
-        """All results into the output; how many shards did not verify, and are in quarantine now."""
-        if not self.report.lines:
+        """All results into the output; how many had to be given up, and are to be computed again.
+
+        Those are shards that do not verify, which are in quarantine now, and shards that somebody has removed.
+        """
+        lines = self.report.lines
+        if not lines:
             return 0
-        self.tell("merging", results=len(self.report.lines))
-        merged = self.coordinator.patiently(
-            lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, processes=self._cores(2))
-        )
+        self.tell("merging", results=len(lines))
+        before = len(lines)
+        try:
+            merged = self.coordinator.patiently(
+                lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, processes=self._cores(2))
+            )
+        except OutputHoldsMoreError as error:
+            return self._make_up_for(error)
         for path, verdict, reason in merged.bad_files:
             self._quarantine(path, verdict, reason)
+        for key in [key for key in lines if key not in merged.keys]:
+            del lines[key]
         self.report.merged = merged
         self.tell("merged", results=merged.count, output=str(self.paths.output), bad=len(merged.bad_files))
-        return len(merged.bad_files)
+        return before - len(lines)
+
+    def _make_up_for(self, error: OutputHoldsMoreError) -> int:
+        """The output holds what some shards do not any more: they come back from there, or are computed again."""
+        for path, verdict, reason in error.bad_files:
+            self._quarantine(path, verdict, reason)
+        lines = self.report.lines
+        gone = [key for key in lines if not self.paths.shard(key).exists()]
+        for key in gone:
+            del lines[key]
+        patiently, notice = self.coordinator.patiently, self.coordinator.notice
+        restored = resume.take_back(self.campaign, self.paths, lines, patiently, notice)
+        if not (error.bad_files or gone or restored):
+            raise error
+        return max(1, len(error.bad_files) + len(gone))
 
     def _quarantine(self, path: Path, verdict: Any, reason: str) -> None:
+        if not os.path.lexists(path):  # somebody was faster
+            return
         where = self.coordinator.patiently(lambda: quarantine(self.paths, path, verdict, reason, self.audit.record))
         self.report.quarantined += 1
         self.tell("quarantined", file=str(path), verdict=str(verdict), reason=reason, where=str(where))
@@ -358,14 +405,13 @@ class _Run:
     def _attributes(self) -> dict[str, Value]:
         campaign = self.campaign
         attributes: dict[str, Value] = {
-            "campaign": campaign.frozen_text(),
+            "campaign": campaign.study_text(),
             "campaign_name": campaign.name,
             "leeward_version": __version__,
             "created": utc_now(),
             "grid_size": campaign.grid_size,
             "random_pct": float(campaign.random_pct),
-            "total_configs": campaign.n_tasks,
-            "successful_configs": len(self.report.lines),
+            "total_configs": campaign.n_tasks + sum(key not in campaign for key in self.report.lines),
             "crs": campaign.crs or "",
         }
         return attributes

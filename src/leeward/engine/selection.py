@@ -6,6 +6,7 @@ import json
 from collections.abc import Callable, Collection
 from pathlib import Path
 
+from leeward.campaign import Campaign
 from leeward.errors import InputError
 from leeward.store.keys import Key
 
@@ -90,3 +91,15 @@ def selection(only: str | Collection[Key] | None) -> Selection:
         return parse_only(only)
     wanted = frozenset(only)
     return wanted.__contains__
+
+
+def as_keys(wanted: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
+    """Keys, or their names; an InputError if some are of no task of the campaign."""
+    keys = frozenset(Key.parse(key) if isinstance(key, str) else Key(*key) for key in wanted)
+    strangers = sorted(key for key in keys if key not in campaign)
+    if strangers:
+        raise InputError(
+            f"{len(strangers)} of the {len(keys)} tasks asked for are not of the campaign {campaign.name}, "
+            f"{strangers[0]} for one; expected tasks of {campaign!r}"
+        )
+    return keys

@@ -1,4 +1,4 @@
-"""Requests to stop: Ctrl-C, and the SIGTERM by which SLURM and others warn before a time limit."""
+"""Requests to stop: Ctrl-C, a closed terminal, the SIGTERM by which SLURM and others warn before a time limit."""
 
 import signal
 import threading
@@ -21,7 +21,7 @@ class StopRequests:
 
     def __enter__(self) -> "StopRequests":
         if threading.current_thread() is threading.main_thread():  # elsewhere signals cannot be caught
-            for name in (signal.SIGINT, signal.SIGTERM):
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(name) is not signal.SIG_IGN:  # as for a job in the background
                     self._before[name] = signal.signal(name, self._heard)
         return self

@@ -34,7 +34,8 @@ def main() -> None:
     faulthandler.enable()
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands,), daemon=True).start()
-    _Worker(commands, lambda answer: _send(answers, answer)).serve()
+    me = os.getpid()
+    _Worker(commands, lambda answer: _send(answers, answer, me)).serve()
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
@@ -43,7 +44,9 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
     os._exit(1)  # the coordinator has closed the pipe, or is gone; what was stored is stored
 
 
-def _send(handle: int, answer: dict[str, Any]) -> None:
+def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
+    if os.getpid() != worker:  # a copy that a recipe has forked, and let go on here
+        os._exit(1)
     content = memoryview((json.dumps(answer) + "\n").encode())
     while content:
         content = content[os.write(handle, content) :]
@@ -58,7 +61,6 @@ class _Worker:
 
     def serve(self) -> None:
         order = self._commands.get()
-        sys.path += [folder for folder in order["import_folders"] if folder not in sys.path]
         from pathlib import Path
 
         from leeward.campaign import Campaign
@@ -69,7 +71,6 @@ class _Worker:
 
         paths = RunPaths(Path(order["output"]))
         campaign = Campaign.from_text(order["campaign"], "the campaign")
-        campaign.import_folders = order["import_folders"]
         warm_up(campaign)
         name = f"{socket.gethostname()}-{os.getpid()}-{order['token']}"
         heart = Heartbeat(paths.workers / f"{name}.json", name)
@@ -103,7 +104,7 @@ class _Worker:
         heart.begin(str(key))
         try:
             line = perform(campaign, paths, key, name, report, trouble, heart.watch)
-        except Exception as error:  # the one place that records a task's failure
+        except (Exception, SystemExit) as error:  # the one place that records a task's failure
             shown = traceback.format_exc()
             answer = {"failed": str(key), "message": last_line(error), "traceback": shown}
             self._answer({**answer, "seconds": time.monotonic() - began})

@@ -12,7 +12,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record, quarantine
 from leeward.store.removal import proved, remove, remove_empty_folders
 from leeward.store.shards import BadShard, ShardPaths, read_shards
-from leeward.store.temporary import left_overs, start_of
+from leeward.store.temporary import left_overs, remove_left_over, start_of
 
 Tell = Callable[[str, int, int], None]
 
@@ -74,14 +74,16 @@ def _move_bad(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, 
 
 
 def _remove_temporary(paths: RunPaths, report: CleanReport, record: Record) -> None:
-    report.temporary = sorted(paths.results.glob(f"*/.*{TEMPORARY}"))
-    if paths.output.parent.is_dir():
-        report.temporary += left_overs(paths.output.parent, start_of(paths.output))
+    of_shards = sorted(paths.results.glob(f"*/.*{TEMPORARY}"))
+    of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
+    report.temporary = of_shards + of_output
     if report.dry_run or not report.temporary:
         return
     record("remove-temporary", paths=list(map(str, report.temporary)))
-    for path in report.temporary:
+    for path in of_shards:
         path.unlink(missing_ok=True)
+    for path in of_output:
+        remove_left_over(path)
 
 
 def _remove_merged(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:

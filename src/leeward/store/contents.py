@@ -9,7 +9,8 @@ from leeward.errors import StorageError
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
 from leeward.store.reader import read_files
-from leeward.store.sameness import Essence, covers
+from leeward.store.sameness import Essence, covers, covers_all, said
+from leeward.store.schema import FOREIGN
 
 Pair = bytes  # the text of a key, and then a digest, in one piece: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
@@ -20,11 +21,12 @@ _DIGEST = 32  # bytes
 class Holdings:
     """What groups hold.
 
-    names: of the groups, where they differ from the key. beyond: what there is in them that a result does not take
-    along.
+    foreign: what else the foreign ones say, as a digest. names: of the groups, where they differ from the key. beyond:
+    what there is in them that a result does not take along.
     """
 
     pairs: set[Pair] = field(default_factory=set)
+    foreign: dict[Pair, bytes] = field(default_factory=dict)
     names: dict[str, list[str]] = field(default_factory=dict)
     bad: list[FoundResult] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
@@ -34,6 +36,8 @@ class Holdings:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
+        if found.origin == FOREIGN:
+            self.foreign[pair(found)] = said(found.details)
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)
         if not found.sealed and "ignored" in found.details:
@@ -122,9 +126,15 @@ def contents_of(path: Path) -> Contents:
     return next(iter(read_contents([path])))
 
 
-def uncovered(old: Contents, new: Contents) -> set[Pair]:
-    """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it."""
+def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
+    """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it.
+
+    to_the_letter: what else a foreign result says, beyond its layout and its aep, has to be there too.
+    """
     missing = old.pairs - new.pairs
+    if to_the_letter:
+        missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
+    stands_for = covers_all if to_the_letter else covers
     keys = set(keys_of(missing))
     keys &= {key for key in keys_of(new.pairs) if key in keys}
     if not keys:
@@ -137,7 +147,7 @@ def uncovered(old: Contents, new: Contents) -> set[Pair]:
         essence = Essence.of(found.result)
         if found.path == new.path:
             standing[str(found.key)] = essence
-        elif str(found.key) in standing and covers(standing[str(found.key)], essence):
+        elif str(found.key) in standing and stands_for(standing[str(found.key)], essence):
             missing.discard(pair(found))
     return missing
 

@@ -8,7 +8,7 @@ import math
 from typing import Any, NoReturn
 
 import numpy as np
-from h5py import h5a, h5t
+from h5py import h5a, h5d, h5l, h5o, h5t
 
 from leeward.errors import InputError
 from leeward.store.keys import Key
@@ -45,6 +45,7 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
     layout = _layout(group)
     attributes, ignored = _attributes(group)
     ignored += [name for name in datasets if name not in ("layout", "aep")]
+    ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
     _agree(attributes, key, layout.shape[1])
     details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode()}
     aep, details["aep_note"] = _aep(group) if "aep" in datasets else (math.nan, "no aep in the source")
@@ -67,6 +68,38 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
         )
     except InputError as error:
         raise BadGroupError(Verdict.WRONG_STRUCTURE, str(error)) from error
+
+
+def beyond_results(root: Any) -> list[str]:
+    """What a file of other origin holds beside its groups that no result takes along, in words."""
+    found = [f"the attribute {_shown(name)}" for name in attribute_names(root)]
+    if _is_dataset(root, INIT):
+        init = h5d.open(root, INIT.encode())
+        if init.get_type().get_class() != h5t.INTEGER or init.shape is None or math.prod(init.shape) != 1:
+            found.append(f"{INIT}, which is more than one integer")
+        found += attributes_of(root, INIT)
+    elif root.links.exists(INIT.encode()):
+        found.append(f"{INIT}, which is no dataset")
+    if root.links.exists(FOLDER.encode()):
+        found += attributes_of(root, FOLDER)
+    return found
+
+
+def attributes_of(parent: Any, name: str) -> list[str]:
+    """In words, those of a dataset or group; nothing is followed that is a link to elsewhere."""
+    if parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        return []
+    return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
+
+
+def _is_dataset(parent: Any, name: str) -> bool:
+    if not parent.links.exists(name.encode()) or parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        return False
+    return bool(h5o.get_info(parent, name.encode()).type == h5o.TYPE_DATASET)
+
+
+def _shown(name: bytes) -> str:
+    return f"{name.decode('utf-8', 'backslashreplace'):.60}"
 
 
 def _layout(group: Any) -> Array:

@@ -1,22 +1,23 @@
 """Lines about results, for fast listing: caches, which resume, merge and check never trust."""
 
 import json
+import os
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-from leeward.store.audit import read_lines
-from leeward.store.found import FoundResult
-from leeward.store.paths import RunPaths
-from leeward.store.schema import Result
 from leeward.store.temporary import Temporary
+
+if TYPE_CHECKING:  # `leeward status` reads indexes, and does without h5py
+    from leeward.store.found import FoundResult
+    from leeward.store.schema import Result
 
 INDEX_FORMAT = 1
 _DETAILS = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
 
 
-def index_line(result: Result | FoundResult) -> dict[str, Any]:
+def index_line(result: "Result | FoundResult") -> dict[str, Any]:
     """What lists and pages show of a result."""
     line: dict[str, Any] = {
         "key": str(result.key),
@@ -34,11 +35,6 @@ def index_line(result: Result | FoundResult) -> dict[str, Any]:
     return line
 
 
-def read_index(path: Path) -> list[dict[str, Any]]:
-    """The lines of an index.jsonl; a torn last one is left out. Empty if there is no such file."""
-    return [line for line in read_lines(path) if "key" in line]
-
-
 def encode_line(line: dict[str, Any]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
@@ -51,7 +47,7 @@ class IndexLines:
         self._packer = zlib.compressobj(1)
         self._packed: list[bytes] = []
 
-    def add(self, result: Result) -> None:
+    def add(self, result: "Result") -> None:
         self.count += 1
         self._packed.append(self._packer.compress(encode_line(index_line(result))))
 
@@ -62,28 +58,50 @@ class IndexLines:
             yield unpacker.decompress(piece)
 
 
+def output_index_path(output: Path) -> Path:
+    """Beside the file itself, which may lie behind a link."""
+    real = Path(os.path.realpath(output))
+    return real.with_name(f"{real.name}.index")
+
+
 def write_output_index(output: Path, lines: IndexLines) -> None:
     """Beside the output, and tied to the very file by its size and time."""
     state = output.stat()
     head = {"format": INDEX_FORMAT, "size": state.st_size, "mtime_ns": state.st_mtime_ns, "count": lines.count}
-    with Temporary(RunPaths(output).output_index) as temporary:
+    with Temporary(output_index_path(output)) as temporary:
         with open(temporary.handle, "wb", closefd=False) as file:
             file.write(encode_line(head))
             file.writelines(lines.unpacked())
         temporary.put_in_place()
 
 
-def read_output_index(output: Path) -> list[dict[str, Any]] | None:
-    """None if there is none, or if it is not of the file that is there now."""
+def output_index(output: Path) -> bytes | None:
+    """All lines about the results of a merged file; None if there are none, or none of the very file that is there."""
     try:
         state = output.stat()
-        lines = read_lines(RunPaths(output).output_index)
-    except FileNotFoundError:
+        content = output_index_path(output).read_bytes()
+    except (FileNotFoundError, IsADirectoryError):
         return None
-    if not lines:
+    start = content.find(b"\n") + 1
+    head = parsed(content[:start])
+    fits = head.get("format"), head.get("size"), head.get("mtime_ns"), head.get("count")
+    if fits != (INDEX_FORMAT, state.st_size, state.st_mtime_ns, content.count(b"\n") - 1):
         return None
-    head = lines[0]
-    fits = (head.get("format"), head.get("size"), head.get("mtime_ns"), head.get("count"))
-    if fits != (INDEX_FORMAT, state.st_size, state.st_mtime_ns, len(lines) - 1):
-        return None
-    return lines[1:]
+    return content[start:]
+
+
+def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
+    """All that the lines say; torn ones are left out."""
+    for text in content.split(b"\n"):
+        line = parsed(text)
+        if "key" in line:
+            yield line
+
+
+def parsed(text: bytes) -> dict[str, Any]:
+    """A line of JSON; empty if it is none."""
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return {}
+    return found if isinstance(found, dict) else {}

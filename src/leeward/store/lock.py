@@ -138,7 +138,12 @@ class Lock:
                 raise StorageError(f"{path}: cannot be written ({error})") from error
             if handle is not None:
                 return cls(path, owner, handle)
-            holder, counter = read_owner(path)
+            try:
+                holder, counter = read_owner(path)
+            except OSError as error:
+                raise HeldError(
+                    f"{path}: is there, and cannot be read ({error}); expected a file, or nothing"
+                ) from error
             if holder is None:
                 continue
             if not holder.is_gone:
@@ -161,10 +166,12 @@ class Lock:
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
-            raise HeldError(
-                f"{self.path.parent}: taken over by {holder or 'somebody who has ended since'}; this run stops here, "
-                "and everything that it has stored is there"
+            by = (
+                f"taken over by {holder}"
+                if holder
+                else "its lock is gone: removed, or taken over by somebody who ended"
             )
+            raise HeldError(f"{self.path.parent}: {by}; this run stops here, and leaves what is stored as it is")
 
     def release(self) -> None:
         """Let others have it; nothing happens where it was taken over."""

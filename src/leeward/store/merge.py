@@ -1,24 +1,25 @@
 """Many sources into one file: every result in it was verified where it came from and where it is now."""
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from leeward import __version__
-from leeward.errors import BadSourceError, InputError
+from leeward.errors import InputError
 from leeward.store.audit import utc_now
-from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
+from leeward.store.contents import Contents, Pair, contents_of, keys_of, make_pair, pair
+from leeward.store.keys import Key
 from leeward.store.merge_log import write_logs
-from leeward.store.merge_report import Facts, MergeReport
+from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record
-from leeward.store.removal import remove_proved
+from leeward.store.removal import held_runs, remove_proved, would_be_removed
 from leeward.store.schema import Result, Value
 from leeward.store.second_pass import Recompute, SecondPass, Tell
 from leeward.store.shards import BadShard, ShardPaths, read_shards
-from leeward.store.sources import gather
-from leeward.store.survey import Judge, Survey
+from leeward.store.sources import Source, gather
+from leeward.store.survey import Survey
 from leeward.store.verdicts import Verdict
 from leeward.store.writer import OutputHoldsMoreError, Written, write_merged
 
@@ -35,12 +36,13 @@ _TIMELY = ("created", "leeward_version", "successful_configs")  # of no weight f
 class RunMerge:
     """What became of the output of a run.
 
-    count: results in it. no_aep: those without an AEP. replaced: False if it was up to date, or if there is nothing to
-    merge. bad_files: shards that were left out. moved: where a damaged output went.
+    count: results in it. keys: which these are. no_aep: those without an AEP. replaced: False if it was up to date, or
+    if there is nothing to merge. bad_files: shards that were left out. moved: where a damaged output went.
     """
 
     output: Path
     count: int = 0
+    keys: frozenset[Key] = frozenset()
     no_aep: int = 0
     size: int = 0
     replaced: bool = False
@@ -58,14 +60,14 @@ def merge_run(
 ) -> RunMerge:
     """Make the output of a run anew from its shards, unless it is what they would give.
 
-    Bad shards are left out, and named. Raises OutputHoldsMoreError if the output holds what the shards do not, and
-    StorageError, after which the same call can be made again.
+    Bad shards are left out, and named. Raises OutputHoldsMoreError, which names the bad shards too, if the output holds
+    what the shards do not, and StorageError, after which the same call can be made again.
     """
     places = ShardPaths(paths)
     merged = RunMerge(paths.output)
     known = contents_of(paths.output) if paths.output.is_file() else None
     if known is not None and _is_up_to_date(known, places, attributes, processes):
-        merged.count, merged.size = len(known.pairs), known.file.size
+        merged.count, merged.keys, merged.size = len(known.pairs), _keys(known.pairs), known.file.size
         return merged
     results = _shard_results(places, merged, tell, processes)
     first = next(results, None)
@@ -76,12 +78,20 @@ def merge_run(
         bad = len(merged.bad_files)
         record("merge", output=str(paths.output), results=written.count, size=written.size, shards=len(places), bad=bad)
 
-    written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
-    merged.count, merged.no_aep, merged.size = written.count, written.no_aep, written.size
-    merged.replaced, merged.moved = True, written.moved
+    try:
+        written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
+    except OutputHoldsMoreError as error:
+        error.bad_files = merged.bad_files
+        raise
+    merged.count, merged.keys, merged.no_aep = written.count, _keys(written.pairs), written.no_aep
+    merged.size, merged.replaced, merged.moved = written.size, True, written.moved
     moved = None if written.moved is None else str(written.moved)
     record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
+
+
+def _keys(pairs: Iterable[Pair]) -> frozenset[Key]:
+    return frozenset(map(Key.parse, keys_of(pairs)))
 
 
 def _is_up_to_date(known: Contents, places: ShardPaths, attributes: Mapping[str, Value], processes: int) -> bool:
@@ -116,7 +126,6 @@ def merge(
     on_bad: str = "abort",
     prefer: str | None = None,
     recompute: Recompute | None = None,
-    judge: Judge | None = None,
     facts: Facts | None = None,
     remove_sources: bool = False,
     dry_run: bool = False,
@@ -127,27 +136,39 @@ def merge(
 
     All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out.
     prefer: which of several different results of a key is taken; without it they are an error. recompute: for layouts
-    without an AEP. judge: what else a result has to satisfy. facts: what the campaign says, where it is known; else
-    what the sources say. remove_sources: those whose every result was found again in the output. dry_run: change
-    nothing, and say what would happen. A BadSourceError, after the log is written, if the sources do not allow a merge.
+    without an AEP. facts: what the campaign says, where it is known; else what the sources say. remove_sources: those
+    whose every result was found again in the output; the run directories that they lie in are held meanwhile. dry_run:
+    change nothing, and say what would happen. A MergeRefusedError, after the log is written, if the sources do not
+    allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
     """
     _demand_options(output, on_bad, prefer)
-    places, folders = _expanded(sources)
+    found = gather(sources)
     tell = tell or (lambda what, done, total: None)
-    survey = Survey(judge)
-    survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
-    survey.settle(prefer)
-    report = _report(survey, output, on_bad, prefer, facts)
-    report.problem = _problem(report, len(survey.chosen))
-    if dry_run:
-        report.results = len(survey.chosen)
-        return report
-    if report.problem:
-        report.logs = write_logs(report)
-        raise BadSourceError(f"{report.problem}\nThe log is {report.logs[1]}")
-    second = SecondPass(survey, report, recompute, tell, processes)
+    with held_runs(found if remove_sources and not dry_run else ()) as audits:
+        places = _expanded(found)
+        survey = Survey()
+        survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
+        survey.settle(prefer)
+        report = _report(survey, output, on_bad, prefer, facts)
+        report.problem = _problem(report, len(survey.chosen))
+        if dry_run:
+            report.results = len(survey.chosen)
+            report.removals = would_be_removed(report) if remove_sources and not report.problem else []
+            return report
+        if report.problem:
+            report.logs = write_logs(report)
+            raise MergeRefusedError(report)
+        _write(report, SecondPass(survey, report, recompute, tell, processes), _attributes(survey, facts))
+        if remove_sources:
+            folders = [source for source in sources if source.is_dir()]
+            report.removals = remove_proved(report, folders, audits, processes)
+    return report
+
+
+def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]) -> None:
+    """The output, and then the logs, which there are of a merge that is refused too."""
     try:
-        written = write_merged(output, second.results(), _attributes(survey, facts), forgone=_forgone(report))
+        written = write_merged(report.output, second.results(), attributes, forgone=_forgone(report))
     except OutputHoldsMoreError as error:
         report.problem = str(error)
         report.logs = write_logs(report)
@@ -161,9 +182,6 @@ def merge(
     if written.index:
         report.notes.append(f"the cache for listing could not be written: {written.index}")
     report.logs = write_logs(report)
-    if remove_sources:
-        report.removals = remove_proved(report, folders, processes)
-    return report
 
 
 def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
@@ -175,20 +193,20 @@ def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
         raise InputError(f"{output.parent} is no folder; make it first, or name another output")
 
 
-def _expanded(sources: Sequence[Path]) -> tuple[list[str], list[Path]]:
-    """All files, each once (as texts: there may be a hundred thousand), and the folders among the sources."""
+def _expanded(sources: Iterable[Source]) -> list[str]:
+    """All files, each once, as texts: there may be a hundred thousand."""
     places: list[str] = []
-    for source in gather(sources):
+    for source in sources:
         places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
-    return places, [source for source in sources if source.is_dir()]
+    return places
 
 
 def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:
     report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
     if facts is not None:
         report.missing = sorted(set(facts.expected) - survey.chosen.keys())
-    if len(survey.campaigns) > 1 and facts is None:
-        report.notes.append(f"the sources are of {len(survey.campaigns)} different campaigns; the newest text is kept")
+    if len(survey.studies) > 1 and facts is None:
+        report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
     if damaged:
         report.notes.append(

@@ -141,7 +141,7 @@ def text_lines(report: MergeReport) -> Iterator[str]:
     yield f"began {report.began}; {settings}"
     yield f"outcome: {'nothing was written: ' + report.problem if report.problem else 'written and verified'}"
     yield from _section(
-        "Totals", (f"{name.replace('_', ' ')}: {_or_unknown(value)}" for name, value in totals(report).items())
+        "Totals", (f"{name.replace('_', ' ')}: {_or_unknown(name, value)}" for name, value in totals(report).items())
     )
     yield from _section("Notes", report.notes)
     yield from _section("Datasets and attributes taken", map(_kind_text, enumerate(report.kinds)))
@@ -171,8 +171,10 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
         yield f"  {line}"
 
 
-def _or_unknown(value: Any) -> Any:
-    return "not known" if value is None else value
+def _or_unknown(name: str, value: Any) -> Any:
+    if value is not None:
+        return value
+    return "no" if name == "moved" else "not known"
 
 
 def _kind_text(numbered: tuple[int, tuple[tuple[str, ...], tuple[str, ...]]]) -> str:

@@ -4,6 +4,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from leeward.errors import BadSourceError
 from leeward.store.keys import Key
 from leeward.store.verdicts import Verdict
 
@@ -34,7 +35,8 @@ class SourceReport:
     """One source file.
 
     number: its place in the list. valid: how many valid results. taken: how many of them are in the output from this
-    file. kinds: which of the report's `kinds` these are of.
+    file. kinds: which of the report's `kinds` these are of. more: what it holds that would not be in the output, "" if
+    nothing.
     """
 
     number: int
@@ -48,6 +50,7 @@ class SourceReport:
     bad: tuple[BadResult, ...] = ()
     taken: int = 0
     kinds: tuple[int, ...] = ()
+    more: str = ""
 
     @property
     def path(self) -> Path:
@@ -89,7 +92,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What became of a source that was to be removed. reason: why it stays, "" if it is gone."""
+    """What became of a source that was to be removed, or would. reason: why it stays, "" if it is gone."""
 
     path: Path
     reason: str = ""
@@ -138,3 +141,11 @@ class MergeReport:
     def is_all_well(self) -> bool:
         """Written, with nothing bad, missing, in conflict or without its AEP."""
         return not (self.problem or self.bad_files or self.unsettled or self.missing or self.no_aep)
+
+
+class MergeRefusedError(BadSourceError):
+    """The sources do not allow a merge; the report says why."""
+
+    def __init__(self, report: MergeReport) -> None:
+        self.report = report
+        super().__init__(f"{report.problem}\nThe log is {report.logs[1]}")

@@ -201,14 +201,26 @@ def _read_groups(
         names = request["names"]
         if names is None:
             names, ignored = _names(file.root, about["sealed"], output)
-    if ignored:
-        about["reason"] = f"ignored in it: {', '.join(ignored[:5])}" + ", …" * (len(ignored) > 5)
     file_name = os.path.basename(request["path"])
     for number, name in enumerate(names):
         if number < request["start"]:
             continue
         output.announce(kind="group", number=number, name=name)
-        yield _judged(file, name, about["sealed"], file_name, request["contents"])
+        found, numbers = _judged(file, name, about["sealed"], file_name, request["contents"])
+        ignored += found.pop("ignored", ())
+        yield found, numbers
+    if not about["sealed"] and request["names"] is None:  # last: whatever happens here, all results are told
+        output.announce(kind="alive")
+        ignored += _beyond_results(file.root)
+    if ignored:
+        about["reason"] = f"ignored in it: {', '.join(ignored[:5])}" + ", …" * (len(ignored) > 5)
+
+
+def _beyond_results(root: Any) -> list[str]:
+    try:
+        return foreign.beyond_results(root)
+    except (BadGroupError, *LIBRARY_ERRORS) as error:
+        return [f"something that cannot be read ({error!s:.100})"]
 
 
 def _take_attributes(about: dict[str, Any], attributes: dict[str, Value]) -> None:
@@ -280,7 +292,7 @@ def _judged(file: _File, name: str, is_sealed: bool, file_name: str, contents: b
     """What is said of one group, and its numbers if they are asked for and valid."""
     found: dict[str, Any] = {"name": name, "verdict": Verdict.VALID, "reason": "", "sealed": is_sealed}
     try:
-        result = _sealed(file, name) if is_sealed else _unsealed(file.root, name, file_name, found)
+        result = _sealed(file, name, found) if is_sealed else _unsealed(file.root, name, file_name, found)
         _describe(found, result)
         reason = plausible(result)
         if reason is not None:
@@ -294,7 +306,7 @@ def _judged(file: _File, name: str, is_sealed: bool, file_name: str, contents: b
     return found, _numbers(found, result) if contents else b""
 
 
-def _sealed(file: _File, name: str) -> Result:
+def _sealed(file: _File, name: str, found: dict[str, Any]) -> Result:
     """A result in a file of leeward's own making: the quick way, or by libhdf5."""
     if file.known is not None:
         return file.known[1][name]
@@ -305,7 +317,14 @@ def _sealed(file: _File, name: str) -> Result:
         result = sealed_result_at(file.pages, link.u, name) if link.type == h5l.TYPE_HARD else None
         if result is not None:
             return result
-    return read_group(_open_group(file.root, name), name)
+    return _read_sealed(_open_group(file.root, name), name, found)
+
+
+def _read_sealed(group: Any, name: str, found: dict[str, Any]) -> Result:
+    """By libhdf5; what was put there beside the result is told, as no seal covers it."""
+    result = read_group(group, name)
+    found["ignored"] = [f"{text} in {name}" for one in result.datasets for text in foreign.attributes_of(group, one)]
+    return result
 
 
 def _unsealed(root: Any, name: str, file_name: str, found: dict[str, Any]) -> Result:
@@ -316,7 +335,7 @@ def _unsealed(root: Any, name: str, file_name: str, found: dict[str, Any]) -> Re
     group = _open_group(_open_group(root, folder) if folder else root, plain_name)
     found["sealed"] = h5a.exists(group, b"seal")
     if found["sealed"]:
-        return read_group(group, plain_name)
+        return _read_sealed(group, plain_name, found)
     return foreign.read_group(group, Key.parse(plain_name), file_name)
 
 

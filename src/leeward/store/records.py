@@ -1,7 +1,7 @@
 """Attempts and failures of a task: a small file, written before the task starts, gone when its result is stored."""
 
 import json
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -37,11 +37,12 @@ class Failure:
 class Record:
     """What is known of a task without a result.
 
-    attempts: worker, host and time of each start. deaths: attempts whose worker died or was killed; the others that
-    have no failure were cut off with their coordinator.
+    fingerprint: of the settings it was tried with. attempts: worker, host and time of each start. deaths: attempts
+    whose worker died or was killed; the others that have no failure were cut off with their coordinator.
     """
 
     key: str
+    fingerprint: str = ""
     attempts: list[dict[str, Any]] = field(default_factory=list)
     deaths: int = 0
     failure: Failure | None = None
@@ -66,18 +67,25 @@ def read_record(path: Path) -> Record | None:
     try:
         content = json.loads(path.read_bytes())
         failure = content.pop("failure")
-        return Record(failure=None if failure is None else Failure(**failure), **content)
+        record = Record(failure=None if failure is None else Failure(**failure), **content)
+        if not (isinstance(record.attempts, list) and isinstance(record.deaths, int)):
+            raise TypeError("attempts is no list, or deaths no number")
+        return record
     except FileNotFoundError:
         return None
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error})") from error
     except (ValueError, TypeError, KeyError, AttributeError) as error:
         raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
 
 
-def begin_attempt(paths: RunPaths, key: Key, worker: str, host: str) -> Record:
+def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host: str) -> Record:
     """Record that a task is about to start: on the disk when this returns."""
-    old = read_record(paths.failure(key)) or Record(str(key))
+    old = read_record(paths.failure(key))
+    if old is None or old.fingerprint != fingerprint:  # what other settings did says nothing about these
+        old = Record(str(key), fingerprint)
     attempt = {"worker": worker, "host": host, "began": utc_now()}
-    return _write(paths, key, Record(old.key, [*old.attempts, attempt], old.deaths, old.failure))
+    return _write(paths, key, replace(old, attempts=[*old.attempts, attempt]))
 
 
 def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **facts: Any) -> Record:
@@ -86,7 +94,7 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
-    return _write(paths, key, Record(old.key, attempts, old.deaths + died, failure))
+    return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
 
 
 def forgive_attempt(paths: RunPaths, key: Key) -> None:
@@ -96,7 +104,7 @@ def forgive_attempt(paths: RunPaths, key: Key) -> None:
         if len(old.attempts) <= 1 and old.failure is None:
             forget(paths, key)
         else:
-            _write(paths, key, Record(old.key, old.attempts[:-1], old.deaths, old.failure))
+            _write(paths, key, replace(old, attempts=old.attempts[:-1]))
 
 
 def forget(paths: RunPaths, key: Key) -> None:

@@ -1,27 +1,95 @@
 """Sources that are needed no more: a file goes only when all it holds was found again in the output on the disk."""
 
+import contextlib
 import os
 from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.files import sync_folder
-from leeward.store.contents import Contents, contents_of, identity, keys_of, read_contents, uncovered
+from leeward.store.audit import Audit
+from leeward.store.contents import (
+    Contents,
+    Identity,
+    contents_of,
+    identity,
+    identity_or_none,
+    keys_of,
+    read_contents,
+    uncovered,
+)
+from leeward.store.lock import Lock
 from leeward.store.merge_log import append_removals
-from leeward.store.merge_report import MergeReport, Removal
+from leeward.store.merge_report import MergeReport, Removal, SourceReport
+from leeward.store.paths import RunPaths
+from leeward.store.sources import Source, is_run
 
 _BATCH = 100  # files whose removal is announced, and confirmed, in one go
 
 Announce = Callable[[str, list[Removal]], None]  # "removing", "removed" or "kept", and which
 
 
-def remove_proved(report: MergeReport, folders: Iterable[Path], processes: int = 1) -> list[Removal]:
-    """The sources of a merge, each recorded in its logs before and after; folders: those that were given as sources."""
+def remove_proved(
+    report: MergeReport, folders: Iterable[Path], audits: Iterable[Audit] = (), processes: int = 1
+) -> list[Removal]:
+    """The sources of a merge, each recorded before and after in the logs and in the audit of its run directory.
+
+    folders: those that were given as sources. audits: of the run directories that sources lie in, which are held.
+    """
+    by_root = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
+
+    def announce(event: str, which: list[Removal]) -> None:
+        append_removals(report.logs, event, which)
+        if event == "kept":
+            return
+        for root, audit in by_root.items():
+            paths = [str(one.path) for one in which if _run_root(one.path) == root]
+            if paths:
+                audit.record(event, paths=paths, output=str(report.output))
+
     places = dict.fromkeys(file.place for file in report.files)
-    judged = proved(map(Path, places), report.output, processes)
-    removals = remove(judged, lambda event, which: append_removals(report.logs, event, which))
+    removals = remove(proved(map(Path, places), report.output, processes), announce)
     remove_empty_folders((removal.path.parent for removal in removals if not removal.reason), folders)
     return removals
+
+
+def would_be_removed(report: MergeReport) -> list[Removal]:
+    """What `remove_proved` would do after this merge, as far as what was read tells."""
+    output = identity_or_none(report.output)
+    return [Removal(file.path, _why_it_would_stay(file, output)) for file in report.files]
+
+
+def _why_it_would_stay(file: SourceReport, output: Identity | None) -> str:
+    if output is not None and identity_or_none(file.path) == output:
+        return "it is the output"
+    if not file.is_good:
+        bad = next((f"{one.name}: {one.verdict} ({one.reason})" for one in file.bad), "")
+        return bad or f"{file.verdict} ({file.reason})"
+    return file.reason or file.more
+
+
+@contextlib.contextmanager
+def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
+    """Hold every run directory that sources lie in or beside, so that no live run loses a shard; their audit logs.
+
+    A HeldError if a live process has one of them.
+    """
+    roots = {root for source in sources if (root := _run_root(source.path)) is not None}
+    with contextlib.ExitStack() as stack:
+        audits = []
+        for root in sorted(roots):
+            paths = RunPaths.of(root)
+            lock = Lock.take(paths.lock)
+            stack.callback(lock.release)
+            audits.append(Audit(paths.audit, lock.check))
+        yield audits
+
+
+def _run_root(path: Path) -> Path | None:
+    """The run directory that this is, that it lies in, or whose output it is; None if there is none."""
+    real = Path(os.path.realpath(path))
+    beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
+    return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
 
 
 def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
@@ -41,7 +109,7 @@ def _why_not(contents: Contents, proof: Contents) -> str:
         return bad or f"{contents.file.verdict} ({contents.file.reason})"
     if contents.file.reason or contents.beyond:
         return contents.file.reason or f"there is more in {contents.beyond[0]}"
-    lacking = sorted(keys_of(uncovered(contents, proof)))
+    lacking = sorted(keys_of(uncovered(contents, proof, to_the_letter=True)))
     return f"not in the output: {', '.join(lacking[:5])}{', …' * (len(lacking) > 5)}" if lacking else ""
 
 

@@ -10,8 +10,11 @@ from h5py import h5g
 from leeward.errors import StorageError
 from leeward.files import replace_file, sync_folder
 from leeward.store.direct import Pages, checksums, sealed_results
+from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
+from leeward.store.quarantine import quarantine
 from leeward.store.schema import LIBVER, BadGroupError, Result, read_group, write_group, write_root
+from leeward.store.verdicts import Verdict
 
 
 def shard_bytes(result: Result) -> bytes:
@@ -33,6 +36,18 @@ def is_stored(handle: int, result: Result) -> bool:
         return read_group(h5g.open(file.id, name.encode()), name).seal == result.seal
 
 
+def _holds(path: Path, key: Key) -> bool:
+    """Whether a file holds a whole result of this key; told without libhdf5, to which a bad file could do harm."""
+    if checksums() is None:
+        return True  # not to be told here: whoever reads it next will
+    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    try:
+        found = sealed_results(Pages(handle))
+    finally:
+        os.close(handle)
+    return found is not None and found[1].keys() == {str(key)}
+
+
 def store_result(paths: RunPaths, result: Result) -> Path:
     """Make a result durable, and say where it is.
 
@@ -43,7 +58,9 @@ def store_result(paths: RunPaths, result: Result) -> Path:
     content = shard_bytes(result)
     try:
         if path.exists():
-            return path
+            if _holds(path, result.key):
+                return path
+            quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
         if not path.parent.is_dir():
             path.parent.mkdir(parents=True, exist_ok=True)
             sync_folder(path.parent.parent)

@@ -1,6 +1,7 @@
 """The first pass of a merge: what the sources hold, which result of each key is taken, and what stands in the way."""
 
 import math
+import re
 import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -13,21 +14,22 @@ from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
 from leeward.store.merge_report import BadResult, Conflict, Duplicate, Rival, SourceReport
 from leeward.store.reader import read_files
-from leeward.store.sameness import Essence, covers, difference
-from leeward.store.schema import Result, Value
-from leeward.store.verdicts import Verdict
-
-Judge = Callable[[Result], str | None]
+from leeward.store.sameness import Essence, covers, covers_all, difference, said
+from leeward.store.schema import FOREIGN, Value
 
 
 @dataclass(slots=True, eq=False)
 class Candidate:
-    """A valid result of a source, in little memory. name: of its group, "" if that is the key."""
+    """A valid result of a source, in little memory.
+
+    name: of its group, "" if that is the key. said: a digest of what else a foreign one says.
+    """
 
     key: Key
     digest: bytes
     source: int
     name: str = ""
+    said: bytes = b""
 
     @property
     def group(self) -> str:
@@ -41,23 +43,27 @@ class _Known(NamedTuple):
     made: float
 
 
+_Read = tuple[Candidate, _Known]
+_EXECUTION = re.compile(r"^execution:.*\n(?:[ \t].*\n|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+
+
 @dataclass
 class Survey:
     """Takes in what the reader found, in its order."""
 
-    judge: Judge | None = None
     files: list[SourceReport] = field(default_factory=list)
     chosen: dict[Key, Candidate] = field(default_factory=dict)
     rivals: dict[Key, list[Candidate]] = field(default_factory=dict)
     duplicates: list[Duplicate] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
     attributes: Mapping[str, Value] = field(default_factory=dict)
-    campaigns: set[str] = field(default_factory=set)
+    studies: set[str] = field(default_factory=set)
     _bad: list[BadResult] = field(default_factory=list)
+    _more: str = ""
 
     def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
-        for found in read_files(paths, contents=self.judge is not None, sha256=True, processes=processes):
+        for found in read_files(paths, sha256=True, processes=processes):
             if isinstance(found, FoundFile):
                 self._add_file(found)
                 tell(len(self.files))
@@ -65,7 +71,6 @@ class Survey:
                 self._add_result(found)
 
     def _add_file(self, found: FoundFile) -> None:
-        valid = found.valid - sum(bad.reason.startswith(_JUDGED) for bad in self._bad)
         self.files.append(
             SourceReport(
                 number=len(self.files),
@@ -75,41 +80,40 @@ class Survey:
                 reason=found.reason,
                 sha256=bytes.fromhex(found.sha256),
                 sealed=found.sealed,
-                valid=valid,
+                valid=found.valid,
                 bad=tuple(self._bad),
+                more=self._more,
             )
         )
         self._bad.clear()
+        self._more = ""
         self._note_campaign(found.attributes)
 
     def _note_campaign(self, attributes: Mapping[str, Value]) -> None:
-        """The newest campaign text is kept; different ones are counted."""
+        """The newest campaign text is kept; those that differ in more than how they are run are counted."""
         text = attributes.get("campaign")
         if not text:
             return
         if not self.attributes or str(attributes.get("created", "")) > str(self.attributes.get("created", "")):
             self.attributes = attributes
-        self.campaigns.add(str(text))
+        self.studies.add(_EXECUTION.sub("", str(text)))
 
     def _add_result(self, found: FoundResult) -> None:
-        reason = found.reason
-        verdict = found.verdict
-        if found.is_valid and self.judge is not None and found.result is not None:
-            judged = self.judge(found.result)
-            if judged is not None:
-                verdict, reason = Verdict.IMPLAUSIBLE, _JUDGED + judged
-        if verdict is not Verdict.VALID or found.key is None:
-            self._bad.append(BadResult(found.name, verdict, reason))
+        if not found.is_valid or found.key is None:
+            self._bad.append(BadResult(found.name, found.verdict, found.reason))
             return
         name = "" if found.name == str(found.key) else sys.intern(found.name)
-        self._add_candidate(Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name))
+        new = Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name, _said(found))
+        if not found.sealed and "ignored" in found.details:
+            self._more = f"there is more in {found.name}: {found.details['ignored']}"
+        self._add_candidate(new)
 
     def _add_candidate(self, new: Candidate) -> None:
         first = self.chosen.setdefault(new.key, new)
         if first is new:
             return
         known = self.rivals.get(new.key, [first])
-        same = next((old for old in known if old.digest == new.digest), None)
+        same = next((old for old in known if (old.digest, old.said) == (new.digest, new.said)), None)
         if same is not None:
             self.duplicates.append(Duplicate(new.key, same.source, new.source))
         else:
@@ -123,26 +127,27 @@ class Survey:
         for candidates in self.rivals.values():
             for candidate in candidates:
                 names[self.files[candidate.source].path].append(candidate.group)
-        known: dict[tuple[Key, bytes], _Known] = {}
+        known: dict[tuple[Key, bytes, bytes], _Known] = {}
         for found in read_files(names, contents=True, keys=names):
             if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
                 made = _seconds(found.details.get("created"))
-                known[found.key, bytes.fromhex(found.digest)] = _Known(Essence.of(found.result), made)
+                place = found.key, bytes.fromhex(found.digest), _said(found)
+                known[place] = _Known(Essence.of(found.result), made)
         for key, candidates in self.rivals.items():
-            self._settle_one(
-                key, [(one, known[key, one.digest]) for one in candidates if (key, one.digest) in known], prefer
-            )
+            read = [(one, known.get((key, one.digest, one.said))) for one in candidates]
+            self._settle_one(key, [(one, about) for one, about in read if about is not None], prefer)
 
-    def _settle_one(self, key: Key, candidates: list[tuple[Candidate, _Known]], prefer: str | None) -> None:
-        distinct: list[tuple[Candidate, _Known]] = []
+    def _settle_one(self, key: Key, candidates: list[_Read], prefer: str | None) -> None:
+        distinct: list[_Read] = []
         for new, about in candidates:
-            standing = next((old for old, known in distinct if covers(known.essence, about.essence)), None)
+            standing = next((one for one in distinct if covers(one[1].essence, about.essence)), None)
             if standing is not None:
-                self.duplicates.append(Duplicate(key, standing.source, new.source))
+                self._drop(key, (new, about), standing)
                 continue
-            dropped = [old for old, known in distinct if covers(about.essence, known.essence)]
-            self.duplicates += [Duplicate(key, new.source, old.source) for old in dropped]
-            distinct = [(old, known) for old, known in distinct if old not in dropped] + [(new, about)]
+            for old in [old for old in distinct if covers(about.essence, old[1].essence)]:
+                self._drop(key, old, (new, about))
+                distinct.remove(old)
+            distinct.append((new, about))
         if not distinct:
             return  # what was read first is gone by now: the second pass says so
         rivals = tuple(
@@ -150,9 +155,18 @@ class Survey:
         )
         kept = _preferred(rivals, prefer)
         self.chosen[key] = distinct[kept or 0][0]
+        for number, (loser, _) in enumerate(distinct):
+            if number != (kept or 0):
+                self.files[loser.source].more = f"not in the output: {key}"
         if len(rivals) > 1:
             why = difference(distinct[0][1].essence, distinct[1][1].essence)
             self.conflicts.append(Conflict(key, why, rivals, kept))
+
+    def _drop(self, key: Key, loser: _Read, winner: _Read) -> None:
+        """One result that another stands for."""
+        self.duplicates.append(Duplicate(key, winner[0].source, loser[0].source))
+        if not covers_all(winner[1].essence, loser[1].essence):
+            self.files[loser[0].source].more = f"it says something else of {key} than what is taken"
 
     def _made(self, candidate: Candidate, known: _Known) -> float:
         """When, in seconds since 1970: as the result says, else as its file does."""
@@ -164,6 +178,10 @@ class Survey:
             return -math.inf
 
 
+def _said(found: FoundResult) -> bytes:
+    return said(found.details) if found.origin == FOREIGN else b""
+
+
 def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:
     numbers = range(len(rivals))
     if prefer == "newest":
@@ -171,9 +189,6 @@ def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:
     if prefer == "best":
         return max(numbers, key=lambda number: _or_lowest(rivals[number].aep))
     return None
-
-
-_JUDGED = "not possible: "
 
 
 def _or_lowest(value: float) -> float:

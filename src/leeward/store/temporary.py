@@ -1,12 +1,14 @@
 """Large files in the making: written under a temporary name that says whether somebody is still at it.
 
 The name of a file in the making stays behind if its process is killed. Its lock does not: a left-over is a temporary
-file that nobody holds a lock on.
+file that nobody holds a lock on. Whoever removes one holds its lock meanwhile: a writer that has just made the
+file, and finds it gone when it has the lock, makes another one.
 """
 
 import contextlib
 import os
 import secrets
+from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -22,9 +24,13 @@ class Temporary:
 
     def __init__(self, target: Path) -> None:
         self.target = target
-        self.path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
-        self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
-        _lock(self.handle)
+        while True:
+            self.path = target.with_name(f".{target.name}.{secrets.token_hex(4)}{TEMPORARY}")
+            self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+            _lock(self.handle)
+            if os.fstat(self.handle).st_nlink or os.name != "posix":
+                return
+            self._close()  # taken for a left-over before it was locked
 
     def put_in_place(self) -> None:
         """Its final name, in one step. That the name is durable is left to the caller."""
@@ -50,7 +56,7 @@ class Temporary:
 def _lock(handle: int) -> None:
     if os.name == "posix":
         with contextlib.suppress(OSError):  # a file system without locks: left-overs cannot be told there, and stay
-            fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(handle, fcntl.LOCK_EX)  # who looks for left-overs has it for a moment only
 
 
 def left_overs(folder: Path, start: str) -> list[Path]:
@@ -66,23 +72,30 @@ def start_of(target: Path) -> str:
     return f".{target.name}."
 
 
-def _is_free(path: str) -> bool:
+def _is_free(path: str, then: Callable[[str], None] = lambda path: None) -> bool:
+    """Whether nobody is writing it; if so, `then` is called before anybody else can have it."""
     try:
         handle = os.open(path, os.O_RDONLY)
     except FileNotFoundError:
         return False
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        is_free = True
     except OSError:  # somebody's, or no locks here: it stays
-        return False
+        is_free = False
+    try:
+        if is_free:
+            then(path)
     finally:
         os.close(handle)
-    return True
+    return is_free
+
+
+def remove_left_over(path: Path) -> bool:
+    """Remove one, unless somebody is writing it after all; whether it is gone."""
+    return os.name == "posix" and _is_free(str(path), os.unlink)
 
 
 def remove_left_overs(folder: Path, start: str) -> list[Path]:
     """Remove them, and say which."""
-    removed = left_overs(folder, start)
-    for path in removed:
-        path.unlink(missing_ok=True)
-    return removed
+    return [path for path in left_overs(folder, start) if remove_left_over(path)]

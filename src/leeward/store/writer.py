@@ -23,6 +23,7 @@ from leeward.store.contents import (
 )
 from leeward.store.index import IndexLines, write_output_index
 from leeward.store.schema import SUCCESS, Result, Value
+from leeward.store.shards import BadShard
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.writer_process import STALL_SECONDS, WriterProcess
 from leeward.store.writing import result_frame, root_frame
@@ -31,11 +32,15 @@ _MOST_NAMED = 10
 
 
 class OutputHoldsMoreError(LeewardError):
-    """An existing output holds results that its replacement lacks."""
+    """An existing output holds results that its replacement lacks.
+
+    bad_files: shards that were left out, of a run: what the output holds more may be what these should hold.
+    """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
         self.output = output
         self.keys = keys
+        self.bad_files: list[BadShard] = []
         named = ", ".join(keys[:_MOST_NAMED]) + (
             f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
         )

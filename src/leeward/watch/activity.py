@@ -58,18 +58,18 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             name=str(facts["worker"]),
             host=str(facts["host"]),
             pid=int(facts["pid"]),
-            task=facts["task"],
+            task=None if facts["task"] is None else str(facts["task"]),
             since=str(facts["since"]),
             task_s=None if began is None else max(now - began, 0.0),
             state=str(facts["state"]),
             step=int(facts["step"]),
             phase=str(facts["phase"]),
-            best_aep=facts["best_aep_gwh"],
+            best_aep=None if facts["best_aep_gwh"] is None else float(facts["best_aep_gwh"]),
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * float(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, ValueError, TypeError, KeyError):  # gone by now, or none of ours
-        return None
+    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError, KeyError, OverflowError):
+        return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
 
@@ -82,12 +82,14 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
         key = key_of(name.removesuffix(".json"))
         if key is None or key in done:  # a stored result outranks an old failure
             continue
+        path = paths.failures / name
         try:
-            record = read_record(paths.failures / name)
-        except BadRecordError:
+            record = None if path.is_dir() else read_record(path)
+            failed = None if record is None else _failed(record, retries)
+        except (BadRecordError, TypeError, AttributeError, ValueError):  # torn, or not what leeward writes
             unreadable += 1
             continue
-        failed = None if record is None else _failed(record, retries)
+        unreadable += path.is_dir()
         if failed is not None:
             failures[key] = failed
     return failures, unreadable
@@ -100,22 +102,22 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
     failure = record.failure
     if failure is not None:
         return FailedTask(
-            key=record.key,
-            kind=failure.kind,
-            message=failure.message,
+            key=str(record.key),
+            kind=str(failure.kind),
+            message=str(failure.message),
             attempts=attempts,
-            time=failure.time,
-            worker=failure.worker,
-            seconds=failure.seconds,
-            traceback=failure.traceback,
-            final=final,
+            time=str(failure.time),
+            worker=str(failure.worker),
+            seconds=float(failure.seconds),
+            traceback=str(failure.traceback),
+            final=bool(final),
         )
     if not final:
         return None
     last: dict[str, Any] = record.attempts[-1] if record.attempts else {}
     message = f"cut off {attempts} times with its coordinator"
     began, worker = str(last.get("began", "")), str(last.get("worker", ""))
-    return FailedTask(record.key, "cut-off", message, attempts, began, worker, None, "", final)
+    return FailedTask(str(record.key), "cut-off", message, attempts, began, worker, None, "", final)
 
 
 def rate_per_hour(created: list[bytes], holder: Holder | None, now: float) -> float | None:

@@ -1,10 +1,13 @@
 """Which campaign the results at some place belong to."""
 
-from collections.abc import Collection, Iterator
+import errno
+import os
+from collections.abc import Callable, Collection, Iterator
+from functools import partial
 from pathlib import Path
 
 from leeward.campaign import Campaign
-from leeward.errors import InputError, StorageError
+from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.store.paths import RunPaths
 
 
@@ -29,7 +32,11 @@ def campaign_of(path: Path) -> Campaign | None:
             return Campaign.from_text(run.campaign.read_text(encoding="utf-8"), str(run.campaign))
         except FileNotFoundError:
             pass  # it has just begun; or it is gone, and the output still knows
-        except (OSError, UnicodeDecodeError) as error:
+        except IsADirectoryError as error:
+            raise BadSourceError(f"{run.campaign}: is a folder; expected the campaign of the run") from error
+        except UnicodeDecodeError as error:
+            raise BadSourceError(f"{run.campaign}: is damaged, it is no text ({error})") from error
+        except OSError as error:
             raise StorageError(f"{run.campaign}: cannot be read ({error})") from error
         path = run.output
     if not path.is_file():
@@ -38,14 +45,37 @@ def campaign_of(path: Path) -> Campaign | None:
     return Campaign.from_text(text, f"the campaign in {path}") if text else None
 
 
-def campaigns_of(paths: Collection[Path]) -> list[Campaign]:
-    """The different campaigns that run directories and files tell of; what lies in other folders is not looked at."""
-    runs = [run for path in paths if (run := run_of(path)) is not None and run.campaign.is_file()]
+def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:
+    """The different campaigns that run directories and files tell of, and what is wrong with those that tell none.
+
+    What lies in other folders is not looked at. How a campaign is run makes it no other one, and campaigns that differ
+    in nothing but their seeds are one, with the seeds of all.
+    """
+    runs = [path for path in paths if (run := run_of(path)) is not None and run.campaign.exists()]
     files = [path for path in paths if path.is_file() and run_of(path) is None]
-    found = {str(run.campaign): run.campaign.read_text(encoding="utf-8") for run in runs}
-    found |= {f"the campaign in {path}": text for path, text in _texts(files) if text}
-    named = {text: where for where, text in found.items()}
-    return [Campaign.from_text(text, where) for text, where in named.items()]
+    texts = {text: f"the campaign in {path}" for path, text in _texts(files) if text}
+    ways: list[Callable[[], Campaign | None]] = [partial(campaign_of, path) for path in runs]
+    ways += [partial(Campaign.from_text, text, where) for text, where in texts.items()]
+    found: dict[str, Campaign] = {}
+    problems = []
+    for way in ways:
+        try:
+            campaign = way()
+        except (InputError, BadSourceError) as error:
+            problems.append(str(error))
+            continue
+        if campaign is not None:
+            found.setdefault(campaign.study_text(), campaign)
+    return united(list(found.values())), problems
+
+
+def united(campaigns: list[Campaign]) -> list[Campaign]:
+    """One, with the seeds of all, if they differ in nothing else; else as they are."""
+    if len(campaigns) < 2:
+        return campaigns
+    seeds = sorted({seed for campaign in campaigns for seed in campaign.seeds})
+    joined = [campaign.with_overrides(seeds=seeds) for campaign in campaigns]
+    return joined[:1] if len({campaign.study_text() for campaign in joined}) == 1 else campaigns
 
 
 def campaign_text(path: Path) -> str:
@@ -65,5 +95,17 @@ def _texts(paths: Collection[Path]) -> Iterator[tuple[Path, str]]:
 
 def demand_place(path: Path) -> None:
     """An InputError that says what was looked for, unless something is there."""
+    demand_possible(path)
     if not path.exists() and run_of(path) is None:
         raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")
+
+
+def demand_possible(*paths: Path) -> None:
+    """An InputError unless these can be names of files at all."""
+    for path in paths:
+        for name in (path, path.with_suffix(".run")) if path.suffix == ".h5" else (path,):
+            try:
+                os.lstat(name)
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    raise InputError(f"{str(path)[:60]}…: the name is too long for a file") from error

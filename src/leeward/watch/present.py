@@ -8,12 +8,11 @@ import json
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from leeward.errors import InputError
+from leeward.store.index import output_index
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
@@ -25,7 +24,6 @@ _LINE = re.compile(
     rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
 )
 _KEY = re.compile(rb'\{"key": ?"(\w{1,60})"')
-INDEX_FORMAT = 1  # as leeward.store.index has it, whose import takes h5py along; a test compares them
 _CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
 
 
@@ -86,7 +84,7 @@ def in_shards(paths: RunPaths) -> Present:
 def in_output(output: Path) -> Present | None:
     """Results by the index beside a merged file; None if there is none that fits it."""
     content = output_index(output)
-    return None if content is None else in_lines(content[content.find(b"\n") + 1 :])
+    return None if content is None else in_lines(content)
 
 
 def tells_of_more(content: bytes, known: Present) -> bool:
@@ -151,37 +149,6 @@ def _names_in(folder: Path) -> list[str]:
         return [name for name in os.listdir(folder) if name[0] != "."]
     except (FileNotFoundError, NotADirectoryError):
         return []
-
-
-def output_index(output: Path) -> bytes | None:
-    """The index beside a merged file, as it is; None if there is none, or none of the very file that is there."""
-    if output.suffix != ".h5":
-        return None
-    try:
-        state = output.stat()
-        content = RunPaths(output).output_index.read_bytes()
-    except FileNotFoundError:
-        return None
-    head = parsed(content[: content.find(b"\n") + 1])
-    fits = head.get("format"), head.get("size"), head.get("mtime_ns")
-    return content if fits == (INDEX_FORMAT, state.st_size, state.st_mtime_ns) else None
-
-
-def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
-    """All that the lines say; torn ones are left out."""
-    for text in content.split(b"\n"):
-        line = parsed(text)
-        if "key" in line:
-            yield line
-
-
-def parsed(text: bytes) -> dict[str, Any]:
-    """A line of JSON; empty if it is none."""
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return {}
-    return found if isinstance(found, dict) else {}
 
 
 def key_of(name: str) -> Key | None:

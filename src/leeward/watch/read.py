@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
+from leeward.store.index import index_line, output_index, whole_lines
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
@@ -21,9 +22,7 @@ from leeward.watch.present import (
     in_shards,
     key_of,
     names_in,
-    output_index,
     tells_of_more,
-    whole_lines,
 )
 
 RETRIES = 2  # where no campaign says how many
@@ -110,9 +109,9 @@ def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> P
     content = output_index(run.output)
     is_busy = holder is not None and holder.state == "alive"
     if content is not None:
-        present.output_results = content.count(b"\n") - 1  # the first line is about the file
+        present.output_results = content.count(b"\n")
         if tells_of_more(content, present):
-            present.add(in_lines(content[content.find(b"\n") + 1 :]))
+            present.add(in_lines(content))
     elif run.output.is_file() and not (is_busy and present.count):
         merged, problems = _present_in_file(run.output)
         notes += problems
@@ -184,7 +183,6 @@ def _lines_of_output(output: Path) -> dict[str, dict[str, Any]]:
 def _lines_of_file(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The same, from the file itself where need be; it is opened by another process."""
     from leeward.store.found import FoundResult
-    from leeward.store.index import index_line
     from leeward.store.reader import read_files
 
     lines = _lines_of_output(path)
