@@ -203,14 +203,14 @@ def check_and_merge(folder):
 
 def measure_status(folder, paths, count):
     from leeward.campaign import builtin_campaign
-    from leeward.store.index import encode_line, index_line
+    from leeward.store.index import encode_line, index_line, output_index_path
 
     result = example()
     lines = (index_line(replace(result, key=numbered(i), aep=result.aep + i)) for i in range(count))
     paths.index.write_bytes(b"".join(encode_line(line) for line in lines))
     paths.campaign.write_text(builtin_campaign().with_overrides(seeds=-(-count // 60)).frozen_text())
-    for name in ("output", "output_index"):
-        getattr(paths, name).unlink(missing_ok=True)
+    for path in (paths.output, output_index_path(paths.output)):
+        path.unlink(missing_ok=True)
     times = []
     for _ in range(3):
         began = time.perf_counter()

@@ -118,6 +118,13 @@ def test_a_judge(run):
     assert not report.is_well
 
 
+def test_what_is_not_in_the_campaign_is_not_judged(run):
+    report = check([run.output], judge=lambda result: "never good enough", campaign=[Key(0, 0, 3)])
+    assert report.result_verdicts == {Verdict.VALID: 4, Verdict.IMPLAUSIBLE: 1}
+    assert report.extra == [Key(0, 0, seed) for seed in (0, 1, 2, 4)]
+    assert report.missing == []
+
+
 def test_problems_are_bounded_and_counted(tmp_path, monkeypatch):
     monkeypatch.setattr("leeward.store.check.MOST_PROBLEMS", 3)
     for i in range(6):

@@ -24,6 +24,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.schema import Result
 from leeward.store.shard import store_result
+from leeward.watch import campaign_of
 from run_cases import LEEWARD, make_campaign
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "commands.md"
@@ -110,6 +111,9 @@ def test_status_of_a_complete_run(paths, campaign, inside):
     assert code == 0
     assert "6 of 6 layouts done" in out
     assert "To go on" not in out
+    assert "Not merged yet: leeward run layouts.run/campaign.yaml makes layouts.h5" in out
+    write_own_file(paths.output, [real_result(campaign, key) for key in campaign.tasks()])
+    assert "Not merged" not in inside("status", "layouts.run")[1]
 
 
 def test_status_while_it_runs(paths, campaign, inside):
@@ -165,7 +169,7 @@ def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
     lock = Lock.take(paths.lock)
     process = subprocess.Popen([*LEEWARD, "status", "--watch", "--json"], cwd=tmp_path, stdout=subprocess.PIPE)
     try:
-        process.stdout.readline()
+        assert json.loads(process.stdout.readline())["is_running"]
         process.send_signal(signal.SIGINT)
         process.communicate(timeout=30)
     finally:
@@ -233,6 +237,7 @@ def test_check_names_every_bad_shard(paths, campaign, inside):
     assert code == 3
     assert re.search(rf"{bad.name} .*(truncated|unreadable)", out)
     assert "1 expected result missing: farm1_t0_s1" in out
+    assert "To compute it then: leeward run layouts.run/campaign.yaml --only-from missing.csv" in out
     assert "`leeward run layouts.run/campaign.yaml` moves bad files to quarantine" in out
     assert bad.stat().st_mtime_ns == before
     data = json.loads(inside("check", "layouts.run", "--json")[1])
@@ -246,6 +251,55 @@ def test_deep_check_recomputes(paths, campaign, inside):
     code, out, _ = inside("check", "layouts.run", "--deep")
     assert code == 3
     assert "other settings" in out
+
+
+def test_results_that_are_not_in_the_campaign_are_no_fault(paths, campaign, inside):
+    """Of a campaign that has been made smaller since."""
+    store(paths, campaign, *campaign.tasks())
+    paths.campaign.write_text(campaign.with_overrides(seeds=2).frozen_text())
+    for options in (["--complete"], ["--deep"], ["--deep", "--complete"]):
+        code, out, _ = inside("check", "layouts.run", *options)
+        assert code == 0, options
+        assert "2 results not in the campaign: farm0_t0_s2, farm1_t0_s2" in out
+        assert "All is well" in out
+
+
+def test_check_of_nothing(inside, tmp_path):
+    (tmp_path / "empty").mkdir()
+    RunPaths(tmp_path / "layouts.h5").results.mkdir(parents=True)
+    for place in ("empty", "layouts.run"):
+        code, out, _ = inside("check", place)
+        assert code == 3
+        assert "Nothing was found" in out
+        assert "All is well" not in out
+        assert json.loads(inside("check", place, "--json")[1])["is_well"] is False
+
+
+def test_check_of_what_is_missing_names_the_campaign(campaign, inside, tmp_path):
+    write_foreign_file(tmp_path / "a.h5", [(0, 0, 0)], turbines=3)
+    out = inside("check", "a.h5", "--complete", "--campaign", "campaign.yaml")[1]
+    assert "leeward run campaign.yaml -o a.h5 --adopt a.h5 --only-from missing.csv" in out
+    write_own_file(tmp_path / "b.h5", [real_result(campaign, Key(0, 0, 0))], campaign=campaign.frozen_text())
+    assert (
+        "leeward run CAMPAIGN -o b.h5 --adopt b.h5 --only-from missing.csv" in inside("check", "b.h5", "--complete")[1]
+    )
+
+
+def test_files_of_one_campaign_run_in_different_ways(campaign, inside, tmp_path):
+    for number, workers in enumerate((1, 4)):
+        text = campaign.with_overrides(workers=workers).frozen_text()
+        write_own_file(tmp_path / f"{number}.h5", [real_result(campaign, Key(number, 0, 0))], campaign=text)
+    code, out, _ = inside("check", "0.h5", "1.h5", "--deep")
+    assert (code, "All is well" in out) == (0, True)
+    assert "note:" not in inside("merge", "0.h5", "1.h5", "-o", "m.h5")[1]
+
+
+def test_check_says_nothing_of_no_duplicates(inside, tmp_path):
+    write_foreign_file(tmp_path / "a.h5", [(0, 0, 0)])
+    write_foreign_file(tmp_path / "b.h5", [(0, 0, 0)], aep=200.0)
+    out = inside("check", "a.h5", "b.h5")[1]
+    assert "conflict: farm0_t0_s0" in out
+    assert "more than one place" not in out
 
 
 def test_check_of_a_crashed_folder(inside, tmp_path):
@@ -316,10 +370,49 @@ def test_merge_conflict(inside, tmp_path):
     write_foreign_file(tmp_path / "b.h5", [(0, 0, 0)], layout=layout_of(Key(0, 0, 1)), aep=200.0)
     code, _, err = inside("merge", "a.h5", "b.h5", "-o", "m.h5")
     assert code == 3
-    assert "--prefer" in err
+    assert "leeward merge a.h5 b.h5 -o m.h5 --prefer newest\n" in err
+    assert "leeward merge a.h5 b.h5 -o m.h5 --prefer best\n" in err
+    assert "--on-bad" not in err
+    (tmp_path / "c.h5").touch()
+    err = inside("merge", "a.h5", "b.h5", "c.h5", "-o", "m.h5")[2]
+    assert "leeward merge a.h5 b.h5 c.h5 -o m.h5 --on-bad skip --prefer best\n" in err
     code, out, _ = inside("merge", "a.h5", "b.h5", "-o", "m.h5", "--prefer", "best")
     assert code == 0
     assert "farm0_t0_s0: different layouts; taken from b.h5" in out
+
+
+def test_files_of_one_campaign_with_different_seeds_are_united(campaign, inside, tmp_path):
+    for number, seeds in enumerate(([0], [2], [1])):
+        part = campaign.with_overrides(seeds=seeds, workers=number + 1)
+        results = [real_result(campaign, key) for key in part.tasks()]
+        write_own_file(tmp_path / f"{number}.h5", results, campaign=part.frozen_text())
+    code, out, _ = inside("merge", "0.h5", "1.h5", "2.h5", "-o", "m.h5")
+    assert (code, "Nothing that was expected is missing." in out) == (0, True)
+    assert "note:" not in out
+    assert campaign_of(tmp_path / "m.h5").seeds == range(3)
+    assert inside("check", "m.h5", "--complete", "--deep")[0] == 0
+    other = campaign.with_overrides(recipe="random")
+    write_own_file(tmp_path / "3.h5", [own_result(5, 5, 5)], campaign=other.frozen_text())
+    assert "2 different campaigns" in inside("merge", "0.h5", "3.h5", "-o", "n.h5")[1]
+
+
+def test_merge_says_what_would_be_removed(paths, campaign, inside, tmp_path):
+    store(paths, campaign, (0, 0, 0), (0, 0, 1))
+    (tmp_path / "c.h5").touch()
+    sources = ["layouts.run", "c.h5", "-o", "m.h5", "--on-bad", "skip", "--remove-sources"]
+    out = inside("merge", *sources, "--dry-run")[1]
+    assert "2 sources would be removed, 1 would stay" in out
+    assert "would stay: c.h5: empty" in out
+    assert len(list(paths.shards())) == 2
+    lock = Lock.take(paths.lock)
+    try:
+        code, _, err = inside("merge", *sources)
+    finally:
+        lock.release()
+    assert (code, "held by process" in err) == (1, True)
+    assert not (tmp_path / "m.h5").exists()
+    assert "2 sources removed, 1 kept" in inside("merge", *sources)[1]
+    assert '"event": "removed"' in paths.audit.read_text()
 
 
 def test_merge_wrong_use(tmp_path, inside):
@@ -369,6 +462,14 @@ def test_clean_needs_the_lock(paths, inside):
     assert code == 1
     assert "held by" in err
     assert inside("clean", "elsewhere.run")[0] == 2
+
+
+def test_clean_says_what_a_run_directory_is(inside, tmp_path):
+    (tmp_path / "empty").mkdir()
+    code, _, err = inside("clean", "empty")
+    assert code == 2
+    assert "no run directory" in err
+    assert "layouts.run beside layouts.h5" in err
 
 
 # --- show and new ----------------------------------------------------------------------------------------------------

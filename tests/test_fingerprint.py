@@ -181,7 +181,7 @@ def test_a_recipe_of_one_s_own(tmp_path, monkeypatch):
     assert solution.y[0] == 1001.0
     assert (tmp_path / "imported").exists()
     (tmp_path / "my_rows.py").write_text(ROWS.replace("1000.0", "1500.0"))
-    with pytest.raises(InputError, match="my_rows.py, is not the one that the campaign was read with"):
+    with pytest.raises(InputError, match=r"my_rows\.py, is not the one that the campaign was read with"):
         campaign.optimise(Key(0, 0, 1))
     assert print_of(load(tmp_path / "study.yaml")) != print_of(campaign)
     (tmp_path / "my_rows.py").unlink()

@@ -1,28 +1,23 @@
 """Merging: run directories, merged files and the folder of a crashed script, with every kind of bad source."""
 
 import dataclasses
-import json
 import os
 
-import h5py
 import pytest
-from h5py import h5g
 
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
-from leeward.errors import BadSourceError, HeldError, InputError, StorageError
-from leeward.store import removal
+from leeward.errors import BadSourceError, InputError
 from leeward.store.audit import Audit, read_lines
 from leeward.store.contents import contents_of
 from leeward.store.keys import Key
-from leeward.store.lock import Lock
 from leeward.store.merge import merge, merge_run
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts
 from leeward.store.paths import RunPaths
-from leeward.store.schema import read_group
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
 from leeward.store.writer import OutputHoldsMoreError
+from merge_cases import damage, digests, events, expected, found_in, recompute, ten_shards, two_rivals
 
 ATTRIBUTES = {"campaign": "seeds: 3\n", "campaign_name": "test", "total_configs": 12, "crs": "EPSG:25831"}
 
@@ -36,11 +31,7 @@ def output(tmp_path):
 
 @pytest.fixture
 def run(tmp_path):
-    """A run directory with ten shards."""
-    paths = RunPaths(tmp_path / "layouts.h5")
-    for seed in range(10):
-        store_result(paths, own_result(seed=seed))
-    return paths
+    return ten_shards(tmp_path)
 
 
 @pytest.fixture
@@ -48,35 +39,9 @@ def crashed(tmp_path):
     return write_crashed_folder(tmp_path / "layouts.h5_temp")
 
 
-def found_in(path):
-    """The results of a file, by the text of their key; each has to be valid."""
-    with h5py.File(path) as file:
-        return {name: read_group(h5g.open(file.id, name.encode()), name) for name in file}
-
-
-def digests(path):
-    return {key: result.digest for key, result in found_in(path).items()}
-
-
-def expected(results):
-    return {str(result.key): result.digest for result in results}
-
-
-def events(report):
-    lines = [json.loads(line) for line in report.logs[0].read_text().splitlines()]
-    return {name: [line for line in lines if line["event"] == name] for name in {line["event"] for line in lines}}
-
-
-def damage(path):
-    """A bit in the first layout of a file of ours."""
-    content = bytearray(path.read_bytes())
-    content[content.index(own_result().layout.tobytes()[:32]) + 5] ^= 16
-    path.write_bytes(content)
-
-
-def recompute(key, x, y):
-    assert x.shape == y.shape == (5,)
-    return 500.0 + key.seed, 0.25, 700.0
+@pytest.fixture
+def rivals(tmp_path):
+    return two_rivals(tmp_path)
 
 
 # --- a run directory -------------------------------------------------------------------------------------------------
@@ -113,6 +78,7 @@ def test_bad_shards_are_left_out_and_named(run):
     write_own_file(places[4], [own_result(seed=4), own_result(seed=5)])
     merged = merge_run(run, ATTRIBUTES)
     assert merged.count == 5
+    assert merged.keys == {Key(0, 0, seed) for seed in range(5, 10)}
     assert sorted((path.name, verdict) for path, verdict, _ in merged.bad_files) == [
         ("farm0_t0_s0.h5", Verdict.UNREADABLE),
         ("farm0_t0_s1.h5", Verdict.EMPTY),
@@ -121,6 +87,16 @@ def test_bad_shards_are_left_out_and_named(run):
         ("farm0_t0_s77.h5", Verdict.WRONG_STRUCTURE),
     ]
     assert all(reason for _, _, reason in merged.bad_files)
+
+
+def test_a_shard_in_the_wrong_folder_is_bad(run):
+    place = run.shard(Key(0, 0, 3))
+    wrong = run.results / ("00" if place.parent.name != "00" else "01") / place.name
+    wrong.parent.mkdir(exist_ok=True)
+    wrong.write_bytes(place.read_bytes())
+    merged = merge_run(run, ATTRIBUTES)
+    assert [(one.path, one.verdict) for one in merged.bad_files] == [(wrong, Verdict.WRONG_STRUCTURE)]
+    assert len(merged.keys) == merged.count == 10
 
 
 def test_an_output_with_more_than_the_shards_is_not_replaced(run):
@@ -294,17 +270,6 @@ def test_how_a_campaign_is_run_makes_it_no_other_one(tmp_path, output):
 # --- the same key twice ----------------------------------------------------------------------------------------------
 
 
-@pytest.fixture
-def rivals(tmp_path):
-    first = own_result(aep=90.0, created="2026-01-02T00:00:00Z")
-    second = own_result(aep=95.0, created="2026-01-01T00:00:00Z")
-    paths = [
-        write_own_file(tmp_path / "a.h5", [first, own_result(seed=1)]),
-        write_own_file(tmp_path / "b.h5", [second]),
-    ]
-    return paths, first, second
-
-
 @pytest.mark.parametrize("on_bad", ["abort", "skip"])
 def test_different_results_are_an_error(rivals, output, on_bad):
     paths, _, _ = rivals
@@ -440,155 +405,3 @@ def test_two_merges_in_one_second_have_two_logs(run, output):
     logs = {*report.logs, *write_logs(report), *write_logs(report)}
     assert len(logs) == 6
     assert {path for path in output.parent.iterdir() if path.name.startswith("merge_log_")} == logs
-
-
-# --- sources that are not needed any more ----------------------------------------------------------------------------
-
-
-def test_sources_go_when_all_is_in_the_output(run, tmp_path, output):
-    folder = tmp_path / "sources"
-    (folder / "deep").mkdir(parents=True)
-    write_own_file(folder / "deep" / "a.h5", [own_result(farm=1)])
-    write_foreign_file(folder / "worker_1.h5", [(2, 0, 0)], aep=None)
-    write_foreign_file(folder / "worker_2.h5")
-    run.campaign.touch()
-    report = merge([run.root, folder], output, remove_sources=True, recompute=recompute)
-    assert [removal for removal in report.removals if removal.reason] == []
-    assert not folder.exists()
-    assert not run.results.exists()
-    assert run.campaign.exists()
-    logged = events(report)
-    assert len(logged["removing"]) == len(logged["removed"]) == 13
-    assert "removed  " in report.logs[1].read_text()
-
-
-def test_what_is_not_proved_stays(crashed, tmp_path, output):
-    strange = write_foreign_file(crashed / "strange.h5", [(3, 0, 0)])
-    with h5py.File(strange, "a") as file:
-        file["notes"] = 1
-    noted = write_foreign_file(crashed / "noted.h5", [(4, 0, 0)])
-    with h5py.File(noted, "a") as file:
-        file["farm4_t0_s0/wind"] = [1.0, 2.0]
-    report = merge([crashed], output, on_bad="skip", remove_sources=True)
-    stays = {removal.path.name: removal.reason for removal in report.removals if removal.reason}
-    assert sorted(stays) == ["noted.h5", "strange.h5", "worker_101.h5", "worker_108.h5"]
-    assert sorted(path.name for path in crashed.iterdir()) == sorted(stays)
-    assert len(events(report)["kept"]) == 4
-
-
-MORE = {
-    "an attribute of the file": lambda file: file.attrs.__setitem__("written_by", "somebody"),
-    "an attribute of a layout": lambda file: file["farm0_t0_s0/layout"].attrs.__setitem__("unit", "m"),
-    "an attribute of init": lambda file: file["init"].attrs.__setitem__("note", "n"),
-    "an init of many values": lambda file: (file.__delitem__("init"), file.__setitem__("init", [1, 2, 3])),
-    "an init that is no integer": lambda file: (file.__delitem__("init"), file.__setitem__("init", 1.5)),
-}
-
-
-@pytest.mark.parametrize("what", MORE)
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_a_foreign_file_that_holds_more_stays(tmp_path, output, what, dry_run):
-    plain = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 1)])
-    more = write_foreign_file(tmp_path / "worker_2.h5", [(0, 0, 0)])
-    with h5py.File(more, "a") as file:
-        MORE[what](file)
-    report = merge([plain, more], output, remove_sources=True, dry_run=dry_run)
-    assert report.results == 2
-    assert [bool(one.reason) for one in report.removals] == [False, True]
-    assert [plain.exists(), more.exists()] == [dry_run, True]
-
-
-def test_an_attribute_beside_a_sealed_result_keeps_its_file(tmp_path, output):
-    source = write_own_file(tmp_path / "a.h5", [own_result()])
-    with h5py.File(source, "a") as file:
-        file["farm0_t0_s0/layout"].attrs["unit"] = "m"
-    report = merge([source], output, remove_sources=True)
-    assert "the attribute unit" in report.removals[0].reason
-    assert source.exists()
-
-
-@pytest.mark.parametrize("dry_run", [True, False])
-def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dry_run):
-    """Its layout and its aep are in the output; what its attributes say is not."""
-    first = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)], operator="a")
-    same = write_foreign_file(tmp_path / "worker_2.h5", [(0, 0, 0)], operator="a")
-    other = write_foreign_file(tmp_path / "worker_3.h5", [(0, 0, 0)], operator="b")
-    wider = write_foreign_file(tmp_path / "worker_4.h5", [(0, 0, 0)], operator="a", diameter=300.0)
-    cost = write_foreign_file(tmp_path / "worker_5.h5", [(0, 0, 0)], operator="a", aep=-5.0)
-    none = write_foreign_file(tmp_path / "worker_6.h5", [(0, 0, 0)], operator="a", aep=None)
-    paths = [first, same, other, wider, cost, none]
-    report = merge(paths, output, remove_sources=True, dry_run=dry_run)
-    assert report.results == 1
-    assert [one.path for one in report.removals if one.reason] == [other, wider, cost]
-    assert all(path.exists() for path in ([other, wider, cost] if not dry_run else paths))
-
-
-def test_what_would_be_removed_is_what_is_removed(crashed, rivals, run, output):
-    damage(run.shard(Key(0, 0, 0)))
-    options = {"on_bad": "skip", "prefer": "best", "remove_sources": True}
-    sources = [crashed, *rivals[0], run.root]
-    would = merge(sources, output, dry_run=True, **options).removals
-    done = merge(sources, output, **options).removals
-    assert {one.path: bool(one.reason) for one in would} == {one.path: bool(one.reason) for one in done}
-    assert len(would) == 21
-
-
-def test_the_run_directory_of_sources_is_held(run, output):
-    lock = Lock.take(run.lock)
-    try:
-        for sources in ([run.root], [run.root.parent], [run.shard(Key(0, 0, 0))], [run.results]):
-            with pytest.raises(HeldError, match="held by process"):
-                merge(sources, output, remove_sources=True)
-        assert len(list(run.shards())) == 10
-        assert merge([run.root], output, remove_sources=True, dry_run=True).results == 10
-        assert merge([run.root], output).results == 10
-    finally:
-        lock.release()
-    held = []
-    merge([run.root], output, remove_sources=True, tell=lambda *news: held.append(run.lock.exists()))
-    assert all(held)
-    assert not run.lock.exists()
-    logged = read_lines(run.audit)
-    assert [(line["event"], len(line["paths"])) for line in logged] == [("removing", 10), ("removed", 10)]
-    assert logged[0]["output"] == str(output)
-
-
-def test_the_loser_of_a_conflict_stays(rivals, output):
-    report = merge(rivals[0], output, prefer="best", remove_sources=True)
-    assert {one.path.name: one.reason for one in report.removals} == {
-        "a.h5": "not in the output: farm0_t0_s0",
-        "b.h5": "",
-    }
-    assert rivals[0][0].exists()
-
-
-def test_the_output_itself_stays(run, output):
-    merge([run.root], output)
-    link = output.with_name("link.h5")
-    link.hardlink_to(output)
-    report = merge([link, output, run.root], output, remove_sources=True)
-    assert "it is the output" in [one.reason for one in report.removals]
-    assert len(found_in(output)) == 10
-
-
-def test_a_corrupt_output_costs_no_source(run, output, monkeypatch):
-    true_remove = removal.proved
-
-    def corrupted(paths, place, processes):
-        damage(place)
-        return true_remove(paths, place, processes)
-
-    monkeypatch.setattr(removal, "proved", corrupted)
-    report = merge([run.root], output, remove_sources=True)
-    assert {one.reason[:32] for one in report.removals} == {"the output could not be verified"}
-    assert len(list(run.shards())) == 10
-
-
-def test_a_log_that_cannot_be_written_ends_the_removal(run, output, monkeypatch):
-    def fail(path, line, *, durable):
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("leeward.store.merge_log.append_line", fail)
-    with pytest.raises(StorageError, match="No space"):
-        merge([run.root], output, remove_sources=True)
-    assert len(list(run.shards())) == 10

@@ -13,7 +13,7 @@ import pytest
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
 from leeward.errors import BadSourceError, InputError, LeewardError
-from leeward.store.index import IndexLines, encode_line, index_line, write_output_index
+from leeward.store.index import IndexLines, encode_line, index_line, output_index, whole_lines, write_output_index
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.paths import RunPaths
@@ -271,6 +271,15 @@ def test_an_index_of_another_file_is_not_believed(paths, tmp_path):
     assert (seen.done, seen.expected, seen.missing) == (1, None, None)
 
 
+def test_an_output_behind_a_link_has_its_index_there(paths, tmp_path):
+    merged_file(paths, (0, 0, 0))
+    link = tmp_path / "elsewhere" / "link.h5"
+    link.parent.mkdir()
+    link.symlink_to(paths.output)
+    assert output_index(link) is not None
+    assert result_lines(link) == list(whole_lines(output_index(paths.output)))
+
+
 def test_other_scripts_file(tmp_path):
     file = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0), (2, 1, 5)])
     seen = snapshot(file)
@@ -350,13 +359,16 @@ def test_absent_of_other_scripts(paths, tmp_path):
 def test_campaigns(paths, tmp_path):
     merged_file(paths, (0, 0, 0))
     assert isinstance(campaign_of(paths.root), Campaign)
-    assert len(campaigns_of([paths.root, paths.output])) == 1
+    assert len(campaigns_of([paths.root, paths.output])[0]) == 1
     foreign = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)])
     assert campaign_of(foreign) is None
     lone = tmp_path / "copy.h5"
     lone.write_bytes(paths.output.read_bytes())
     assert campaign_of(lone).n_tasks == 10
-    assert len(campaigns_of([paths.root, lone, foreign])) == 1
+    assert len(campaigns_of([paths.root, lone, foreign])[0]) == 1
+    paths.campaign.write_bytes(b"\xff\xff")
+    found, problems = campaigns_of([paths.root, lone])
+    assert (len(found), len(problems)) == (1, 1)
 
 
 def test_find_result(paths, tmp_path):

@@ -355,8 +355,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         return builtin_campaign(str(source))
     if not path.is_file():
         raise InputError(
-            f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` writes "
-            f"one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
+            f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
+            f"writes one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
     folder = path.absolute().parent

@@ -10,7 +10,18 @@ import typer
 
 from leeward.cli.progress import Tell, progress
 from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size, table
+from leeward.cli.wording import (
+    EXIT_INCOMPLETE,
+    MOST_LISTED,
+    command,
+    compute_command,
+    count,
+    listed,
+    run_command,
+    size,
+    table,
+)
+from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
 
 if TYPE_CHECKING:
@@ -36,11 +47,13 @@ def check(
 ) -> None:
     """Verify files and every result in them; never writes.
 
-    Exit codes: 0 all is well; 3 something is damaged, in conflict or missing; 1 other errors; 2 wrong use.
+    Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
+    2 wrong use.
     """
     from leeward.engine.cores import usable_cores
     from leeward.store.check import check as check_files
 
+    demand_possible(*paths)
     if complete:
         paths = _with_outputs(paths)
     chosen = demanded_campaign(campaign, paths, "--deep" if deep else "--complete") if complete or deep else None
@@ -49,6 +62,7 @@ def check(
         report = check_files(
             paths,
             judge=chosen.judge if chosen is not None and deep else None,
+            campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
             tell=listing.hear,
             processes=usable_cores(),
@@ -207,8 +221,8 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 def _remarks(report: "CheckReport") -> Iterator[str]:
     if report.no_aep:
         yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
-    if report.duplicates:
-        same = len(report.duplicates) - len(report.conflicts)
+    same = len(report.duplicates) - len(report.conflicts)
+    if same:
         yield f"{count(same, 'result')} found in more than one place, the same everywhere"
     for key, paths in list(report.conflicts.items())[:MOST_LISTED]:
         yield f"conflict: {key} is not the same in {' and '.join(map(str, paths))}"
@@ -224,6 +238,8 @@ def _next(
     report: "CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
 ) -> Iterator[str]:
     """What it means, and what to do about it."""
+    if not report.files:
+        yield f"Nothing was found: no .h5 or .hdf5 file, and no result of a run, in {', '.join(map(str, paths))}."
     if report.is_well:
         yield "All is well." if deep else "All is well. To recompute AEP, spacing and boundary as well: --deep"
     for run in listing.bad_runs:
@@ -239,4 +255,5 @@ def _next(
         yield "Of different results of one key `leeward merge` takes one with --prefer newest or --prefer best."
     if report.missing:
         words = ["missing", paths[0], *(["--campaign", campaign] if campaign else []), "--csv", "missing.csv"]
-        yield f"To list what is missing: {command(*words)}; `leeward run --only-from missing.csv` computes it."
+        yield f"To list what is missing: {command(*words)}"
+        yield f"To compute it then: {compute_command(paths[0], campaign, 'missing.csv')}"

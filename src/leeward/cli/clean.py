@@ -37,12 +37,16 @@ def clean(
     Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or shards had to stay; 1 other
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
     """
-    from leeward.store.paths import RunPaths
-    from leeward.store.sources import is_run
+    from leeward.store.sources import demand_possible, is_run
+    from leeward.watch.campaigns import paths_of
 
-    paths = RunPaths.of(run)
-    if not is_run(paths.root):
-        raise InputError(f"{run}: no run directory; expected one like layouts.run")
+    demand_possible(run)
+    paths = paths_of(run)
+    if paths is None or not is_run(paths.root):
+        raise InputError(
+            f"{run}: no run directory; expected the folder that `leeward run` makes beside its output, "
+            "like layouts.run beside layouts.h5"
+        )
     with progress(quiet) as tell:
         report = _cleaned(paths, merged, dry_run, take_over, tell)
     print("\n".join(_lines(paths, report, merged)))

@@ -12,6 +12,7 @@ from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size
 from leeward.errors import BadSourceError
+from leeward.store.sources import demand_possible
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -61,10 +62,12 @@ def merge(
     """
     from leeward.engine.cores import usable_cores
     from leeward.store.merge import merge as merge_files
+    from leeward.store.merge_report import MergeRefusedError
 
     options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
     options += [] if prefer is None else ["--prefer", prefer.value]
-    told = told_campaigns(campaign, sources)
+    demand_possible(output)
+    told, problems = told_campaigns(campaign, sources)
     known = told[0] if len(told) == 1 else None
     try:
         with progress(quiet) as tell:
@@ -75,6 +78,7 @@ def merge(
                 prefer=None if prefer is None else prefer.value,
                 recompute=known.recompute if known is not None and campaign is not None else None,
                 facts=None if known is None else _facts(known),
+                notes=problems,
                 remove_sources=remove_sources,
                 dry_run=dry_run,
                 tell=tell,
@@ -82,7 +86,8 @@ def merge(
             )
     except BadSourceError as error:  # the message names every bad file, and the log
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
-        print("\n".join(_ways_out(sources, output, campaign, options)), file=sys.stderr)
+        if isinstance(error, MergeRefusedError):
+            print("\n".join(_ways_out(error.report, sources, campaign, options)), file=sys.stderr)
         raise typer.Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, dry_run)))
     print("\n".join(_next(report, campaign, dry_run)))
@@ -130,7 +135,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     yield from (f"  note: {note}" for note in report.notes)
     if report.moved is not None:
         yield f"  the file that was there is now {report.moved}"
-    yield from _removed(report)
+    yield from _removed(report, dry_run)
     yield from (f"  log: {path}" for path in report.logs)
 
 
@@ -143,20 +148,29 @@ def _left_out(report: "MergeReport") -> Iterator[str]:
         yield f"  and {len(bad) - MOST_LISTED} more bad files, in the log"
 
 
-def _removed(report: "MergeReport") -> Iterator[str]:
+def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     if not report.removals:
         return
     kept = [removal for removal in report.removals if removal.reason]
-    yield f"  {count(len(report.removals) - len(kept), 'source')} removed, {len(kept)} kept"
-    yield from (f"  kept {removal.path}: {removal.reason}" for removal in kept[:MOST_LISTED])
+    gone = count(len(report.removals) - len(kept), "source")
+    yield f"  {gone} would be removed, {len(kept)} would stay" if dry_run else f"  {gone} removed, {len(kept)} kept"
+    stays = "would stay" if dry_run else "kept"
+    yield from (f"  {stays}: {removal.path}: {removal.reason}" for removal in kept[:MOST_LISTED])
+    if len(kept) > MOST_LISTED:
+        yield f"  and {len(kept) - MOST_LISTED} more"
 
 
-def _ways_out(sources: list[Path], output: Path, campaign: str | None, options: list[str]) -> Iterator[str]:
+def _ways_out(report: "MergeReport", sources: list[Path], campaign: str | None, options: list[str]) -> Iterator[str]:
     told = [] if campaign is None else ["--campaign", campaign]
-    skip = [] if "--on-bad" in options else ["--on-bad", "skip"]
-    yield f"To merge what is valid: {command('merge', *sources, '-o', output, *options, *skip, *told)}"
+    skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in options else []
+    again = ["merge", *sources, "-o", report.output, *options, *skip]
+    if report.unsettled:
+        yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
+        yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
+    elif skip:
+        yield f"To merge what is valid: {command(*again, *told)}"
     adopted = [word for source in sources for word in ("--adopt", source)]
-    words = run_command(output, campaign or "CAMPAIGN")
+    words = run_command(report.output, campaign or "CAMPAIGN")
     yield f"To take what is valid and compute the rest: {command(*words, *adopted)}"
 
 

@@ -1,16 +1,14 @@
 """`leeward missing`: what was expected, without what is there."""
 
-import csv
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from leeward.cli.sources import given_campaign
-from leeward.cli.tables import check_files, write_table
-from leeward.cli.wording import EXIT_INCOMPLETE, command, count, run_command, table
+from leeward.cli.tables import check_files, table_text, write_table
+from leeward.cli.wording import EXIT_INCOMPLETE, command, compute_command, count, table
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,9 +46,7 @@ def missing(
     if as_json:
         print(json.dumps(_as_data(absence, tasks)))
     elif csv_file == "-":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(map(_row, tasks))
+        print(table_text(COLUMNS, map(_row, tasks)), end="")
     else:
         if target is not None:
             write_table(target, COLUMNS, map(_row, tasks))
@@ -99,10 +95,5 @@ def any_failed(tasks: list["AbsentTask"]) -> bool:
 
 
 def _compute(path: Path, campaign: str | None, file: str | Path, tasks: list["AbsentTask"]) -> str:
-    retry = ["--retry-failed"] if any(task.failed for task in tasks) else []
-    is_run = path.suffix == ".run" or path.with_suffix(".run").is_dir()
-    if is_run:
-        return command(*run_command(path.with_suffix(".h5"), campaign), "--only-from", file, *retry)
-    output = path if path.suffix == ".h5" else Path("layouts.h5")
-    words = run_command(output, campaign or "CAMPAIGN")
-    return command(*words, "--adopt", path, "--only-from", file)
+    retry = " --retry-failed" if any(task.failed for task in tasks) else ""
+    return compute_command(path, campaign, file) + retry

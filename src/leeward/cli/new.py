@@ -8,6 +8,7 @@ import typer
 from leeward.cli.wording import command
 from leeward.errors import InputError, StorageError
 from leeward.files import replace_file
+from leeward.store.sources import demand_possible
 
 
 def new(
@@ -22,6 +23,7 @@ def new(
 
     Exit codes: 0 written; 2 the file is there already, or its folder is not; 4 it cannot be written.
     """
+    demand_possible(file)
     if file.exists() or file.is_symlink():
         raise InputError(f"{file}: is there already, and is not overwritten; choose another name")
     if not file.parent.is_dir():

@@ -14,7 +14,7 @@ Tell = Callable[[str, int, int], None]  # what is being done, how many are done,
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[Tell]:
     """A function that is told how far things are, and shows it."""
-    if quiet:
+    if quiet or sys.stderr is None:  # closed before Python started
         yield lambda what, done, total: None
     elif sys.stderr.isatty():
         with _bar() as tell:

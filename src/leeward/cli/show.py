@@ -1,9 +1,7 @@
 """`leeward show`: one layout."""
 
-import csv
 import math
 import re
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.sources import CampaignFile, demanded_campaign, given_place
-from leeward.cli.tables import check_files, write_table
+from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import duration, table
 from leeward.errors import InputError, LeewardError
 
@@ -54,9 +52,7 @@ def show(
     if target is not None:
         write_table(target, COLUMNS, rows)
     if csv_file == "-":
-        writer = csv.writer(sys.stdout, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        writer.writerows(rows)
+        print(table_text(COLUMNS, rows), end="")
         return
     if target is None:
         shown = ([turbine, f"{x:.2f}", f"{y:.2f}"] for turbine, (x, y) in positions)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.errors import InputError
+from leeward.store.sources import demand_possible
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -36,6 +37,7 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
     """The campaign that was named, if any."""
     if campaign is None:
         return None
+    demand_possible(Path(campaign))
     from leeward.campaign import load
 
     return load(campaign)
@@ -43,7 +45,9 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
     """The campaign that was named, else the one that all of these places tell of."""
-    found = told_campaigns(campaign, paths)
+    found, problems = told_campaigns(campaign, paths)
+    if problems:
+        raise InputError(f"{problems[0]}; {why} needs a campaign: name it with --campaign")
     if not found:
         raise InputError(
             f"{', '.join(map(str, paths[:3]))}: no campaign in it, and {why} needs one; name it with --campaign"
@@ -53,11 +57,12 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
     return found[0]
 
 
-def told_campaigns(campaign: str | None, paths: Sequence[Path]) -> "list[Campaign]":
-    """The campaign that was named, else all that these places tell of."""
+def told_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
+    """The campaign that was named, else all that these places tell of; and which of them cannot be read, and why."""
+    demand_possible(*paths)
     named = given_campaign(campaign)
     if named is not None:
-        return [named]
+        return [named], []
     from leeward.watch import campaigns_of
 
     return campaigns_of(paths)

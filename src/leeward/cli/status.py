@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.sources import given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, duration, run_command, table
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, duration, is_terminal, run_command, table
 
 if TYPE_CHECKING:
     from leeward.watch import Cell, Snapshot, WorkerSeen
@@ -47,8 +47,8 @@ def status(
     try:
         while True:
             seen = snapshot(place, seeds=seed)
+            code = exit_code(seen)  # before it is shown: from then on somebody may end this
             _print(seen, as_json, watch)
-            code = exit_code(seen)
             if not (watch and seen.is_running):
                 break
             time.sleep(WATCH_EVERY_S)
@@ -66,7 +66,7 @@ def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
     if as_json:
         print(json.dumps(seen.as_data()), flush=True)
         return
-    if watch and sys.stdout.isatty():
+    if watch and is_terminal(sys.stdout):
         print("\x1b[H\x1b[2J", end="")
     elif watch:
         print(time.strftime("--- %Y-%m-%d %H:%M:%S"))
@@ -119,7 +119,7 @@ def _grid(seen: "Snapshot") -> Iterator[str]:
     """Farms x types: done of expected; as many types side by side as there is room for."""
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     types = list(seen.types)
-    room = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH_ELSEWHERE
+    room = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH_ELSEWHERE
     widest = max(len(_cell_text(cell)) for cell in seen.cells)
     names = max(len(f"{farm} {name}") for farm, name in seen.farms.items())
     across = max(1, (room - names - 38) // (widest + 2))
@@ -196,6 +196,8 @@ def _next(seen: "Snapshot") -> Iterator[str]:
     if seen.run and not seen.is_running:
         if (seen.missing or 0) > seen.failed:
             yield f"To go on: {command(*go_on)}"
+        elif not seen.output_exists and seen.done:
+            yield f"Not merged yet: {command(*go_on)} makes {seen.output} of what is there."
         if seen.failed:
             yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
     elif seen.missing and not seen.run:

@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.errors import InputError, LeewardError
 from leeward.files import replace_file
+from leeward.store.sources import demand_possible
 
 
 def check_files(output: Path | None, picture: Path | None) -> None:
@@ -22,6 +23,7 @@ def check_files(output: Path | None, picture: Path | None) -> None:
     for path in (output, picture):
         if path is None:
             continue
+        demand_possible(path)
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected the name of a file")
         try:
@@ -35,16 +37,21 @@ def check_files(output: Path | None, picture: Path | None) -> None:
 
 def write_table(path: Path, header: list[str], rows: Iterable[list[object]]) -> None:
     """A CSV file, which appears whole or not at all."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
     try:
-        replace_file(path, text.getvalue().encode())
+        replace_file(path, table_text(header, rows).encode())
     except OSError as error:
         raise LeewardError(
             f"{path}: cannot be written ({error}); what was to be in it is lost: run again, elsewhere"
         ) from error
+
+
+def table_text(header: list[str], rows: Iterable[list[object]]) -> str:
+    """As CSV."""
+    text = io.StringIO(newline="")
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows(rows)
+    return text.getvalue()
 
 
 def read_layout(path: Path) -> tuple[Any, Any]:

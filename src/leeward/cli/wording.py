@@ -3,6 +3,7 @@
 import shlex
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import TextIO
 
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
 MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
@@ -58,6 +59,19 @@ def run_command(output: str | Path, campaign: str | Path | None = None) -> list[
     output = Path(output)
     words: list[object] = ["run", campaign or output.with_suffix(".run") / "campaign.yaml"]
     return words if str(output) == "layouts.h5" else [*words, "-o", output]
+
+
+def compute_command(path: Path, campaign: str | None, file: str | Path) -> str:
+    """What computes the tasks that a file lists, beside the results at `path`."""
+    if path.suffix == ".run" or (path.suffix == ".h5" and path.with_suffix(".run").is_dir()):
+        return command(*run_command(path.with_suffix(".h5"), campaign), "--only-from", file)
+    output = path if path.suffix == ".h5" else Path("layouts.h5")
+    return command(*run_command(output, campaign or "CAMPAIGN"), "--adopt", path, "--only-from", file)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """None: the stream was closed before Python started."""
+    return stream is not None and stream.isatty()
 
 
 def listed(items: Sequence[object], most: int = 5) -> str:

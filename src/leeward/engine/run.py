@@ -21,6 +21,7 @@ from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.store.audit import Audit, utc_now
+from leeward.store.index import output_index_path
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.merge import RunMerge, merge_run
@@ -234,7 +235,7 @@ class _Run:
                     lock.release()
             if old.output.exists():
                 old.output.rename(aside.output)
-                old.output_index.unlink(missing_ok=True)
+                output_index_path(old.output).unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"{old.root}: cannot be put aside ({error})") from error
         self.tell("put-aside", run=str(aside.root), output=str(aside.output))

@@ -1,7 +1,7 @@
 """A verdict on every file and every result; nothing is ever written."""
 
 from collections import Counter
-from collections.abc import Callable, Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
@@ -26,8 +26,8 @@ class CheckReport:
     """What was found; in little memory, whatever the number of results.
 
     file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
-    no_aep: valid layouts whose energy nobody knows. missing: expected, and not there; extra: there, and not expected;
-    both empty if nobody said what is expected. conflicts: keys of which there are different results.
+    no_aep: valid layouts whose energy nobody knows. missing: expected, and not there; extra: there, and not in the
+    campaign; both empty if nobody said what is expected. conflicts: keys of which there are different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -62,9 +62,9 @@ class CheckReport:
 
     @property
     def is_well(self) -> bool:
-        """All files and results are valid, no two results of a key differ, and nothing expected is missing."""
+        """There is something, all of it is valid, no two results of a key differ, and nothing expected is missing."""
         bad = self.files - self.file_verdicts[Verdict.VALID] + self.results - self.result_verdicts[Verdict.VALID]
-        return not (bad or self.conflicts or self.missing)
+        return self.files > 0 and not (bad or self.conflicts or self.missing)
 
     def _paths_of(self, key: Key) -> list[Path]:
         numbers = dict.fromkeys(place.file for place in (self._places[key], *self._copies[key]))
@@ -84,6 +84,7 @@ def check(
     paths: Iterable[Path],
     *,
     judge: Judge | None = None,
+    campaign: Container[Key] | None = None,
     expected: Collection[Key] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
     tell: Callable[[Found], None] | None = None,
@@ -91,22 +92,32 @@ def check(
 ) -> CheckReport:
     """Judge files, folders, run directories and the worker files of other scripts.
 
-    judge: says what is physically wrong with a result, if anything. tell: hears of everything as it is found.
+    judge: says what is physically wrong with a result, if anything. campaign: which keys have a task; results of others
+    are told as extra, and not judged. expected: which keys have to be there. tell: hears of everything as it is found.
     """
+    if campaign is None:
+        campaign = None if expected is None else set(expected)
     report = CheckReport()
     for source in _joined(gather(paths)):
         found_there = read_files(source.files, contents=judge is not None, limits=limits, processes=processes)
-        for found in _judged(found_there, source.run, judge):
+        for found in _judged(found_there, source.run, _judge_within(judge, campaign)):
             _add(report, found)
             if tell is not None:
                 tell(found)
     _compare(report, limits)
     if expected is not None:
-        wanted = set(expected)
-        report.missing = sorted(wanted.difference(report.keys))
-        report.extra = sorted(set(report.keys).difference(wanted))
+        report.missing = sorted(set(expected).difference(report.keys))
+    if campaign is not None:
+        report.extra = sorted(key for key in report.keys if key not in campaign)
     report.problems.sort(key=lambda found: found.path)
     return report
+
+
+def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge | None:
+    """Only what is in the campaign can be judged by it."""
+    if judge is None or campaign is None:
+        return judge
+    return lambda result: judge(result) if result.key in campaign else None
 
 
 @dataclass(frozen=True)

@@ -8,7 +8,7 @@ from pathlib import Path
 from leeward import __version__
 from leeward.errors import InputError
 from leeward.store.audit import utc_now
-from leeward.store.contents import Contents, Pair, contents_of, keys_of, make_pair, pair
+from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.keys import Key
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
@@ -67,7 +67,7 @@ def merge_run(
     merged = RunMerge(paths.output)
     known = contents_of(paths.output) if paths.output.is_file() else None
     if known is not None and _is_up_to_date(known, places, attributes, processes):
-        merged.count, merged.keys, merged.size = len(known.pairs), _keys(known.pairs), known.file.size
+        merged.count, merged.keys, merged.size = len(known.pairs), frozenset(places.keys), known.file.size
         return merged
     results = _shard_results(places, merged, tell, processes)
     first = next(results, None)
@@ -83,15 +83,13 @@ def merge_run(
     except OutputHoldsMoreError as error:
         error.bad_files = merged.bad_files
         raise
-    merged.count, merged.keys, merged.no_aep = written.count, _keys(written.pairs), written.no_aep
+    bad = {one.path for one in merged.bad_files}
+    merged.keys = frozenset(key for key in places.keys if not bad or paths.shard(key) not in bad)
+    merged.count, merged.no_aep = written.count, written.no_aep
     merged.size, merged.replaced, merged.moved = written.size, True, written.moved
     moved = None if written.moved is None else str(written.moved)
     record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
-
-
-def _keys(pairs: Iterable[Pair]) -> frozenset[Key]:
-    return frozenset(map(Key.parse, keys_of(pairs)))
 
 
 def _is_up_to_date(known: Contents, places: ShardPaths, attributes: Mapping[str, Value], processes: int) -> bool:
@@ -127,6 +125,7 @@ def merge(
     prefer: str | None = None,
     recompute: Recompute | None = None,
     facts: Facts | None = None,
+    notes: Sequence[str] = (),
     remove_sources: bool = False,
     dry_run: bool = False,
     tell: Tell | None = None,
@@ -136,7 +135,8 @@ def merge(
 
     All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out.
     prefer: which of several different results of a key is taken; without it they are an error. recompute: for layouts
-    without an AEP. facts: what the campaign says, where it is known; else what the sources say. remove_sources: those
+    without an AEP. facts: what the campaign says, where it is known; else what the sources say. notes: what the caller
+    knows and the log should tell. remove_sources: those
     whose every result was found again in the output; the run directories that they lie in are held meanwhile. dry_run:
     change nothing, and say what would happen. A MergeRefusedError, after the log is written, if the sources do not
     allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
@@ -150,6 +150,7 @@ def merge(
         survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
+        report.notes += notes
         report.problem = _problem(report, len(survey.chosen))
         if dry_run:
             report.results = len(survey.chosen)

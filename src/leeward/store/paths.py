@@ -30,10 +30,6 @@ class RunPaths:
         return self.output.with_suffix(".run")
 
     @property
-    def output_index(self) -> Path:
-        return self.output.with_name(self.output.name + ".index")
-
-    @property
     def campaign(self) -> Path:
         return self.root / "campaign.yaml"
 

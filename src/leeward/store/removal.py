@@ -36,16 +36,17 @@ def remove_proved(
 
     folders: those that were given as sources. audits: of the run directories that sources lie in, which are held.
     """
-    by_root = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
+    by_root: dict[Path | None, Audit] = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
 
     def announce(event: str, which: list[Removal]) -> None:
         append_removals(report.logs, event, which)
         if event == "kept":
             return
-        for root, audit in by_root.items():
-            paths = [str(one.path) for one in which if _run_root(one.path) == root]
-            if paths:
-                audit.record(event, paths=paths, output=str(report.output))
+        paths: dict[Path | None, list[str]] = {}
+        for one in which:
+            paths.setdefault(_run_root(one.path), []).append(str(one.path))
+        for root in paths.keys() & by_root.keys():
+            by_root[root].record(event, paths=paths[root], output=str(report.output))
 
     places = dict.fromkeys(file.place for file in report.files)
     removals = remove(proved(map(Path, places), report.output, processes), announce)
@@ -109,8 +110,13 @@ def _why_not(contents: Contents, proof: Contents) -> str:
         return bad or f"{contents.file.verdict} ({contents.file.reason})"
     if contents.file.reason or contents.beyond:
         return contents.file.reason or f"there is more in {contents.beyond[0]}"
-    lacking = sorted(keys_of(uncovered(contents, proof, to_the_letter=True)))
-    return f"not in the output: {', '.join(lacking[:5])}{', …' * (len(lacking) > 5)}" if lacking else ""
+    lacking = uncovered(contents, proof, to_the_letter=True)
+    absent = lacking - proof.pairs
+    keys = sorted(keys_of(absent or lacking))
+    named = f"{', '.join(keys[:5])}{', …' * (len(keys) > 5)}"
+    if absent:
+        return f"not in the output: {named}"
+    return f"the attributes say something else than in the output: {named}" if lacking else ""
 
 
 def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:

@@ -11,6 +11,8 @@ from leeward.store.paths import RunPaths, key_of_shard
 from leeward.store.reader import read_files
 from leeward.store.verdicts import Verdict
 
+_ANY = Path("layouts.h5")  # the folder of a shard is the same in all runs
+
 
 class BadShard(NamedTuple):
     """A file that should be a shard and is none."""
@@ -39,6 +41,11 @@ class ShardPaths(Sequence[Path]):
                 self._others.append(path)
         self._keys.sort()
         self._others.sort()
+
+    @property
+    def keys(self) -> Sequence[Key]:
+        """Of those that are where they belong, by their names."""
+        return self._keys
 
     def __len__(self) -> int:
         return len(self._keys) + len(self._others)
@@ -76,6 +83,10 @@ def _judged(file: FoundFile, results: list[FoundResult]) -> FoundResult | BadSha
         return BadShard(file.path, bad.verdict, f"{bad.name}: {bad.reason}")
     if len(results) != 1:
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {len(results)} results; expected one")
-    if file.path.name != f"{results[0].key}.h5":
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {results[0].key}, which its name does not say")
-    return results[0]
+    result = results[0]
+    if result.key is None or file.path.name != f"{result.key}.h5":
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
+    folder = RunPaths(_ANY).shard(result.key).parent.name
+    if file.path.parent.name != folder:  # it may be there twice
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
+    return result

@@ -1,5 +1,6 @@
 """What a person names, a file, a folder, a run directory, as the files that are to be read."""
 
+import errno
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -34,6 +35,7 @@ def gather(paths: Iterable[Path]) -> list[Source]:
     """
     sources: dict[str, Source] = {}
     for path in paths:
+        demand_possible(path)
         if not os.path.lexists(path):
             raise InputError(f"{path}: no such file or folder")
         for source in _sources(path):
@@ -69,3 +71,14 @@ def _inside(folder: Path) -> Iterator[Source]:
         yield from (Source(here / name, RunPaths.of(here / name)) for name in runs)
         names = sorted(name for name in files if name.endswith(ENDINGS) and not name.endswith(TEMPORARY))
         yield from (Source(here / name) for name in names)
+
+
+def demand_possible(*paths: Path) -> None:
+    """An InputError unless these can be names of files at all."""
+    for path in paths:
+        for name in (path, path.with_suffix(".run")) if path.suffix == ".h5" else (path,):
+            try:
+                os.lstat(name)
+            except OSError as error:
+                if error.errno == errno.ENAMETOOLONG:
+                    raise InputError(f"{str(path)[:60]}…: the name is too long for a file") from error

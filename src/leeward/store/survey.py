@@ -44,7 +44,7 @@ class _Known(NamedTuple):
 
 
 _Read = tuple[Candidate, _Known]
-_EXECUTION = re.compile(r"^execution:.*\n(?:[ \t].*\n|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
 
 
 @dataclass

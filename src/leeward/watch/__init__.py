@@ -4,7 +4,7 @@ Nothing here writes, locks or verifies: files are counted, and the caches are be
 """
 
 from leeward.watch.absent import Absence, AbsentTask, absent_tasks
-from leeward.watch.campaigns import campaign_of, campaigns_of, demand_possible
+from leeward.watch.campaigns import campaign_of, campaigns_of
 from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
 from leeward.watch.read import result_lines, snapshot
 
@@ -19,7 +19,6 @@ __all__ = [
     "absent_tasks",
     "campaign_of",
     "campaigns_of",
-    "demand_possible",
     "result_lines",
     "snapshot",
 ]

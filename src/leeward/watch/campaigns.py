@@ -1,7 +1,5 @@
 """Which campaign the results at some place belong to."""
 
-import errno
-import os
 from collections.abc import Callable, Collection, Iterator
 from functools import partial
 from pathlib import Path
@@ -9,6 +7,7 @@ from pathlib import Path
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.store.paths import RunPaths
+from leeward.store.sources import demand_possible
 
 
 def paths_of(path: Path) -> RunPaths | None:
@@ -73,7 +72,9 @@ def united(campaigns: list[Campaign]) -> list[Campaign]:
     """One, with the seeds of all, if they differ in nothing else; else as they are."""
     if len(campaigns) < 2:
         return campaigns
-    seeds = sorted({seed for campaign in campaigns for seed in campaign.seeds})
+    all_seeds = sorted({seed for campaign in campaigns for seed in campaign.seeds})
+    is_range = all_seeds == list(range(all_seeds[0], all_seeds[-1] + 1))
+    seeds = f"{all_seeds[0]}:{all_seeds[-1] + 1}" if is_range else all_seeds
     joined = [campaign.with_overrides(seeds=seeds) for campaign in campaigns]
     return joined[:1] if len({campaign.study_text() for campaign in joined}) == 1 else campaigns
 
@@ -98,14 +99,3 @@ def demand_place(path: Path) -> None:
     demand_possible(path)
     if not path.exists() and run_of(path) is None:
         raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")
-
-
-def demand_possible(*paths: Path) -> None:
-    """An InputError unless these can be names of files at all."""
-    for path in paths:
-        for name in (path, path.with_suffix(".run")) if path.suffix == ".h5" else (path,):
-            try:
-                os.lstat(name)
-            except OSError as error:
-                if error.errno == errno.ENAMETOOLONG:
-                    raise InputError(f"{str(path)[:60]}…: the name is too long for a file") from error
