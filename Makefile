@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store clean
+.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -13,6 +13,10 @@ test: lint test-uncompiled test-compiled
 
 test-compiled: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2
+
+# every fault at every step, and the long kill storm; the short versions are in `make test`
+faults: $(VENV)/.installed-test
+	LEEWARD_FAULTS=long $(BIN)/python -m pytest -s tests/faults
 
 # the formulas and loops as plain Python: slow, so tiny farms only
 test-uncompiled: $(VENV)/.installed-test

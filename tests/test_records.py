@@ -33,7 +33,7 @@ def paths(tmp_path):
 
 def test_attempts_are_counted_until_there_is_no_hope(paths):
     for count in (1, 2, 3):
-        begin_attempt(paths, KEY, "f", "w", "h")
+        begin_attempt(paths, KEY, "f", f"w{count}", "h")
         record = record_failure(paths, KEY, final=False, died=True, **FAILURE)
         assert (len(record.attempts), record.deaths) == (count, count)
         assert record.is_hopeless(2) is (count == 3)
@@ -44,11 +44,21 @@ def test_attempts_are_counted_until_there_is_no_hope(paths):
 
 
 def test_being_cut_off_is_not_dying(paths):
-    for _ in range(10):
-        record = begin_attempt(paths, KEY, "f", "w", "h")
+    for i in range(10):
+        record = begin_attempt(paths, KEY, "f", f"w{i}", "h")
     assert record.interruptions == 10
     assert not record.is_hopeless(2)
     assert begin_attempt(paths, KEY, "f", "w", "h").is_hopeless(2)
+
+
+def test_what_is_recorded_twice_counts_once(paths):
+    """As when a disk took the record, and would not sync it."""
+    for _ in range(2):
+        record = begin_attempt(paths, KEY, "f", "w", "h")
+    assert len(record.attempts) == 1
+    for _ in range(2):
+        record = record_failure(paths, KEY, final=False, died=True, **FAILURE)
+    assert (len(record.attempts), record.deaths) == (1, 1)
 
 
 def test_an_attempt_that_somebody_ended_does_not_count(paths):

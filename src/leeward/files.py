@@ -1,5 +1,6 @@
 """Files that appear whole or not at all."""
 
+import errno
 import os
 import secrets
 import sys
@@ -8,6 +9,7 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # what file systems without hard links say
 TEMPORARY = ".tmp"  # how the name of a file ends that is being written
 
 
@@ -16,14 +18,15 @@ def replace_file(
 ) -> None:
     """Put `content` at `path` in one step: written and synced under another name in the same folder, then renamed.
 
-    An OSError means that `path` is what it was before. durable: not only whole, but there after a power cut. check:
-    called with a handle to read from, before the file gets its name; whether it is as it should be.
+    An OSError means that `path` is what it was before; or, if only the last sync has failed, that the new content is
+    there and may not survive a power cut: the same call can be made again. durable: not only whole, but there after a
+    power cut. check: called with a handle to read from, before the file gets its name; whether it is as it should be.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
         handle = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o666)
         try:
-            _write_all(handle, content)
+            write_all(handle, content)
             if durable:
                 sync(handle)
         finally:
@@ -46,7 +49,8 @@ def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
         os.close(handle)
 
 
-def _write_all(handle: int, content: bytes) -> None:
+def write_all(handle: int, content: bytes) -> None:
+    """To the last byte, however few of them the system takes at once."""
     left = memoryview(content)
     while left:
         left = left[os.write(handle, left) :]

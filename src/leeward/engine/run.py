@@ -385,13 +385,19 @@ class _Run:
         return max(1, len(error.bad_files) + len(gone))
 
     def _quarantine(self, path: Path, verdict: Any, reason: str) -> None:
-        if not os.path.lexists(path):  # somebody was faster
+        where = self.coordinator.patiently(lambda: self._moved(path, verdict, reason))
+        if where is None:
             return
-        where = self.coordinator.patiently(lambda: quarantine(self.paths, path, verdict, reason, self.audit.record))
         self.report.quarantined += 1
         self.tell("quarantined", file=str(path), verdict=str(verdict), reason=reason, where=str(where))
         for key in [key for key in self.report.lines if self.paths.shard(key) == path]:
             del self.report.lines[key]
+
+    def _moved(self, path: Path, verdict: Any, reason: str) -> Path | None:
+        """Where a bad file is now; None where somebody was faster, or an earlier try got as far as moving it."""
+        if not os.path.lexists(path):
+            return None
+        return quarantine(self.paths, path, verdict, reason, self.audit.record)
 
     def _find(self, key: Key) -> dict[str, Any] | None:
         """A result that a dead worker may have stored; a bad one is put out of the way."""

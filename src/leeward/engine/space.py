@@ -5,7 +5,7 @@ import secrets
 import shutil
 
 from leeward.errors import StorageError
-from leeward.files import TEMPORARY, replace_file
+from leeward.files import TEMPORARY, replace_file, sync_folder
 from leeward.store.paths import RunPaths
 
 BLOCK = 4096
@@ -16,7 +16,9 @@ def prepare_folders(paths: RunPaths) -> None:
     """All folders of the run directory, durably."""
     try:
         for folder in (paths.root, *paths.folders()):
-            folder.mkdir(parents=True, exist_ok=True)
+            folder.mkdir(exist_ok=True)
+        sync_folder(paths.root.parent)
+        sync_folder(paths.root)
     except OSError as error:
         raise StorageError(f"{paths.root}: cannot be made ({error})") from error
 

@@ -6,7 +6,6 @@ more, and learns from the token in the new one that it is not the owner.
 """
 
 import contextlib
-import errno
 import json
 import os
 import secrets
@@ -14,18 +13,19 @@ import socket
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
-from leeward.files import TEMPORARY, sync, sync_folder
+from leeward.files import NO_LINKS, TEMPORARY, sync, sync_folder, write_all
 
 if os.name == "posix":
     import fcntl
 
 INTERVAL_S = 2.0
 INTERVALS = 10  # an owner whose counter stands still for so many may be taken over
+_given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
 _COUNTER = "counter {:020d}\n"
 
 
@@ -146,7 +146,7 @@ class Lock:
                 ) from error
             if holder is None:
                 continue
-            if not holder.is_gone:
+            if not (holder.is_gone or holder.token in _given_back):
                 _refuse_or_wait(path, holder, counter, take_over, tell)
             handle = _replace(path, owner, holder)
             if handle is not None:
@@ -181,6 +181,8 @@ class Lock:
             fcntl.flock(self._handle, fcntl.LOCK_EX)  # nobody takes it over just now
             if self.is_mine:
                 self.path.unlink()
+        except OSError:
+            _given_back.add(self.owner.token)  # the file stays: this process knows better, and others see it ended
         finally:
             os.close(self._handle)
 
@@ -198,36 +200,64 @@ def _first_line(owner: Owner) -> bytes:
     return (json.dumps(asdict(owner)) + "\n").encode()
 
 
-def _written(path: Path, owner: Owner) -> tuple[Path, int]:
-    """A file beside the lock with all that belongs in it, and a handle to it."""
+def _fill(handle: int, owner: Owner) -> None:
+    write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
+    sync(handle)
+
+
+@contextlib.contextmanager
+def _written(path: Path, owner: Owner) -> Iterator[tuple[Path, int]]:
+    """A file beside the lock with all that belongs in it, and a handle to it, which is closed if this fails."""
     temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
     handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
     try:
-        os.write(handle, _first_line(owner) + _COUNTER.format(0).encode())
-        sync(handle)
-    except OSError:
+        _fill(handle, owner)
+        yield temporary, handle
+    except BaseException:
         os.close(handle)
-        temporary.unlink()
         raise
-    return temporary, handle
+    finally:
+        with contextlib.suppress(OSError):  # it is in nobody's way
+            temporary.unlink()
 
 
 def _create(path: Path, owner: Owner) -> int:
     """The lock of a directory that has none; FileExistsError if it has one."""
-    temporary, handle = _written(path, owner)
+    with _written(path, owner) as (temporary, handle):
+        try:
+            os.link(temporary, path)
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            return _create_in_place(path, owner, handle)
+        _settle(path, owner)
+        return handle
+
+
+def _create_in_place(path: Path, owner: Owner, handle: int) -> int:
+    """The same where there are no links: for a moment the lock has its name and is not whole yet."""
+    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644))
     try:
-        os.link(temporary, path)
-    except OSError as error:
-        os.close(handle)
-        if error.errno not in (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK):
-            raise
-        handle = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644)  # a file system without links
-        os.write(handle, _first_line(owner) + _COUNTER.format(0).encode())
-        sync(handle)
-    finally:
-        temporary.unlink()
-    sync_folder(path.parent)
+        place = os.open(path, os.O_RDWR)
+        os.dup2(place, handle, inheritable=False)
+        os.close(place)
+        _fill(handle, owner)
+        sync_folder(path.parent)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
     return handle
+
+
+def _settle(path: Path, owner: Owner) -> None:
+    """Make the name of the lock durable, or give it up."""
+    try:
+        sync_folder(path.parent)
+    except OSError:
+        holder, _ = read_owner(path)
+        if holder is not None and holder.token == owner.token:
+            path.unlink(missing_ok=True)
+        raise
 
 
 def _replace(path: Path, owner: Owner, holder: Owner) -> int | None:
@@ -238,10 +268,10 @@ def _replace(path: Path, owner: Owner, holder: Owner) -> int | None:
             now, _ = read_owner(path)
             if now is None or now.token != holder.token:
                 return None
-            temporary, handle = _written(path, owner)
-            temporary.replace(path)
-            sync_folder(path.parent)
-            return handle
+            with _written(path, owner) as (temporary, handle):
+                temporary.replace(path)
+                _settle(path, owner)
+                return handle
     except FileNotFoundError:
         return None
     except OSError as error:

@@ -6,7 +6,8 @@ from itertools import chain
 from pathlib import Path
 
 from leeward import __version__
-from leeward.errors import InputError
+from leeward.errors import InputError, StorageError
+from leeward.files import sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.keys import Key
@@ -67,6 +68,7 @@ def merge_run(
     merged = RunMerge(paths.output)
     known = contents_of(paths.output) if paths.output.is_file() else None
     if known is not None and _is_up_to_date(known, places, attributes, processes):
+        _sync(paths.output.parent)  # an earlier try may have come to its name, and no further
         merged.count, merged.keys, merged.size = len(known.pairs), frozenset(places.keys), known.file.size
         return merged
     results = _shard_results(places, merged, tell, processes)
@@ -90,6 +92,13 @@ def merge_run(
     moved = None if written.moved is None else str(written.moved)
     record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
+
+
+def _sync(folder: Path) -> None:
+    try:
+        sync_folder(folder)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be synced ({error})") from error
 
 
 def _is_up_to_date(known: Contents, places: ShardPaths, attributes: Mapping[str, Value], processes: int) -> bool:

@@ -1,6 +1,7 @@
 """Bad files out of the way, none of them lost: moved to the quarantine of their run, with the reason beside them."""
 
 import json
+import os
 import secrets
 from collections.abc import Callable
 from pathlib import Path
@@ -18,6 +19,18 @@ def no_record(event: str, **facts: object) -> None:
     """For whoever keeps no log."""
 
 
+def _moved_before(paths: RunPaths, path: Path) -> Path | None:
+    """Where an earlier try has moved the file that is not there any more, now durably; None if it is there."""
+    if os.path.lexists(path):
+        return None
+    moved = [place for place in paths.quarantine.glob(f"{path.name}.*") if place.suffix != ".json"]
+    if not moved:
+        return None
+    sync_folder(paths.quarantine)
+    sync_folder(path.parent)
+    return max(moved, key=lambda place: place.lstat().st_ctime_ns)
+
+
 def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, record: Record = no_record) -> Path:
     """Move a bad file (or whatever stands in its place), and say where it is now.
 
@@ -26,6 +39,9 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
     token = secrets.token_hex(4)
     place = paths.quarantine / f"{path.name}.{token}"
     try:
+        before = _moved_before(paths, path)
+        if before is not None:
+            return before
         about = {
             "file": place.name,
             "from": str(path),

@@ -84,8 +84,11 @@ def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host
     old = read_record(paths.failure(key))
     if old is None or old.fingerprint != fingerprint:  # what other settings did says nothing about these
         old = Record(str(key), fingerprint)
-    attempt = {"worker": worker, "host": host, "began": utc_now()}
-    return _write(paths, key, replace(old, attempts=[*old.attempts, attempt]))
+    if old.attempts and old.attempts[-1]["worker"] == worker and not _has_failed(old):
+        attempts = old.attempts  # this very attempt, whose record could not be synced: once more
+    else:
+        attempts = [*old.attempts, {"worker": worker, "host": host, "began": utc_now()}]
+    return _write(paths, key, replace(old, attempts=attempts))
 
 
 def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **facts: Any) -> Record:
@@ -93,8 +96,15 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     old = read_record(paths.failure(key)) or Record(str(key))
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
+    if _has_failed(old) and old.failure is not None and old.failure.worker == facts["worker"]:
+        died = False  # it counts already: only the record could not be synced
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
+
+
+def _has_failed(record: Record) -> bool:
+    """Whether the last attempt has, as far as is known."""
+    return record.failure is not None and record.failure.attempt == len(record.attempts)
 
 
 def forgive_attempt(paths: RunPaths, key: Key) -> None:

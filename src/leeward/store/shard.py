@@ -1,5 +1,6 @@
 """Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
 
+import contextlib
 import io
 import os
 from pathlib import Path
@@ -48,22 +49,33 @@ def _holds(path: Path, key: Key) -> bool:
     return found is not None and found[1].keys() == {str(key)}
 
 
+def _make_folder(folder: Path) -> None:
+    """Durably, or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        sync_folder(folder.parent)
+    except OSError:
+        with contextlib.suppress(OSError):  # somebody has put something there: then others sync it
+            folder.rmdir()
+        raise
+
+
 def store_result(paths: RunPaths, result: Result) -> Path:
     """Make a result durable, and say where it is.
 
     Whoever stored the key first keeps the name: two honest computations have the same digest. A StorageError means that
-    nothing has the final name; the same call can be made again.
+    nothing half-written has the final name; the same call can be made again.
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
     try:
         if path.exists():
             if _holds(path, result.key):
+                sync_folder(path.parent)  # an earlier try may have come to its name, and no further
                 return path
             quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
         if not path.parent.is_dir():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            sync_folder(path.parent.parent)
+            _make_folder(path.parent)
         replace_file(path, content, check=lambda handle: is_stored(handle, result))
     except (OSError, KeyError, RuntimeError, BadGroupError) as error:  # the others: h5py, of what was read back
         raise StorageError(f"{path}: cannot be stored ({error})") from error

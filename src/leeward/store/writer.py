@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import sync_folder
+from leeward.files import NO_LINKS, sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import (
     Contents,
@@ -185,7 +185,9 @@ def _keep(output: Path, kind: str) -> Path:
             os.link(output, kept)
         except FileExistsError:
             continue
-        except OSError:  # a file system without links
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
             if kept.exists():
                 continue
             output.rename(kept)
