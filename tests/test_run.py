@@ -188,11 +188,11 @@ def test_attempts_are_counted_across_resumes(tmp_path):
 def test_a_request_to_stop(tmp_path, number, code):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("these tests were started with this signal ignored, as by nohup, and so is what they start")
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    make_campaign(tmp_path, seeds=6, orders={"all": "wait=2"})
     run = tmp_path / "layouts.run"
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
-        until(lambda: len(computing(run)) == 2, "two tasks are in hand")
+        until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
         process.send_signal(number)
         assert process.wait(30) == code
     finally:
