@@ -151,8 +151,8 @@ def test_failures(paths):
     fail(paths, Key(0, 0, 1))
     fail(paths, Key(0, 0, 2), final=False)
     begin_attempt(paths, Key(0, 0, 3), "f" * 64, "w", "node")
-    for _ in range(12):
-        begin_attempt(paths, Key(0, 0, 4), "f" * 64, "w", "node")
+    for number in range(12):
+        begin_attempt(paths, Key(0, 0, 4), "f" * 64, f"w{number}", "node")
     paths.failure(Key(1, 0, 0)).write_text("{")
     seen = snapshot(paths.root, now=NOW)
     assert [(failed.key, failed.kind, failed.final) for failed in seen.failures] == [
