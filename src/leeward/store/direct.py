@@ -29,6 +29,7 @@ from leeward.store.schema import (
 _LONGEST_BLOCK = 1 << 20
 _MOST_BLOCKS = 300
 _BEFORE, _PAGE = 1 << 14, 1 << 16
+_LARGEST_ADDRESS = 1 << 60
 
 _NIL, _SPACE, _LINK_INFO, _TYPE, _FILL, _LINK, _LAYOUT, _GROUP_INFO, _FILTERS, _ATTRIBUTE, _MORE, _ATTRIBUTE_INFO = (
     *(0x00, 0x01, 0x02, 0x03, 0x05, 0x06, 0x08, 0x0A, 0x0B, 0x0C, 0x10, 0x15),  # the numbers of messages
@@ -72,18 +73,24 @@ def checksums() -> Checksums | None:
 
 
 class Pages:
-    """The bytes of an open file, a stretch of them kept: what belongs together lies together."""
+    """The bytes of an open file, a stretch of them kept: what belongs together lies together.
 
-    def __init__(self, handle: int) -> None:
+    base: where in the file its address 0 is.
+    """
+
+    def __init__(self, handle: int, base: int = 0) -> None:
         self._handle = handle
+        self._base = base
         self._start = 0
         self._page = b""
 
     def at(self, address: int, length: int) -> bytes:
         start = address - self._start
+        if address > _LARGEST_ADDRESS:
+            raise Unfamiliar("an impossible address")
         if start < 0 or start + length > len(self._page):
             self._start = max(0, address - _BEFORE)
-            self._page = os.pread(self._handle, max(_PAGE, _BEFORE + length), self._start)
+            self._page = os.pread(self._handle, max(_PAGE, _BEFORE + length), self._base + self._start)
             start = address - self._start
         found = self._page[start : start + length]
         if len(found) != length:

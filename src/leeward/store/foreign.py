@@ -5,6 +5,7 @@ Such a file holds an integer dataset `init`, which is no result, and one group a
 """
 
 import math
+from dataclasses import dataclass, field
 from typing import Any, NoReturn
 
 import numpy as np
@@ -31,10 +32,23 @@ from leeward.store.verdicts import Verdict
 
 INIT = "init"
 FOLDER = "optimized_layouts"
+PLAUSIBLE = "plausible"  # evidence: complete and consistent, and no digest that could prove it
 
 _MOST_DETAILS = 150
-_OWN_DETAILS = ("source", "aep_note", "diameter_note", "ignored")
+_OWN_DETAILS = ("source", "evidence", "recovered_by", "aep_note", "diameter_note", "ignored")
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was read of a group without a seal. layout, aep: its datasets, aep None if there is none. ignored: names of
+    what no result takes along.
+    """
+
+    layout: Array
+    aep: Array | None
+    attributes: dict[str, Value]
+    ignored: list[str] = field(default_factory=list)
 
 
 def read_group(group: Any, key: Key, file_name: str) -> Result:
@@ -42,15 +56,22 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
     datasets = list(links(group))
     if "layout" not in datasets:
         _wrong("layout is missing")
-    layout = _layout(group)
     attributes, ignored = _attributes(group)
     ignored += [name for name in datasets if name not in ("layout", "aep")]
     ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
+    aep = read_dataset(group, "aep", most=1) if "aep" in datasets else None
+    return result_of(Group(read_dataset(group, "layout"), aep, attributes, ignored), key, file_name)
+
+
+def result_of(group: Group, key: Key, file_name: str) -> Result:
+    """What a group says, made a result of this key, if it is plausible: nothing proves it. Raises BadGroupError."""
+    layout = _layout(group.layout)
+    attributes = dict(group.attributes)
     _agree(attributes, key, layout.shape[1])
-    details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode()}
-    aep, details["aep_note"] = _aep(group) if "aep" in datasets else (math.nan, "no aep in the source")
+    details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode(), "evidence": PLAUSIBLE}
+    aep, details["aep_note"] = (math.nan, "no aep in the source") if group.aep is None else _aep(group.aep)
     diameter, details["diameter_note"] = _diameter(attributes)
-    details["ignored"] = ", ".join(ignored)[:1000]
+    details["ignored"] = ", ".join(group.ignored)[:1000]
     details = {name: value for name, value in details.items() if value != ""}
     details |= {_detail_name(name): value for name, value in attributes.items()}
     try:
@@ -102,8 +123,7 @@ def _shown(name: bytes) -> str:
     return f"{name.decode('utf-8', 'backslashreplace'):.60}"
 
 
-def _layout(group: Any) -> Array:
-    layout = read_dataset(group, "layout")
+def _layout(layout: Array) -> Array:
     shape = layout.shape
     if len(shape) == 2 and shape[0] != 2 and shape[1] == 2:
         layout = np.ascontiguousarray(layout.T)
@@ -117,9 +137,8 @@ def _layout(group: Any) -> Array:
     return layout
 
 
-def _aep(group: Any) -> tuple[float, str]:
+def _aep(stored: Array) -> tuple[float, str]:
     """GWh, or not a number with a note where what was stored is no energy."""
-    stored = read_dataset(group, "aep", most=1)
     if stored.size != 1:
         _wrong(f"aep has the shape {stored.shape}; expected a single number")
     aep = float(stored.reshape(()))
@@ -191,15 +210,16 @@ def _attribute(attribute: Any) -> Value | None:
     if sort in (h5t.INTEGER, h5t.FLOAT) or dtype.kind == "b":
         values = np.zeros(shape, dtype=dtype)
         attribute.read(values)
-        return _number(values)
+        return number(values)
     if sort == h5t.STRING and math.prod(shape) == 1:
         texts = np.empty(shape, dtype=dtype)
         attribute.read(texts, mtype=h5t.py_create(dtype))  # with the file's own type it would be pointers
-        return _text(texts.reshape(()).item())
+        return text_of(texts.reshape(()).item())
     return None
 
 
-def _number(values: Any) -> Value | None:
+def number(values: Any) -> Value | None:
+    """An attribute of numbers, as it is kept; None if it cannot be."""
     if values.size > 1:
         return np.ascontiguousarray(values, dtype=np.float64) if 8 * values.size <= LONGEST_TEXT else None
     value = values.reshape(()).item()
@@ -208,7 +228,8 @@ def _number(values: Any) -> Value | None:
     return value if isinstance(value, bool | int) else float(value)
 
 
-def _text(content: object) -> str | None:
+def text_of(content: object) -> str | None:
+    """An attribute of text, as it is kept; None if it cannot be."""
     if not isinstance(content, bytes | str):
         return None
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content

@@ -60,10 +60,10 @@ def check_start(handle: int, size: int) -> int:
     """Where the HDF5 file begins; a BadFileError unless it begins as one does, and is not shorter than it says."""
     if size == 0:
         raise BadFileError(Verdict.EMPTY, "0 bytes")
-    place = _signature_place(handle, size)
+    place = signature_place(handle, size)
     if place is None:
         raise BadFileError(Verdict.NOT_HDF5, "no HDF5 signature")
-    end = _end_of_file(_read_at(handle, 64, place))
+    end = stated_end(handle, place)
     if end is None:
         raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its first block")
     if end > size:
@@ -71,7 +71,7 @@ def check_start(handle: int, size: int) -> int:
     return place
 
 
-def _signature_place(handle: int, size: int) -> int | None:
+def signature_place(handle: int, size: int) -> int | None:
     """At 0, 512, 1024, 2048, …"""
     place = 0
     while place + len(SIGNATURE) <= size:
@@ -79,6 +79,11 @@ def _signature_place(handle: int, size: int) -> int | None:
             return place
         place = max(512, 2 * place)
     return None
+
+
+def stated_end(handle: int, place: int) -> int | None:
+    """The length that a file whose signature is there says it has; 0 where it is not understood; None: not there."""
+    return _end_of_file(_read_at(handle, 64, place))
 
 
 def _read_at(handle: int, length: int, place: int) -> bytes:

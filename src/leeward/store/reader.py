@@ -47,15 +47,17 @@ def read_files(
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
     processes: int = 1,
     sha256: bool = False,
+    carve: bool = False,
 ) -> Iterator[Found]:
     """For each file, in order: its results, then the file itself.
 
     contents: the results themselves come with the valid ones. keys: of these files only the groups of these names; the
     verdict on the file then only says whether it could be opened. processes: children to read with. sha256: that of
-    each file's bytes too. Nothing is raised for what is in a file, or for one that is not there. The paths are taken
-    one by one, a few ahead; closing the iterator ends the children.
+    each file's bytes too. carve: whatever looks like a result in their bytes, however damaged they are. Nothing is
+    raised for what is in a file, or for one that is not there. The paths are taken one by one, a few ahead; closing the
+    iterator ends the children.
     """
-    readers = [Reader(contents=contents, limits=limits, sha256=sha256) for _ in range(max(processes, 1))]
+    readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
     asked: deque[Reader] = deque()
     try:
         for number, path in enumerate(paths):
@@ -89,10 +91,18 @@ class _Request:
 class Reader:
     """One child at a time, its requests in order: `ask` for files, then take the `answers` of each in turn."""
 
-    def __init__(self, *, contents: bool = False, limits: Limits = Limits(), sha256: bool = False) -> None:  # noqa: B008
+    def __init__(
+        self,
+        *,
+        contents: bool = False,
+        limits: Limits = Limits(),  # noqa: B008 (it is frozen)
+        sha256: bool = False,
+        carve: bool = False,
+    ) -> None:
         self._contents = contents
         self._limits = limits
         self._sha256 = sha256
+        self._carve = carve
         self._requests: deque[_Request] = deque()
         self._child: Child | None = None
         self._failed_starts = 0
@@ -167,6 +177,7 @@ class Reader:
                 "start": request.start,
                 "contents": self._contents,
                 "sha256": self._sha256,
+                "carve": self._carve,
             }
         )
 

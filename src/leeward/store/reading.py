@@ -12,7 +12,7 @@ import os
 import signal
 import struct
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, NoReturn
 
@@ -22,8 +22,9 @@ from h5py import h5a, h5f, h5g, h5l, h5o, h5p
 from leeward.errors import InputError
 from leeward.processes import end_with
 from leeward.store import foreign
+from leeward.store.carving.carve import Place, find, read
 from leeward.store.direct import Pages, checksums, sealed_result_at, sealed_results
-from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain
+from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain, signature_place
 from leeward.store.keys import Key
 from leeward.store.schema import (
     FORMAT_VERSION,
@@ -131,9 +132,8 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
             about["size"] = size
             if request["sha256"]:
                 about["sha256"] = _sha256(handle, output)
-            place = check_start(handle, size)
-            with _opened(request, handle, place) as file:
-                for found, numbers in _read_groups(file, request, about, output):
+            with _groups(request, handle, size, about, output) as groups:
+                for found, numbers in groups:
                     about["bad"] += found["verdict"] is not Verdict.VALID
                     output.add({"kind": "result", **found}, numbers)
     except BadFileError as error:
@@ -141,6 +141,21 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
     except LIBRARY_ERRORS as error:
         about["verdict"], about["reason"] = library_message(error)
     return about
+
+
+_Groups = Iterator[tuple[dict[str, Any], bytes]]
+
+
+@contextlib.contextmanager
+def _groups(
+    request: dict[str, Any], handle: int, size: int, about: dict[str, Any], output: Output
+) -> Iterator[_Groups]:
+    """What is said of each group, and its numbers."""
+    if request["carve"]:
+        yield _carve_groups(request, handle, size, output)
+        return
+    with _opened(request, handle, check_start(handle, size)) as file:
+        yield _read_groups(file, request, about, output)
 
 
 def _sha256(handle: int, output: Output) -> str:
@@ -185,9 +200,24 @@ def _opened(request: dict[str, Any], handle: int, place: int) -> Iterator[_File]
             file.close()
 
 
-def _read_groups(
-    file: _File, request: dict[str, Any], about: dict[str, Any], output: Output
-) -> Iterator[tuple[dict[str, Any], bytes]]:
+def _carve_groups(request: dict[str, Any], handle: int, size: int, output: Output) -> _Groups:
+    """Whatever of a file looks like a result, however damaged the file is."""
+    base = signature_place(handle, size) or 0
+    pages = Pages(handle, base)
+    file_name = os.path.basename(request["path"])
+    for number, place in enumerate(find(pages, handle, base, lambda: output.announce(kind="alive"))):
+        if number < request["start"]:
+            continue
+        output.announce(kind="group", number=number, name=place.name)
+
+        def carved(found: dict[str, Any], place: Place = place) -> Result:
+            result, found["sealed"] = read(pages, place, size - base, file_name)
+            return result
+
+        yield _judged(place.name, False, carved, request["contents"])
+
+
+def _read_groups(file: _File, request: dict[str, Any], about: dict[str, Any], output: Output) -> _Groups:
     """All groups of a file that may be results, from the given number on."""
     ignored: list[str] = []
     if file.known is not None:
@@ -206,7 +236,12 @@ def _read_groups(
         if number < request["start"]:
             continue
         output.announce(kind="group", number=number, name=name)
-        found, numbers = _judged(file, name, about["sealed"], file_name, request["contents"])
+
+        def of_group(found: dict[str, Any], name: str = name) -> Result:
+            is_sealed = about["sealed"]
+            return _sealed(file, name, found) if is_sealed else _unsealed(file.root, name, file_name, found)
+
+        found, numbers = _judged(name, about["sealed"], of_group, request["contents"])
         ignored += found.pop("ignored", ())
         yield found, numbers
     if not about["sealed"] and request["names"] is None:  # last: whatever happens here, all results are told
@@ -288,11 +323,13 @@ def is_key(name: str) -> bool:
 # --- one group -------------------------------------------------------------------------------------------------------
 
 
-def _judged(file: _File, name: str, is_sealed: bool, file_name: str, contents: bool) -> tuple[dict[str, Any], bytes]:
+def _judged(
+    name: str, is_sealed: bool, of_group: Callable[[dict[str, Any]], Result], contents: bool
+) -> tuple[dict[str, Any], bytes]:
     """What is said of one group, and its numbers if they are asked for and valid."""
     found: dict[str, Any] = {"name": name, "verdict": Verdict.VALID, "reason": "", "sealed": is_sealed}
     try:
-        result = _sealed(file, name, found) if is_sealed else _unsealed(file.root, name, file_name, found)
+        result = of_group(found)
         _describe(found, result)
         reason = plausible(result)
         if reason is not None:

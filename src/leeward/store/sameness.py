@@ -9,7 +9,7 @@ import numpy as np
 
 from leeward.store.schema import FOREIGN, NO_AEP, OWN, Result, Value
 
-_ABOUT_READING = ("source", "ignored")  # where a foreign result was read from, not what it is
+_ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not what it is
 _NOTHING = {"aep_note": "no aep in the source"}  # a note of an absence, with which nothing is lost
 
 

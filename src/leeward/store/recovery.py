@@ -1,0 +1,206 @@
+"""Every result that a damaged file still holds, by all the ways there are; the file itself is only ever read.
+
+As it is, group by group; with the mark taken away that a killed writer leaves; made as long as it says it is; and
+carved from its bytes, wherever they lead. What needs another file than this one is tried on copies.
+"""
+
+import contextlib
+import os
+import shutil
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.store.carving.checksum import is_whole, lookup3
+from leeward.store.doubts import doubtful
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.hdf5_files import BadFileError, open_plain, signature_place, stated_end
+from leeward.store.keys import Key
+from leeward.store.reader import Limits, read_files
+from leeward.store.schema import Result
+from leeward.store.temporary import Temporary
+from leeward.store.verdicts import Verdict
+
+AS_IT_IS, UNMARKED, EXTENDED, CARVED = "read as it is", "mark of a writer cleared", "extended", "carved"
+
+_BLOCK = 48  # bytes, the first of a file in the newer format
+_FILLERS = (b"\0", b"\xff")
+_LONGEST_EXTENSION = 1 << 30
+_PIECE = 1 << 20
+
+
+@dataclass
+class Recovery:
+    """What a file still held.
+
+    verdict, reason: of the file as it is. results: each with its result; `sealed` tells the verified from the plausible
+    ones, and the detail "recovered_by" how it was found. lost: results that were there once, and why they cannot be
+    had. tried: the ways that were tried, and how many results were found by each, those of earlier ways included.
+    """
+
+    path: Path
+    size: int = -1
+    verdict: Verdict = Verdict.VALID
+    reason: str = ""
+    results: list[FoundResult] = field(default_factory=list)
+    lost: list[FoundResult] = field(default_factory=list)
+    tried: dict[str, int] = field(default_factory=dict)
+
+    @property
+    def verified(self) -> int:
+        return sum(found.sealed for found in self.results)
+
+    @property
+    def plausible(self) -> int:
+        return len(self.results) - self.verified
+
+
+def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
+    """All results of a file; copies of it are made, and removed, in `workspace`. Nothing is raised for its damage.
+
+    A StorageError if the copies cannot be written.
+    """
+    harvest = _Harvest(path)
+    harvest.take(AS_IT_IS, read_files([path], contents=True, limits=limits))
+    if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
+        start = _start_of(path)
+        if start is not None and start.way:
+            harvest.take(start.way, _completed(path, start, workspace, limits))
+        harvest.take(CARVED, read_files([path], contents=True, limits=limits, carve=True))
+    return harvest.finished()
+
+
+class _Harvest:
+    """Takes in what each way gives. What an earlier way found stands, unless a later one has it with a seal."""
+
+    def __init__(self, path: Path) -> None:
+        self.recovery = Recovery(path)
+        self.is_whole = self.is_sealed = False
+        self._found: dict[Key, FoundResult] = {}
+        self._lost: dict[str, FoundResult] = {}
+        self._doubts: dict[Key, str] = {}
+
+    def take(self, way: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+        count = 0
+        for found in all_found:
+            if isinstance(found, FoundFile):
+                if way == AS_IT_IS:
+                    self._about(found)
+            elif found.is_valid and found.key is not None and found.result is not None:
+                count += 1
+                self._add(way, found, found.key, found.result)
+            else:
+                self._lost.setdefault(found.name, found)
+                if way == CARVED and found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
+                    self._doubts.setdefault(found.key, found.reason)  # for whichever way it was found before
+        if count or way == AS_IT_IS:
+            self.recovery.tried[way] = count
+
+    def _about(self, found: FoundFile) -> None:
+        self.recovery.size, self.recovery.verdict, self.recovery.reason = found.size, found.verdict, found.reason
+        self.is_whole, self.is_sealed = found.is_valid, found.sealed
+
+    def _add(self, way: str, found: FoundResult, key: Key, result: Result) -> None:
+        old = self._found.get(key)
+        if old is not None and (old.sealed or not found.sealed):
+            rivals = way == CARVED == old.details.get("recovered_by") and old.digest != found.digest
+            if rivals and not old.sealed:
+                self._doubts[key] = "there are two different results of this key, and nothing says which counts"
+            return
+        details = dict(found.details) if found.sealed else {**found.details, "recovered_by": way}
+        self._found[key] = replace(found, details=details, result=replace(result, details=details))
+
+    def finished(self) -> Recovery:
+        recovery = self.recovery
+        doubts = doubtful(self._found.values()) | self._doubts
+        for key, found in sorted(self._found.items()):
+            if key in doubts and not found.sealed:
+                lost = replace(found, verdict=Verdict.IMPLAUSIBLE, reason=doubts[key], result=None)
+                recovery.lost.append(lost)
+            else:
+                recovery.results.append(found)
+        known = {str(found.key) for found in (*recovery.results, *recovery.lost)}
+        recovery.lost += [found for name, found in self._lost.items() if name.rpartition("/")[2] not in known]
+        return recovery
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What the first block of a file says. place: of its signature. missing: bytes that it should have, and has not."""
+
+    place: int
+    marked: bytes | None
+    size: int
+    missing: int
+
+    @property
+    def way(self) -> str:
+        """What a copy needs to be read; "" if nothing that helps."""
+        ways = [UNMARKED] * (self.marked is not None) + [EXTENDED] * (0 < self.missing <= _LONGEST_EXTENSION)
+        return " and ".join(ways)
+
+
+def _start_of(path: Path) -> _Start | None:
+    """None if the file cannot be read, or has no beginning."""
+    try:
+        with open_plain(str(path)) as (handle, size):
+            place = signature_place(handle, size)
+            if place is None:
+                return None
+            end = stated_end(handle, place) or 0
+            block = os.pread(handle, _BLOCK, place)
+    except BadFileError:
+        return None
+    is_marked = len(block) == _BLOCK and block[8] in (2, 3) and block[11] != 0 and is_whole(block)
+    return _Start(place, _without_mark(block) if is_marked else None, size, max(0, end - (size - place)))
+
+
+def _without_mark(block: bytes) -> bytes:
+    """The first block of a file that nobody is writing (section II.A of the HDF5 file format specification)."""
+    plain = block[:11] + b"\0" + block[12:-4]
+    return plain + lookup3(plain).to_bytes(4, "little")
+
+
+def _completed(path: Path, start: _Start, workspace: Path, limits: Limits) -> Iterator[FoundResult]:
+    """The results that are the same in all copies: they do not hang on how a copy was completed."""
+    agreed: dict[str, FoundResult] = {}
+    for number, filler in enumerate(_FILLERS if start.missing else _FILLERS[:1]):
+        with _copy(path, start, workspace, filler) as copy:
+            all_found = read_files([copy], contents=True, limits=limits)
+            here = {found.name: _of_original(found, path) for found in all_found if isinstance(found, FoundResult)}
+        is_first = number == 0
+        agreed = here if is_first else {name: one for name, one in agreed.items() if _is_same(one, here.get(name))}
+    yield from agreed.values()
+
+
+def _of_original(found: FoundResult, path: Path) -> FoundResult:
+    """As if it had been read from there."""
+    if found.sealed or found.result is None:
+        return replace(found, path=path)
+    details = {**found.details, "source": path.name}
+    return replace(found, path=path, details=details, result=replace(found.result, details=details))
+
+
+def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
+    return other is not None and one.digest == other.digest and repr(one.details) == repr(other.details)
+
+
+@contextlib.contextmanager
+def _copy(path: Path, start: _Start, workspace: Path, filler: bytes) -> Iterator[Path]:
+    """A copy that is as long as it says, and that nobody seems to be writing."""
+    try:
+        with Temporary(workspace / path.name) as temporary:
+            with path.open("rb") as source, open(temporary.handle, "wb", closefd=False) as target:
+                shutil.copyfileobj(source, target, _PIECE)
+                for left in range(start.missing, 0, -_PIECE):
+                    target.write(filler * min(left, _PIECE))
+                if start.marked is not None:
+                    target.seek(start.place)
+                    target.write(start.marked)
+            yield temporary.path
+    except OSError as error:
+        raise StorageError(f"{workspace}: no copy of {path} could be made there ({error})") from error
