@@ -23,7 +23,7 @@ def read_directly(path):
 def read_by_library(path):
     """The one result of a file, if it is valid."""
     nothing = os.open(os.devnull, os.O_WRONLY)
-    request = {"path": str(path), "names": None, "start": 0, "contents": False, "sha256": False}
+    request = {"path": str(path), "names": None, "start": 0, "contents": False, "sha256": False, "carve": False}
     about = reading._read_file(request, reading.Output(nothing, 0))
     os.close(nothing)
     return about["verdict"] == "valid" and about["bad"] == 0 and about["attributes"] == {"format_version": 1}

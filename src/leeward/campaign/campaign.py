@@ -257,6 +257,12 @@ class Campaign:
 
         return judge(self, result)
 
+    def judge_aep(self, result: "StoredResult") -> str | None:
+        """Whether its AEP is that of its layout: of results that nothing else proves."""
+        from leeward.campaign.judge import judge_aep
+
+        return judge_aep(self, result)
+
     def frozen_text(self) -> str:
         """The campaign as YAML that refers to no file; `from_text` makes the same campaign from it."""
         return HEADER + dump(self._data())

@@ -48,6 +48,14 @@ def judge(campaign: "Campaign", result: StoredResult) -> str | None:
     return _judge_layout(campaign, key, result) or _judge_aep(campaign, key, result)
 
 
+def judge_aep(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Whether the AEP of a result is that of its layout, whatever else it may be; None too if it is of another task."""
+    key = result.key
+    if key not in campaign or result.layout.shape != (2, campaign.n_turbines(key.farm_idx, key.type_idx)):
+        return None
+    return _judge_aep(campaign, key, result)
+
+
 def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
     layout = np.asarray(result.layout, dtype=np.float64)
     count = campaign.n_turbines(key.farm_idx, key.type_idx)

@@ -18,6 +18,7 @@ from leeward.cli.missing import missing
 from leeward.cli.new import new
 from leeward.cli.optimise import optimise
 from leeward.cli.run import run
+from leeward.cli.salvage import salvage
 from leeward.cli.show import show
 from leeward.cli.status import status
 from leeward.errors import InputError, LeewardError, StorageError
@@ -69,5 +70,5 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
-for command in (run, new, status, missing, check, merge, clean, show, optimise, aep):
+for command in (run, new, status, missing, check, merge, salvage, clean, show, optimise, aep):
     app.command()(command)

@@ -160,7 +160,13 @@ def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, An
         "valid": found.valid,
         "bad": found.bad,
         "results": [
-            {"name": result.name, "verdict": result.verdict, "reason": result.reason, "status": result.status}
+            {
+                "name": result.name,
+                "verdict": result.verdict,
+                "reason": result.reason,
+                "status": result.status,
+                "evidence": ("verified" if result.sealed else "plausible") if result.is_valid else None,
+            }
             for result in results
         ],
     }
@@ -174,6 +180,7 @@ def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
         "result_verdicts": dict(report.result_verdicts),
         "size": report.size,
         "no_aep": report.no_aep,
+        "plausible": report.plausible,
         "missing": [str(key) for key in report.missing],
         "extra": [str(key) for key in report.extra],
         "conflicts": {str(key): [str(path) for path in paths] for key, paths in report.conflicts.items()},
@@ -219,6 +226,10 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 
 
 def _remarks(report: "CheckReport") -> Iterator[str]:
+    if report.plausible:
+        yield (
+            f"{count(report.plausible, 'result')} only plausible: complete and consistent, without a digest to prove it"
+        )
     if report.no_aep:
         yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
     same = len(report.duplicates) - len(report.conflicts)
@@ -249,6 +260,8 @@ def _next(
     if listing.bad_elsewhere and sources:
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
+        rescued = command("salvage", *sources, "-o", "salvaged.h5", *(["--campaign", campaign] if campaign else []))
+        yield f"To recover what damaged files still hold, too: {rescued}"
         adopted = [word for path in sources for word in ("--adopt", path)]
         yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopted)}"
     if report.conflicts:

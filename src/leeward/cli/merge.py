@@ -17,6 +17,7 @@ from leeward.store.sources import demand_possible
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.store.merge_report import Facts, MergeReport
+    from leeward.store.survey import Judge
 
 
 class OnBad(StrEnum):
@@ -40,7 +41,7 @@ def merge(
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The merged file. It is replaced in one step.")],
     on_bad: Annotated[
-        OnBad, typer.Option(help="Bad files or results: abort, or go on without them (salvage: result by result).")
+        OnBad, typer.Option(help="Bad files or results: abort, go on without them, or salvage what they hold.")
     ] = OnBad.ABORT,
     prefer: Annotated[
         Prefer | None, typer.Option(help="Of different results of one key take this one. Default: an error.")
@@ -55,7 +56,8 @@ def merge(
     """Merge results into one file, each verified before and after.
 
     All sources are checked first. Bad ones abort the merge, unless told otherwise. With --campaign a missing or
-    impossible AEP is recomputed. A log is written beside the output.
+    impossible AEP is recomputed, and a result without a digest is bad if its AEP is not that of its layout. A log is
+    written beside the output.
 
     Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
@@ -77,7 +79,8 @@ def merge(
                 on_bad=on_bad.value,
                 prefer=None if prefer is None else prefer.value,
                 recompute=known.recompute if known is not None and campaign is not None else None,
-                facts=None if known is None else _facts(known),
+                judge=None if known is None or campaign is None else _judge(known, on_bad),
+                facts=None if known is None else facts_of(known),
                 notes=problems,
                 remove_sources=remove_sources,
                 dry_run=dry_run,
@@ -97,7 +100,18 @@ def merge(
     raise typer.Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
 
 
-def _facts(campaign: "Campaign") -> "Facts":
+def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
+    """Of results without a digest: whether their AEP is that of their layout; and all of it where damage is known."""
+    return judge_of_salvaged(campaign) if on_bad is OnBad.SALVAGE else campaign.judge_aep
+
+
+def judge_of_salvaged(campaign: "Campaign") -> "Judge":
+    """Right number of turbines, inside, spaced, with the AEP that the layout has."""
+    return lambda result: campaign.judge(result) if result.key in campaign else None
+
+
+def facts_of(campaign: "Campaign") -> "Facts":
+    """What the merged file says of its campaign."""
     from leeward.store.merge_report import Facts
 
     return Facts(
@@ -142,8 +156,12 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
 def _left_out(report: "MergeReport") -> Iterator[str]:
     bad = report.bad_files
     for file in bad[:MOST_LISTED]:
-        reasons = [f"{one.name}: {one.verdict}, {one.reason}" for one in file.bad] or [f"{file.verdict}, {file.reason}"]
-        yield f"  left out of {file.path}: {listed(reasons, 3)}"
+        reasons = [f"{one.name}: {one.verdict}, {one.reason}" for one in file.bad]
+        if file.copy:
+            lost = f"; lost: {listed(reasons, 3)}" if reasons else ""
+            yield f"  recovered from {file.path} ({file.verdict}): {count(file.valid, 'result')}{lost}"
+            continue
+        yield f"  left out of {file.path}: {listed(reasons or [f'{file.verdict}, {file.reason}'], 3)}"
     if len(bad) > MOST_LISTED:
         yield f"  and {len(bad) - MOST_LISTED} more bad files, in the log"
 
@@ -169,6 +187,8 @@ def _ways_out(report: "MergeReport", sources: list[Path], campaign: str | None, 
         yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
     elif skip:
         yield f"To merge what is valid: {command(*again, *told)}"
+        rescue = command("salvage", *sources, "-o", report.output, *told)
+        yield f"To recover what damaged files still hold, too: {rescue}"
     adopted = [word for source in sources for word in ("--adopt", source)]
     words = run_command(report.output, campaign or "CAMPAIGN")
     yield f"To take what is valid and compute the rest: {command(*words, *adopted)}"

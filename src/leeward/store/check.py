@@ -26,7 +26,8 @@ class CheckReport:
     """What was found; in little memory, whatever the number of results.
 
     file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
-    no_aep: valid layouts whose energy nobody knows. missing: expected, and not there; extra: there, and not in the
+    no_aep: valid layouts whose energy nobody knows. plausible: valid results without a digest: complete and consistent,
+    but nothing proves them. missing: expected, and not there; extra: there, and not in the
     campaign; both empty if nobody said what is expected. conflicts: keys of which there are different results.
     """
 
@@ -35,6 +36,7 @@ class CheckReport:
     size: int = 0
     problems: list[Found] = field(default_factory=list)
     no_aep: int = 0
+    plausible: int = 0
     missing: list[Key] = field(default_factory=list)
     extra: list[Key] = field(default_factory=list)
     conflicts: dict[Key, list[Path]] = field(default_factory=dict)
@@ -181,6 +183,7 @@ def _add(report: CheckReport, found: Found) -> None:
 
 def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
     report.no_aep += found.status == NO_AEP
+    report.plausible += not found.sealed
     name = "" if found.name == str(key) else found.name
     place = _Place(len(report._paths), bytes.fromhex(found.digest), name)
     first = report._places.setdefault(key, place)

@@ -1,5 +1,6 @@
 """Many sources into one file: every result in it was verified where it came from and where it is now."""
 
+import contextlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -10,17 +11,19 @@ from leeward.errors import InputError, StorageError
 from leeward.files import sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
+from leeward.store.foreign import PLAUSIBLE
 from leeward.store.keys import Key
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record
 from leeward.store.removal import held_runs, remove_proved, would_be_removed
+from leeward.store.salvage import salvaged_sources
 from leeward.store.schema import Result, Value
 from leeward.store.second_pass import Recompute, SecondPass, Tell
 from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.sources import Source, gather
-from leeward.store.survey import Survey
+from leeward.store.survey import Judge, Survey
 from leeward.store.verdicts import Verdict
 from leeward.store.writer import OutputHoldsMoreError, Written, write_merged
 
@@ -133,6 +136,7 @@ def merge(
     on_bad: str = "abort",
     prefer: str | None = None,
     recompute: Recompute | None = None,
+    judge: Judge | None = None,
     facts: Facts | None = None,
     notes: Sequence[str] = (),
     remove_sources: bool = False,
@@ -142,20 +146,25 @@ def merge(
 ) -> MergeReport:
     """Make `output` from all valid results of the sources: files, folders and run directories.
 
-    All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out.
-    prefer: which of several different results of a key is taken; without it they are an error. recompute: for layouts
-    without an AEP. facts: what the campaign says, where it is known; else what the sources say. notes: what the caller
-    knows and the log should tell. remove_sources: those
-    whose every result was found again in the output; the run directories that they lie in are held meanwhile. dry_run:
-    change nothing, and say what would happen. A MergeRefusedError, after the log is written, if the sources do not
-    allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
+    All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out,
+    or ("salvage") that all ways are tried to recover what the file holds. judge: says what speaks against a result that
+    has no digest of its own. prefer: which of several different results of a key is taken; without it they are an
+    error. recompute: for layouts without an AEP. facts: what the campaign says, where it is known; else what the
+    sources say. notes: what the caller knows and the log should tell. remove_sources: those whose every result was
+    found again in the output; the run directories that they lie in are held meanwhile. dry_run: change nothing, and say
+    what would happen. A MergeRefusedError, after the log is written, if the sources do not allow a merge, and a
+    HeldError if a live process has a run directory that is to lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
     tell = tell or (lambda what, done, total: None)
-    with held_runs(found if remove_sources and not dry_run else ()) as audits:
+    with contextlib.ExitStack() as stack:
+        audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
         places = _expanded(found)
-        survey = Survey()
+        survey = Survey(judge=_judge_of_unproved(judge))
+        if on_bad == "salvage":
+            found_again = stack.enter_context(salvaged_sources(places, output, processes, tell))
+            places, survey.salvaged = found_again.places, found_again.salvaged
         survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
@@ -173,6 +182,13 @@ def merge(
             folders = [source for source in sources if source.is_dir()]
             report.removals = remove_proved(report, folders, audits, processes)
     return report
+
+
+def _judge_of_unproved(judge: Judge | None) -> Judge | None:
+    """What has a digest since it was made needs no judge here: `check --deep` is for that."""
+    if judge is None:
+        return None
+    return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
 
 
 def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]) -> None:
@@ -217,11 +233,10 @@ def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts
         report.missing = sorted(set(facts.expected) - survey.chosen.keys())
     if len(survey.studies) > 1 and facts is None:
         report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
+    report.salvaged = list(survey.salvaged.values())
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
-    if damaged:
-        report.notes.append(
-            f"{len(damaged)} damaged files may still hold results that cannot be read group by group; keep them"
-        )
+    if damaged and on_bad != "salvage":
+        report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")
     return report
 
 

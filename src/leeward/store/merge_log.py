@@ -10,7 +10,7 @@ from typing import Any
 from leeward.errors import StorageError
 from leeward.files import sync, sync_folder
 from leeward.store.audit import append_line, utc_now
-from leeward.store.merge_report import Conflict, MergeReport, Removal, SourceReport
+from leeward.store.merge_report import Conflict, MergeReport, Removal, Salvaged, SourceReport
 from leeward.store.temporary import Temporary, remove_left_overs
 
 
@@ -69,8 +69,9 @@ def data_lines(report: MergeReport) -> Iterator[dict[str, Any]]:
     }
     for number, (datasets, attributes) in enumerate(report.kinds):
         yield {"event": "kind", "kind": number, "datasets": datasets, "attributes": attributes}
+    salvaged = {one.place: one for one in report.salvaged}
     for file in report.files:
-        yield _file_data(file)
+        yield {**_file_data(file), **(_salvage_data(salvaged[file.place]) if file.copy else {})}
     for duplicate in report.duplicates:
         kept, dropped = report.files[duplicate.kept].path, report.files[duplicate.dropped].path
         yield {"event": "duplicate", "key": str(duplicate.key), "kept": str(kept), "dropped": str(dropped)}
@@ -99,6 +100,10 @@ def _file_data(file: SourceReport) -> dict[str, Any]:
         "kinds": file.kinds,
         "bad": [{"name": bad.name, "verdict": bad.verdict, "reason": bad.reason} for bad in file.bad],
     }
+
+
+def _salvage_data(about: Salvaged) -> dict[str, Any]:
+    return {"salvaged": {"verified": about.verified, "plausible": about.plausible, "ways": dict(about.tried)}}
 
 
 def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
@@ -146,6 +151,7 @@ def text_lines(report: MergeReport) -> Iterator[str]:
     yield from _section("Notes", report.notes)
     yield from _section("Datasets and attributes taken", map(_kind_text, enumerate(report.kinds)))
     yield from _section(f"Files ({len(report.files)})", (line for file in report.files for line in _file_text(file)))
+    yield from _section("Salvaged", map(_salvage_text, report.salvaged))
     yield from _section(
         f"Duplicates ({len(report.duplicates)})",
         (
@@ -191,6 +197,11 @@ def _file_text(file: SourceReport) -> Iterator[str]:
     yield f"    {file.verdict}{reason}; {file.size} bytes; sha256 {digest}; results: {results}"
     for bad in file.bad:
         yield f"    {bad.name}: {bad.verdict} ({bad.reason})"
+
+
+def _salvage_text(about: Salvaged) -> str:
+    ways = ", ".join(f"{way} {found}" for way, found in about.tried)
+    return f"{about.place}: {about.verified} verified, {about.plausible} plausible, {len(about.lost)} lost ({ways})"
 
 
 def _conflict_text(report: MergeReport, conflict: Conflict) -> Iterator[str]:

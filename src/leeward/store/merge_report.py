@@ -30,13 +30,35 @@ class BadResult:
     reason: str
 
 
+@dataclass(frozen=True, slots=True)
+class Salvaged:
+    """What could be had of a file that is damaged, or could be. verified, plausible: results with and without a digest.
+
+    lost: results that were there once. tried: ways, and how many results each has found.
+    """
+
+    place: str
+    size: int
+    verdict: Verdict
+    reason: str
+    sha256: bytes
+    verified: int
+    plausible: int
+    lost: tuple[BadResult, ...]
+    tried: tuple[tuple[str, int], ...]
+
+    @property
+    def recovered(self) -> int:
+        return self.verified + self.plausible
+
+
 @dataclass(slots=True)
 class SourceReport:
     """One source file.
 
-    number: its place in the list. valid: how many valid results. taken: how many of them are in the output from this
-    file. kinds: which of the report's `kinds` these are of. more: what it holds that would not be in the output, "" if
-    nothing.
+    number: its place in the list. copy: where its results are read from, "" if that is the file itself. valid: how many
+    valid results. taken: how many of them are in the output from this file. kinds: which of the report's `kinds` these
+    are of. more: what it holds that would not be in the output, "" if nothing.
     """
 
     number: int
@@ -51,10 +73,15 @@ class SourceReport:
     taken: int = 0
     kinds: tuple[int, ...] = ()
     more: str = ""
+    copy: str = ""
 
     @property
     def path(self) -> Path:
         return Path(self.place)  # not kept: paths are large
+
+    @property
+    def read_from(self) -> Path:
+        return Path(self.copy or self.place)
 
     @property
     def is_good(self) -> bool:
@@ -104,8 +131,8 @@ class MergeReport:
 
     kinds: the names of datasets and attributes that were taken, each combination once. not_recomputed: why the AEP of a
     layout without one could not be had, by key. missing: expected, and not there; None if nobody knows what was
-    expected. notes: what else is worth knowing. removals: of sources. problem: why nothing was written, "" if something
-    was, or would be.
+    expected. salvaged: what was had of damaged files, in the order of the files. notes: what else is worth knowing.
+    removals: of sources. problem: why nothing was written, "" if something was, or would be.
     """
 
     output: Path
@@ -122,6 +149,7 @@ class MergeReport:
     results: int = 0
     size: int = -1
     missing: list[Key] | None = None
+    salvaged: list[Salvaged] = field(default_factory=list)
     moved: Path | None = None
     notes: list[str] = field(default_factory=list)
     problem: str = ""

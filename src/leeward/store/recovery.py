@@ -7,9 +7,11 @@ carved from its bytes, wherever they lead. What needs another file than this one
 import contextlib
 import os
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import TracebackType
+from typing import Self
 
 from leeward.errors import StorageError
 from leeward.store.carving.checksum import is_whole, lookup3
@@ -17,8 +19,8 @@ from leeward.store.doubts import doubtful
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.hdf5_files import BadFileError, open_plain, signature_place, stated_end
 from leeward.store.keys import Key
-from leeward.store.reader import Limits, read_files
-from leeward.store.schema import Result
+from leeward.store.reader import Limits, Reader
+from leeward.store.schema import Result, Value
 from leeward.store.temporary import Temporary
 from leeward.store.verdicts import Verdict
 
@@ -34,15 +36,17 @@ _PIECE = 1 << 20
 class Recovery:
     """What a file still held.
 
-    verdict, reason: of the file as it is. results: each with its result; `sealed` tells the verified from the plausible
-    ones, and the detail "recovered_by" how it was found. lost: results that were there once, and why they cannot be
-    had. tried: the ways that were tried, and how many results were found by each, those of earlier ways included.
+    verdict, reason, sha256, attributes: of the file as it is. results: each with its result; `sealed` tells verified
+    ones from plausible ones, and the detail "recovered_by" how it was found. lost: results that were there once, and
+    why they cannot be had. tried: the ways that gave results, and how many; those of earlier ways count again.
     """
 
     path: Path
     size: int = -1
     verdict: Verdict = Verdict.VALID
     reason: str = ""
+    sha256: str = ""
+    attributes: Mapping[str, Value] = field(default_factory=dict)
     results: list[FoundResult] = field(default_factory=list)
     lost: list[FoundResult] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)
@@ -56,19 +60,54 @@ class Recovery:
         return len(self.results) - self.verified
 
 
-def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
-    """All results of a file; copies of it are made, and removed, in `workspace`. Nothing is raised for its damage.
+class Recoverer:
+    """Recovers files one by one, with the same child processes for all. copies: made, and removed, beside this path.
 
-    A StorageError if the copies cannot be written.
+    limits: of the children.
     """
-    harvest = _Harvest(path)
-    harvest.take(AS_IT_IS, read_files([path], contents=True, limits=limits))
-    if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
-        start = _start_of(path)
-        if start is not None and start.way:
-            harvest.take(start.way, _completed(path, start, workspace, limits))
-        harvest.take(CARVED, read_files([path], contents=True, limits=limits, carve=True))
-    return harvest.finished()
+
+    def __init__(self, copies: Path, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
+        self._copies = copies
+        self._plain = Reader(contents=True, limits=limits, sha256=True)
+        self._carving = Reader(contents=True, limits=limits, carve=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._plain.close()
+        self._carving.close()
+
+    def recover(self, path: Path) -> Recovery:
+        """All results of a file. Nothing is raised for its damage; a StorageError if no copy can be written."""
+        harvest = _Harvest(path)
+        harvest.take(AS_IT_IS, self._plain.read(path))
+        if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
+            start = _start_of(path)
+            if start is not None and start.way:
+                harvest.take(start.way, self._completed(path, start))
+            harvest.take(CARVED, self._carving.read(path))
+        return harvest.finished()
+
+    def _completed(self, path: Path, start: "_Start") -> Iterator[FoundResult]:
+        """The results that are the same in all copies: they do not hang on how a copy was completed."""
+        agreed: dict[str, FoundResult] = {}
+        for number, filler in enumerate(_FILLERS if start.missing else _FILLERS[:1]):
+            with _copy(path, start, self._copies, filler) as copy:
+                all_found = self._plain.read(copy)
+                here = {found.name: _of_original(found, path) for found in all_found if isinstance(found, FoundResult)}
+            if number == 0:
+                agreed = here
+            agreed = {name: one for name, one in agreed.items() if _is_same(one, here.get(name))}
+        yield from agreed.values()
+
+
+def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
+    """All results of one file; copies of it are made, and removed, in the folder `workspace`."""
+    with Recoverer(workspace / path.name, limits) as recoverer:
+        return recoverer.recover(path)
 
 
 class _Harvest:
@@ -98,7 +137,9 @@ class _Harvest:
             self.recovery.tried[way] = count
 
     def _about(self, found: FoundFile) -> None:
-        self.recovery.size, self.recovery.verdict, self.recovery.reason = found.size, found.verdict, found.reason
+        recovery = self.recovery
+        recovery.size, recovery.verdict, recovery.reason = found.size, found.verdict, found.reason
+        recovery.sha256, recovery.attributes = found.sha256, found.attributes
         self.is_whole, self.is_sealed = found.is_valid, found.sealed
 
     def _add(self, way: str, found: FoundResult, key: Key, result: Result) -> None:
@@ -165,18 +206,6 @@ def _without_mark(block: bytes) -> bytes:
     return plain + lookup3(plain).to_bytes(4, "little")
 
 
-def _completed(path: Path, start: _Start, workspace: Path, limits: Limits) -> Iterator[FoundResult]:
-    """The results that are the same in all copies: they do not hang on how a copy was completed."""
-    agreed: dict[str, FoundResult] = {}
-    for number, filler in enumerate(_FILLERS if start.missing else _FILLERS[:1]):
-        with _copy(path, start, workspace, filler) as copy:
-            all_found = read_files([copy], contents=True, limits=limits)
-            here = {found.name: _of_original(found, path) for found in all_found if isinstance(found, FoundResult)}
-        is_first = number == 0
-        agreed = here if is_first else {name: one for name, one in agreed.items() if _is_same(one, here.get(name))}
-    yield from agreed.values()
-
-
 def _of_original(found: FoundResult, path: Path) -> FoundResult:
     """As if it had been read from there."""
     if found.sealed or found.result is None:
@@ -190,10 +219,10 @@ def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
 
 
 @contextlib.contextmanager
-def _copy(path: Path, start: _Start, workspace: Path, filler: bytes) -> Iterator[Path]:
+def _copy(path: Path, start: _Start, beside: Path, filler: bytes) -> Iterator[Path]:
     """A copy that is as long as it says, and that nobody seems to be writing."""
     try:
-        with Temporary(workspace / path.name) as temporary:
+        with Temporary(beside) as temporary:
             with path.open("rb") as source, open(temporary.handle, "wb", closefd=False) as target:
                 shutil.copyfileobj(source, target, _PIECE)
                 for left in range(start.missing, 0, -_PIECE):
@@ -203,4 +232,4 @@ def _copy(path: Path, start: _Start, workspace: Path, filler: bytes) -> Iterator
                     target.write(start.marked)
             yield temporary.path
     except OSError as error:
-        raise StorageError(f"{workspace}: no copy of {path} could be made there ({error})") from error
+        raise StorageError(f"{beside.parent}: no copy of {path} could be made there ({error})") from error

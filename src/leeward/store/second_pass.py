@@ -32,11 +32,11 @@ class SecondPass:
     def results(self) -> Iterator[Result]:
         files = self._report.files
         wanted = self._wanted()
-        names = {files[number].path: groups for number, groups in wanted.items() if groups is not None}
+        names = {files[number].read_from: groups for number, groups in wanted.items() if groups is not None}
         numbers = iter(sorted(wanted))
         number = next(numbers)
         done = 0
-        ordered = (files[number].path for number in sorted(wanted))
+        ordered = (files[number].read_from for number in sorted(wanted))
         for found in read_files(ordered, contents=True, keys=names, processes=self._processes):
             if not isinstance(found, FoundResult):
                 number = next(numbers, -1)

@@ -12,10 +12,13 @@ from typing import NamedTuple
 
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
-from leeward.store.merge_report import BadResult, Conflict, Duplicate, Rival, SourceReport
+from leeward.store.merge_report import BadResult, Conflict, Duplicate, Rival, Salvaged, SourceReport
 from leeward.store.reader import read_files
 from leeward.store.sameness import Essence, covers, covers_all, difference, said
-from leeward.store.schema import FOREIGN, Value
+from leeward.store.schema import FOREIGN, Result, Value
+from leeward.store.verdicts import Verdict
+
+Judge = Callable[[Result], str | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -49,7 +52,10 @@ _EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # 
 
 @dataclass
 class Survey:
-    """Takes in what the reader found, in its order."""
+    """Takes in what the reader found, in its order.
+
+    judge: says what speaks against a result, if anything. salvaged: the originals of files that are read as copies.
+    """
 
     files: list[SourceReport] = field(default_factory=list)
     chosen: dict[Key, Candidate] = field(default_factory=dict)
@@ -58,12 +64,15 @@ class Survey:
     conflicts: list[Conflict] = field(default_factory=list)
     attributes: Mapping[str, Value] = field(default_factory=dict)
     studies: set[str] = field(default_factory=set)
+    judge: Judge | None = None
+    salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
     _bad: list[BadResult] = field(default_factory=list)
     _more: str = ""
+    _rejected: int = 0
 
     def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
-        for found in read_files(paths, sha256=True, processes=processes):
+        for found in read_files(paths, sha256=True, contents=self.judge is not None, processes=processes):
             if isinstance(found, FoundFile):
                 self._add_file(found)
                 tell(len(self.files))
@@ -71,20 +80,24 @@ class Survey:
                 self._add_result(found)
 
     def _add_file(self, found: FoundFile) -> None:
+        original = self.salvaged.get(str(found.path))
+        about = original or found
         self.files.append(
             SourceReport(
                 number=len(self.files),
-                place=str(found.path),
-                size=found.size,
-                verdict=found.verdict,
-                reason=found.reason,
-                sha256=bytes.fromhex(found.sha256),
+                place=str(found.path) if original is None else original.place,
+                size=about.size,
+                verdict=about.verdict,
+                reason=about.reason,
+                sha256=bytes.fromhex(found.sha256) if original is None else original.sha256,
                 sealed=found.sealed,
-                valid=found.valid,
-                bad=tuple(self._bad),
+                valid=found.valid - self._rejected,
+                bad=(*self._bad, *(() if original is None else original.lost)),
                 more=self._more,
+                copy="" if original is None else str(found.path),
             )
         )
+        self._rejected = 0
         self._bad.clear()
         self._more = ""
         self._note_campaign(found.attributes)
@@ -101,6 +114,11 @@ class Survey:
     def _add_result(self, found: FoundResult) -> None:
         if not found.is_valid or found.key is None:
             self._bad.append(BadResult(found.name, found.verdict, found.reason))
+            return
+        doubt = None if self.judge is None or found.result is None else self.judge(found.result)
+        if doubt is not None:
+            self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
+            self._rejected += 1
             return
         name = "" if found.name == str(found.key) else sys.intern(found.name)
         new = Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name, _said(found))
@@ -126,7 +144,7 @@ class Survey:
         names: dict[Path, list[str]] = defaultdict(list)
         for candidates in self.rivals.values():
             for candidate in candidates:
-                names[self.files[candidate.source].path].append(candidate.group)
+                names[self.files[candidate.source].read_from].append(candidate.group)
         known: dict[tuple[Key, bytes, bytes], _Known] = {}
         for found in read_files(names, contents=True, keys=names):
             if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
