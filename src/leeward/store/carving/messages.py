@@ -86,7 +86,7 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
 
 def attributes_in(pages: Pages, block: bytes) -> Iterator[tuple[str, Raw | None]]:
     """One after the other, until there is no more."""
-    while block[:1] == b"\x03":
+    while block[:1] in (b"\x01", b"\x02", b"\x03"):  # its version; zeros follow the last
         name, value, length = attribute(pages, block)
         yield name, value
         block = block[length:]
