@@ -1,0 +1,379 @@
+"""Salvage: what damaged files still hold comes into a new file, labelled, and the files themselves stay as they are."""
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import h5py
+import numpy as np
+import pytest
+
+from foreign_files import layout_of, own_result, write_foreign_file, write_foreign_group, write_own_file
+from leeward.campaign import load
+from leeward.errors import StorageError
+from leeward.store import recovery
+from leeward.store.doubts import doubtful
+from leeward.store.hdf5_files import SIGNATURE
+from leeward.store.keys import Key
+from leeward.store.merge import merge
+from leeward.store.reader import Limits, read_files
+from leeward.store.recovery import Recoverer, recover
+from leeward.store.verdicts import Verdict
+from run_cases import leeward, make_campaign, results
+from test_rescue import layout, write_worker_file
+
+KEYS = [(0, 0, seed) for seed in range(12)]
+
+
+def truncate(path, share):
+    content = path.read_bytes()
+    path.write_bytes(content[: int(share * len(content))])
+
+
+def names(found):
+    return [one.name for one in found]
+
+
+# --- one file --------------------------------------------------------------------------------------------------------
+
+
+def test_a_whole_file_of_our_own(tmp_path):
+    path = write_own_file(tmp_path / "layouts.h5", [own_result(seed=seed) for seed in range(3)])
+    found = recover(path, tmp_path)
+    assert (found.verified, found.plausible, found.lost) == (3, 0, [])
+    assert found.tried == {recovery.AS_IT_IS: 3}
+
+
+@pytest.mark.parametrize("damage", ["truncated", "a group"])
+def test_our_own_results_are_verified(tmp_path, damage):
+    originals = {str(one.key): one for one in (own_result(seed=seed) for seed in range(12))}
+    path = write_own_file(tmp_path / "layouts.h5", originals.values(), campaign="text")
+    if damage == "truncated":
+        truncate(path, 0.7)
+    else:
+        content = bytearray(path.read_bytes())
+        content[content.index(b"farm0_t0_s3\0" if b"farm0_t0_s3\0" in content else b"farm0_t0_s3") + 3] ^= 4
+        path.write_bytes(content)
+    before = path.read_bytes()
+    found = recover(path, tmp_path)
+    assert found.verdict is Verdict.TRUNCATED or damage != "truncated"
+    assert (6 if damage == "truncated" else 11) <= found.verified < 13
+    assert found.plausible == 0
+    for one in found.results:
+        assert one.result.seal == originals[one.name].seal
+        assert "recovered_by" not in one.result.details  # the seal covers all it says
+    assert path.read_bytes() == before
+    assert [entry.name for entry in tmp_path.iterdir()] == ["layouts.h5"]
+
+
+def test_a_truncated_file_is_extended(tmp_path):
+    """Its end is lost, and not what leads to its results."""
+    path = write_foreign_file(tmp_path / "worker_1.h5", KEYS)
+    truncate(path, 0.97)
+    found = recover(path, tmp_path)
+    assert recovery.EXTENDED in found.tried
+    assert found.plausible == found.tried[recovery.EXTENDED] >= 11
+    for one in found.results:
+        assert np.array_equal(one.result.layout, layout_of(one.key))
+        assert one.result.details["source"] == "worker_1.h5"
+        assert one.result.details["evidence"] == "plausible"
+        assert one.result.details["recovered_by"] == "extended"
+
+
+def test_what_lies_beyond_the_cut_is_never_made_up(tmp_path):
+    """Cut at every byte of the last layout: whatever fills the gap, no result has a part of it in its layout."""
+    with h5py.File(tmp_path / "a.h5", "w") as file:
+        write_foreign_group(file, Key(0, 0, 0))
+        place = file["farm0_t0_s0/layout"].id.get_offset()
+        aep = file["farm0_t0_s0/aep"].id.get_offset()
+    content = (tmp_path / "a.h5").read_bytes()
+    end = max(place + 80, aep + 8)
+    path = tmp_path / "cut.h5"
+    with Recoverer(path) as recoverer:
+        for length in range(min(place, aep), end + 1):
+            path.write_bytes(content[:length])
+            for one in recoverer.recover(path).results:
+                assert np.array_equal(one.result.layout, layout_of((0, 0, 0)))
+                assert one.result.aep == 100.0 or one.status == "no-aep"
+    assert length == end
+    assert recover(tmp_path / "a.h5", tmp_path).plausible == 1
+
+
+WRITER = """
+import h5py, os, sys
+sys.path.insert(0, sys.argv[2])
+from foreign_files import write_foreign_group
+from leeward.store.keys import Key
+file = h5py.File(sys.argv[1], "w", libver=sys.argv[3] or None)
+for seed in range(20):
+    write_foreign_group(file, Key(0, 0, seed))
+    file.flush()
+print("ready", flush=True)
+input()
+"""
+
+
+@pytest.mark.parametrize("libver", ["", "latest"])
+def test_the_file_of_a_killed_writer(tmp_path, libver):
+    """It is open for writing for ever, as its flag says in the newer format."""
+    path = tmp_path / "worker_1.h5"
+    here = os.path.dirname(os.path.abspath(__file__))
+    command = [sys.executable, "-c", WRITER, str(path), here, libver]
+    with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as writer:
+        assert writer.stdout.readline() == b"ready\n"
+        writer.send_signal(signal.SIGKILL)
+        writer.wait()
+    before = path.read_bytes()
+    if libver:
+        with pytest.raises(OSError, match="already open for write"):
+            h5py.File(path)
+    found = recover(path, tmp_path)
+    assert found.plausible == 20
+    if libver:
+        assert recovery.UNMARKED in " ".join(found.tried)
+    for one in found.results:
+        assert np.array_equal(one.result.layout, layout_of(one.key))
+    assert path.read_bytes() == before
+
+
+@pytest.mark.parametrize(
+    "content", [b"", b"junk" * 1000, b"\x89HDF\r\n\x1a\n", b"\x89HDF\r\n\x1a\n\x03" + b"\xff" * 60]
+)
+def test_files_that_hold_nothing(tmp_path, content):
+    path = tmp_path / "a.h5"
+    path.write_bytes(content)
+    found = recover(path, tmp_path)
+    assert (found.results, found.lost) == ([], [])
+    assert found.verdict is not Verdict.VALID
+
+
+def test_what_is_no_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe.h5")
+    (tmp_path / "link.h5").symlink_to("nowhere")
+    (tmp_path / "folder.h5").mkdir()
+    for name in ("pipe", "link", "folder"):
+        found = recover(tmp_path / f"{name}.h5", tmp_path)
+        assert (found.results, found.verdict) == ([], Verdict.UNREADABLE)
+
+
+def test_a_full_disk(tmp_path, monkeypatch):
+    path = write_foreign_file(tmp_path / "worker_1.h5", KEYS)
+    truncate(path, 0.97)
+
+    def full(*arguments):
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(recovery.shutil, "copyfileobj", full)
+    with pytest.raises(StorageError, match=r"no copy of .*worker_1\.h5 could be made"):
+        recover(path, tmp_path)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["worker_1.h5"]
+
+
+def test_a_file_that_hangs_every_reader(tmp_path, monkeypatch):
+    """Within the time that three silent children take."""
+    monkeypatch.setenv("FAULT", "any hang_all")
+    monkeypatch.setattr("leeward.store.reader_child.Child.MODULE", "faulty_child")
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.abspath(__file__)))
+    path = write_foreign_file(tmp_path / "worker_1.h5", KEYS[:2])
+    began = time.monotonic()
+    found = recover(path, tmp_path, Limits(seconds=0.5))
+    assert found.results == []
+    assert time.monotonic() - began < 60
+
+
+# --- doubts ----------------------------------------------------------------------------------------------------------
+
+
+def found_in(path):
+    return [one for one in read_files([path], contents=True) if one.path == path and hasattr(one, "digest")]
+
+
+def test_a_turbine_in_another_country(tmp_path):
+    path = write_foreign_file(tmp_path / "a.h5", KEYS)
+    assert doubtful(found_in(path)) == {}
+    with h5py.File(path, "a") as file:
+        moved = file["farm0_t0_s4/layout"][:]
+        moved[1, 3] = 3e8
+        file["farm0_t0_s4/layout"][:] = moved
+    assert "turbine 3 stands at" in doubtful(found_in(path))[Key(0, 0, 4)]
+    found = recover(path, tmp_path)
+    assert "farm0_t0_s4" not in names(found.results)
+    assert [(one.name, one.verdict) for one in found.lost] == [("farm0_t0_s4", Verdict.IMPLAUSIBLE)]
+
+
+def test_a_rotor_unlike_the_others(tmp_path):
+    path = write_foreign_file(tmp_path / "a.h5", KEYS)
+    with h5py.File(path, "a") as file:
+        file["farm0_t0_s4"].attrs["diameter"] = 241.0
+    assert list(doubtful(found_in(path))) == [Key(0, 0, 4)]
+
+
+def test_one_row_and_a_lone_turbine_are_no_doubt(tmp_path):
+    row = np.array([[*range(0, 30_000, 1000), 80_000], np.zeros(31)])
+    grid = np.array([[0.0, 0.0, 0.0, 900.0], [0.0, 900.0, 1800.0, 0.0]])
+    for number, one in enumerate((row, grid)):
+        path = tmp_path / f"{number}.h5"
+        write_foreign_file(path, KEYS[:1], layout=one, n_turbines=one.shape[1])
+        assert names(recover(path, tmp_path).results) == ["farm0_t0_s0"]
+
+
+def test_zeros_where_a_page_was(tmp_path):
+    """libhdf5 reads them without a word; that they end where pages of a disk do tells."""
+    path = write_foreign_file(tmp_path / "a.h5", KEYS, turbines=45)
+    with h5py.File(path) as file:
+        place = file["farm0_t0_s5/layout"].id.get_offset()
+    content = bytearray(path.read_bytes())
+    first = place + -place % 512
+    assert place < first < place + 720 - 64
+    content[first : first + 512] = bytes(512)
+    path.write_bytes(content)
+    assert "farm0_t0_s5" in [one.name for one in found_in(path) if one.is_valid]
+    found = recover(path, tmp_path)
+    assert "farm0_t0_s5" not in names(found.results)
+    assert "lost page" in {one.name: one.reason for one in found.lost}["farm0_t0_s5"]
+
+
+# --- merging and the command -----------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def crashed(tmp_path):
+    """A campaign of 30 seeds; worker files with 20 of them: one whole, one cut, one beheaded, one empty."""
+    campaign = load(make_campaign(tmp_path, seeds=30))
+    true = {seed: campaign.recompute(Key(0, 0, seed), *layout(seed))[0] for seed in range(20)}
+    folder = tmp_path / "layouts.h5_temp"
+    folder.mkdir()
+    write_worker_file(folder / "worker_100.h5", {seed: true[seed] for seed in range(5)})
+    write_worker_file(folder / "worker_101.h5", {seed: true[seed] for seed in range(5, 10)})
+    truncate(folder / "worker_101.h5", 0.8)
+    write_worker_file(folder / "worker_102.h5", {seed: true[seed] for seed in range(10, 20)})
+    content = bytearray((folder / "worker_102.h5").read_bytes())
+    content[:200] = b"\xaa" * 200
+    (folder / "worker_102.h5").write_bytes(content)
+    (folder / "worker_103.h5").touch()
+    before = {path.name: path.read_bytes() for path in folder.iterdir()}
+    yield tmp_path, true
+    assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
+    assert not list(tmp_path.rglob("*.tmp"))
+
+
+def test_the_command(crashed):
+    folder, true = crashed
+    done = leeward("salvage", "layouts.h5_temp", "-o", "salvaged.h5", "--campaign", "campaign.yaml", cwd=folder)
+    assert done.returncode == 3, done.stderr
+    found = results(folder / "salvaged.h5")
+    assert set(range(5)) | set(range(10, 20)) <= {one.key.seed for one in found.values()} <= set(range(20))
+    assert len(found) >= 18
+    for one in found.values():
+        assert np.array_equal(one.layout, layout(one.key.seed))
+        assert one.aep == true[one.key.seed]
+        assert one.details["evidence"] == "plausible"
+    rows = {line.split()[0]: line.split()[-5:] for line in done.stdout.splitlines() if "worker_10" in line}
+    assert rows["layouts.h5_temp/worker_102.h5"] == ["not-hdf5", "10", "0", "10", "0+"]
+    assert rows["layouts.h5_temp/worker_103.h5"] == ["empty", "0", "0", "0", "0+"]
+    assert "leeward run campaign.yaml --adopt salvaged.h5" in done.stdout
+    again = leeward("run", "campaign.yaml", "--adopt", "salvaged.h5", cwd=folder)
+    assert again.returncode == 0, again.stderr
+    assert len(results(folder / "layouts.h5")) == 30
+    checked = leeward("check", "layouts.h5", "--complete", "--deep", cwd=folder)
+    assert checked.returncode == 0, checked.stdout
+    # and salvage says so when nothing is missing any more
+    whole = leeward("salvage", "layouts.h5", "layouts.h5_temp/worker_103.h5", "-o", "again.h5", cwd=folder)
+    assert whole.returncode == 0, whole.stdout
+    assert "Nothing that was expected is missing." in whole.stdout
+
+
+def test_as_json_and_without_writing(crashed):
+    folder, _ = crashed
+    done = leeward("salvage", "layouts.h5_temp", "-o", "salvaged.h5", "--dry-run", "--json", cwd=folder)
+    assert done.returncode == 3
+    said = json.loads(done.stdout)
+    assert said["results"] >= 18
+    assert said["missing"] is None
+    assert {"carved": 10} == {way: count for way, count in said["files"][2]["ways"].items() if count}
+    assert sorted(path.name for path in folder.iterdir() if path.is_file()) == [
+        "campaign.yaml",
+        "own_recipe_of_tests.py",
+    ]
+
+
+def test_with_a_campaign_an_aep_has_to_be_that_of_its_layout(crashed):
+    folder, true = crashed
+    path = folder / "moved.h5"
+    write_worker_file(path, {0: true[0], 1: true[1], 2: 0.0})
+    with h5py.File(path, "a") as file:
+        file["farm0_t0_s1/layout"][1, 2] -= 1000.0  # as a flipped bit may
+    for command in (["merge", "--on-bad", "skip"], ["merge", "--on-bad", "salvage"], ["salvage"]):
+        output = f"{len(command)}{command[-1]}.h5"
+        done = leeward(command[0], "moved.h5", "-o", output, *command[1:], "--campaign", "campaign.yaml", cwd=folder)
+        assert done.returncode == 3, done.stderr
+        assert sorted(results(folder / output)) == ["farm0_t0_s0", "farm0_t0_s2"]
+        assert "the wake engine computes" in done.stdout
+    without = leeward("merge", "moved.h5", "-o", "all.h5", cwd=folder)
+    assert without.returncode == 3, without.stderr  # one has no AEP
+    assert len(results(folder / "all.h5")) == 3
+    refused = leeward("merge", "moved.h5", "-o", "none.h5", "--campaign", "campaign.yaml", cwd=folder)
+    assert refused.returncode == 3
+    assert not (folder / "none.h5").exists()
+
+
+def test_salvaged_layouts_are_inside_and_spaced(crashed):
+    folder, _ = crashed
+    campaign = load(folder / "campaign.yaml")
+    path = folder / "odd.h5"
+    write_worker_file(path, {0: None, 1: None})
+    with h5py.File(path, "a") as file:
+        file["farm0_t0_s1/layout"][:] = [[600.0, 700.0, 4400.0], [1000.0, 1000.0, 3000.0]]
+    done = leeward("salvage", "odd.h5", "-o", "s.h5", "--campaign", "campaign.yaml", cwd=folder)
+    assert sorted(results(folder / "s.h5")) == ["farm0_t0_s0"]
+    assert "breaks a constraint" in done.stdout
+    assert results(folder / "s.h5")["farm0_t0_s0"].aep == campaign.recompute(Key(0, 0, 0), *layout(0))[0]
+
+
+def test_nothing_to_be_had(tmp_path):
+    (tmp_path / "a.h5").write_bytes(b"nothing" * 100)
+    done = leeward("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "no valid result was found" in done.stderr
+    assert "not-hdf5" in done.stdout
+    assert not (tmp_path / "s.h5").exists()
+
+
+def test_two_files_with_different_results_of_a_key(tmp_path):
+    write_foreign_file(tmp_path / "a.h5", KEYS[:3], aep=100.0)
+    write_foreign_file(tmp_path / "b.h5", KEYS[2:5], aep=90.0)
+    done = leeward("salvage", "a.h5", "b.h5", "-o", "s.h5", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "farm0_t0_s2: the same layout with different AEP" in done.stderr
+    assert "a.h5" in done.stderr
+    assert ".tmp" not in done.stderr  # the files are named, not the copies
+    done = leeward("salvage", "a.h5", "b.h5", "-o", "s.h5", "--prefer", "best", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert results(tmp_path / "s.h5")["farm0_t0_s2"].aep == 100.0
+
+
+def test_salvaged_sources_are_never_removed(crashed):
+    folder, _ = crashed
+    done = leeward(
+        "merge", "layouts.h5_temp", "-o", "m.h5", "--on-bad", "salvage", "--remove-sources", "--dry-run", cwd=folder
+    )
+    assert "1 source would be removed, 3 would stay" in done.stdout, done.stdout
+    assert "recovered from layouts.h5_temp/worker_102.h5 (not-hdf5): 10 results" in done.stdout
+
+
+def test_the_campaign_of_a_damaged_file_is_kept(tmp_path):
+    make_campaign(tmp_path, seeds=4)
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    content = bytearray((tmp_path / "layouts.h5").read_bytes())
+    content[content.rindex(b"fingerprint") + 30] ^= 1
+    (tmp_path / "broken.h5").write_bytes(content)
+    report = merge([tmp_path / "broken.h5"], tmp_path / "s.h5", on_bad="salvage")
+    assert report.results == 3
+    (about,) = report.salvaged
+    assert (about.verified, about.plausible, len(about.lost)) == (3, 0, 1)
+    done = leeward("missing", "s.h5", cwd=tmp_path)
+    assert done.returncode == 3
+    assert "1" in done.stdout
