@@ -9,9 +9,14 @@ import errno
 import io
 import os
 import signal
+import sys
 import threading
 from dataclasses import dataclass, field
 from pathlib import Path
+
+_TESTS = str(Path(__file__).resolve().parents[1])
+if _TESTS not in sys.path:  # a script of this folder was started plainly, and needs the tests' own modules
+    sys.path.append(_TESTS)
 
 ERRORS = ("ENOSPC", "EIO", "EDQUOT", "EACCES", "EROFS")
 KILLS = ("before", "after", "middle")
@@ -29,14 +34,16 @@ class Fault:
 
     mode: "before", "after", "middle" (of a write: half of it is done): the process is killed there. The name of an
     error: the call fails with it, and does nothing. "short": a write writes half. "full": the same, and from then on
-    everything that needs room fails. "lost": a write says that it wrote, and did not (under strace only). call, when:
-    its name, and the how many-th of that name it is.
+    everything that needs room fails. Under strace only: "lost", a write says that it wrote, and did not, or a read that
+    the file ends there; "always", every child process from then on is killed there. call, when: its name, and the how
+    many-th of that name it is. child: in which child process that is, from 0, where it is in one.
     """
 
     number: int
     mode: str
     call: str = ""
     when: int = 0
+    child: int = 0
 
     @property
     def kills(self) -> bool:
@@ -46,11 +53,12 @@ class Fault:
     def is_of_use(self) -> bool:
         """Whether it is any different from another mode at such a call."""
         if self.mode == "lost":
-            return self.call == "pwrite64"
+            return self.call in ("pwrite64", "read", "pread64")
         return self.call in WRITES or self.mode not in ("middle", "short")
 
     def __str__(self) -> str:
-        return f"{self.mode} at call {self.number}, {self.call} number {self.when}"
+        child = f" of child {self.child}" if self.child else ""
+        return f"{self.mode} at call {self.number}, {self.call} number {self.when}{child}"
 
 
 @dataclass

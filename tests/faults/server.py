@@ -4,6 +4,7 @@ An order is a line of JSON: operation, folder, turn, and the fault, if there is 
 ended and which calls were made. Forking spares the start of Python and all imports for each of many faults.
 """
 
+import contextlib
 import gc
 import importlib
 import json
@@ -30,11 +31,13 @@ def perform(order: dict) -> dict:
     act = operation.make(folder, fault)  # what is ready before the calls are counted
     if not operation.traced:
         calls.install()
-    handles = _handles()
+    handles = _handles(folder)
     answer = _outcome(act, order["turn"])
-    answer["calls"] = operations.traced_calls(folder) if operation.traced and not fault else list(calls.made)
+    answer["calls"] = list(calls.made)
+    if operation.traced and not fault:
+        answer["calls"], answer["moments"] = operations.traced_calls(folder, operation.traced)
     if answer["ended"] == "raised":
-        answer["more_handles"] = _more_handles(handles)
+        answer["more_handles"] = _more_handles(folder, handles)
         calls.fault = None
         calls.made.clear()
         operation.mend()
@@ -51,15 +54,21 @@ def _outcome(act, turn: str) -> dict:
     return {"ended": "done"}
 
 
-def _handles() -> int:
-    return len(os.listdir("/proc/self/fd"))
+def _handles(folder: Path) -> int:
+    """Pipes and the like, and files below the folder; a cache of the package may be mapped into memory for good."""
+    count = 0
+    for name in os.listdir("/proc/self/fd"):
+        with contextlib.suppress(FileNotFoundError):
+            target = os.readlink(f"/proc/self/fd/{name}")
+            count += not target.startswith("/") or target.startswith(f"{folder}/")
+    return count
 
 
-def _more_handles(before: int) -> int:
+def _more_handles(folder: Path, before: int) -> int:
     """Than there were before; a thread that closes the pipes of an ended child has a moment."""
     end = time.monotonic() + 1.0
     gc.collect()
-    while (more := _handles() - before) > 0 and time.monotonic() < end:
+    while (more := _handles(folder) - before) > 0 and time.monotonic() < end:
         time.sleep(0.01)
     return more
 

@@ -87,14 +87,17 @@ class _Try:
     is_done: bool = True
 
 
-def faults_at(calls: Sequence[tuple[str, str]], operation: Operation) -> list[Fault]:
-    """Every fault that makes a difference."""
+def faults_at(
+    calls: Sequence[tuple[str, str]], operation: Operation, moments: Sequence[tuple[int, int]] = ()
+) -> list[Fault]:
+    """Every fault that makes a difference; moments: of traced calls, as `traced_calls` tells them."""
     seen: Counter[str] = Counter()
     faults = []
     for number, (call, _) in enumerate(calls[: operation.most], 1):
         seen[call] += 1
+        child, when = moments[number - 1] if moments else (0, seen[call])
         if number % operation.every == 0:
-            faults += [Fault(number, mode, call, seen[call]) for mode in operation.modes]
+            faults += [Fault(number, mode, call, when, child) for mode in operation.modes]
     return [fault for fault in faults if fault.is_of_use]
 
 
@@ -110,7 +113,7 @@ def try_operation(server: Server, name: str, folder: Path, choose: Choose = lamb
     if answer["ended"] != "done":
         raise RuntimeError(f"{name} goes wrong without any fault: {answer}")
     operation.expect(undisturbed)
-    possible = faults_at(answer["calls"], operation)
+    possible = faults_at(answer["calls"], operation, answer.get("moments", ()))
     outcome = Outcome(name, answer["calls"], len(possible))
     tries = []
     for fault in choose(possible):
@@ -161,7 +164,7 @@ class _Problems:
                 if not (fault.kills and answer["ended"] == "SIGKILL"):
                     self.add(one, f"it ended by {answer['ended']}")
                 continue
-            if "StorageError" not in answer["kinds"]:
+            if self._operation.raises not in answer["kinds"]:
                 self.add(one, f"a bare {answer['kinds'][0]}: {answer['message']}")
             if answer["more_handles"] > 0:
                 self.add(one, f"{answer['more_handles']} handles stay open")
@@ -208,7 +211,7 @@ class _Problems:
         lost = self._before.results - now.results
         if lost:
             self.add(one, f"lost: {sorted(key for key, _ in lost)}")
-        if self._has_output and not run_paths(one.folder).output.exists():
+        if self._has_output and self._operation.keeps_output and not run_paths(one.folder).output.exists():
             self.add(one, "there is no output any more")
         for text in (*self._bad_files_lost(one.folder), *_small_files(one.folder)):
             self.add(one, text)

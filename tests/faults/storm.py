@@ -10,39 +10,50 @@ import signal
 import subprocess
 import sys
 import time
-from collections import Counter
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from steps import quick_folder
 
-from run_cases import calls, digests, kill_group, leeward, make_campaign, shards, start, workers_of
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+from run_cases import digests, kill_group, leeward, make_campaign, shards, start, workers_of
 
 TASK_S = 0.2
 CHANCE = 0.5  # that the worker of a task is killed
+LOOK_AT_ALL_S = 2.0
+WHILE_MERGING = 20  # of so many coordinators that are killed, one is killed when only merging is left
+TELL_EVERY_S = 60.0
 
 
 @dataclass
 class Storm:
-    """least_...: how many are killed at least. problems: promises that were not kept."""
+    """least_...: how many are killed at least. problems: promises that were not kept. is_told: now and then."""
 
     folder: Path
     tasks: int
     least_worker_kills: int
     least_coordinator_kills: int
     seed: int
+    is_told: bool = False
     worker_kills: int = 0
     coordinator_kills: int = 0
+    merger_kills: int = 0
+    computations: int = 0
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    _seen: int = 0
-    _stored: dict[str, int] = field(default_factory=dict)
+    _begun: list[int] = field(default_factory=list)
+    _open: set[int] = field(default_factory=set)
+    _stored: set[int] = field(default_factory=set)
+    _read: int = 0
+    _looked_at_all: float = 0.0
+    _told: float = 0.0
 
     def __str__(self) -> str:
         return (
             f"storm of seed {self.seed}: {self.tasks} tasks, {self.worker_kills} workers and {self.coordinator_kills} "
-            f"coordinators killed, {len(calls(self.folder))} computations, {len(self.problems)} problems, "
-            f"{self.seconds:.0f} s"
+            f"coordinators killed, {self.merger_kills} of these while only merging was left, {self.computations} "
+            f"computations, {len(self._stored)} stored, {len(self.problems)} problems, {self.seconds:.0f} s"
         )
 
     @property
@@ -61,11 +72,16 @@ class Storm:
         make_campaign(self.folder, seeds=self.tasks, orders={"all": f"wait={TASK_S}"}, execution=execution)
         code = None
         while code != 0:
-            if time.monotonic() > began + limit_s:
+            self.seconds = time.monotonic() - began
+            if self.is_told and self.seconds > self._told + TELL_EVERY_S:
+                self._told = self.seconds
+                print(self, flush=True)
+            if self.seconds > limit_s:
                 self.problems.append(f"not complete after {limit_s:.0f} s")
                 break
             code = self._until_it_ends(rng)
             self._look()
+            self._look_at_all()
             if code not in (0, -signal.SIGKILL):
                 said = (self.folder / "output.txt").read_text()[-500:]
                 self.problems.append(f"a coordinator that nobody killed ended with code {code}: {said}")
@@ -76,27 +92,42 @@ class Storm:
         """One coordinator. It is killed when its share of workers was, at some moment soon after."""
         process = start("run", "campaign.yaml", cwd=self.folder)
         share = -(-self.least_worker_kills // max(1, self.least_coordinator_kills))
-        enough = self.worker_kills + rng.randint(1, share)
+        enough, delay_s = self.worker_kills + rng.randint(1, share), rng.uniform(0.0, 2.0)
+        end = float("inf")
         try:
             while process.poll() is None:
-                if self.coordinator_kills < self.least_coordinator_kills and self.worker_kills >= enough:
-                    time.sleep(rng.uniform(0.0, 2.0))
-                    self._look()
-                    if process.poll() is None:
-                        kill_group(process)
-                        self.coordinator_kills += 1
+                if time.monotonic() > end:
+                    self._kill_coordinator(process)
                     break
+                if end == float("inf") and self._is_next(enough):
+                    end = time.monotonic() + delay_s
                 self._kill_workers(process, rng)
-                self._look()
+                if time.monotonic() > self._looked_at_all + LOOK_AT_ALL_S:
+                    self._look_at_all()
                 time.sleep(0.02)
             return process.wait()
         finally:
             kill_group(process)
 
+    def _is_next(self, enough: int) -> bool:
+        """Whether it is time for the coordinator to die: some are left for when all tasks are done."""
+        left = self.least_coordinator_kills - self.coordinator_kills
+        kept = max(1, self.least_coordinator_kills // WHILE_MERGING) - self.merger_kills
+        if len(self._stored) == self.tasks:
+            return left > 0
+        return left > kept and self.worker_kills >= enough
+
+    def _kill_coordinator(self, process: subprocess.Popen) -> None:
+        self._look()
+        if process.poll() is None:
+            kill_group(process)
+            self.coordinator_kills += 1
+            self.merger_kills += len(self._stored) == self.tasks
+
     def _kill_workers(self, process: subprocess.Popen, rng: random.Random) -> None:
         """Those that have begun a task since the last look, or not: at any moment of it, and a little after."""
-        begun = _begun(self.folder)
-        new, self._seen = begun[self._seen :], len(begun)
+        self._look()
+        new, self._begun = self._begun, []
         must = self.worker_kills < self.least_worker_kills and self.tasks - len(self._stored) <= 3
         chosen = [worker for worker in new if must or rng.random() < CHANCE]
         if not chosen:
@@ -108,17 +139,38 @@ class Storm:
                 self.worker_kills += 1
 
     def _look(self) -> None:
-        """What was stored stays, and is not computed again."""
-        stored = shards(self.run)
-        made = Counter(calls(self.folder))
-        for key in self._stored.keys() - set(stored):
-            self.problems.append(f"{key} was stored, and is gone")
-            del self._stored[key]
-        for key in stored:
-            number = made[_seed(key)]
-            if self._stored.setdefault(key, number) != number:
-                self.problems.append(f"{key} was computed again after it had been stored")
-                self._stored[key] = number
+        """What was stored is not computed again. Done often: only at tasks that were begun and not seen stored."""
+        paths = RunPaths(self.output)
+        stored = {seed for seed in self._open if paths.shard(Key(0, 0, seed)).exists()}
+        for seed, worker in self._new_calls():
+            if seed in self._stored:
+                self.problems.append(f"seed {seed} was computed again after it had been stored")
+            else:
+                self._open.add(seed)
+            self._begun.append(worker)
+            self.computations += 1
+        self._open -= stored
+        self._stored |= stored
+
+    def _new_calls(self) -> list[tuple[int, int]]:
+        """Seed and process of each computation that has begun since the last look."""
+        path = self.folder / "calls.txt"
+        if not path.exists():
+            return []
+        with path.open("rb") as calls:
+            calls.seek(self._read)
+            new = calls.read()
+        new = new[: new.rfind(b"\n") + 1]
+        self._read += len(new)
+        return [(int(seed), int(worker)) for seed, worker in map(bytes.split, new.splitlines())]
+
+    def _look_at_all(self) -> None:
+        """What was stored stays."""
+        known = set(self._stored)
+        gone = known - set(map(_seed, shards(self.run)))
+        self.problems += [f"seed {seed} was stored, and is gone" for seed in sorted(gone)]
+        self._stored -= gone
+        self._looked_at_all = time.monotonic()
 
     def compare(self, undisturbed: dict[str, str]) -> None:
         """The output, and what was left behind."""
@@ -129,12 +181,6 @@ class Storm:
         records = sorted(path.name for path in (self.run / "failures").glob("*.json"))
         if records:
             self.problems.append(f"records of attempts were left behind: {records}")
-
-
-def _begun(folder: Path) -> list[int]:
-    """The worker of each computation, in the order in which they began."""
-    path = folder / "calls.txt"
-    return [int(line.split()[1]) for line in path.read_text().splitlines()] if path.exists() else []
 
 
 def _seed(key: str) -> int:
@@ -149,12 +195,20 @@ def undisturbed_digests(folder: Path, tasks: int) -> dict[str, str]:
     return digests(folder / "layouts.h5")
 
 
-def rage(folder: Path, tasks: int, worker_kills: int, coordinator_kills: int, seed: int, limit_s: float) -> Storm:
+def rage(
+    folder: Path,
+    tasks: int,
+    worker_kills: int,
+    coordinator_kills: int,
+    seed: int,
+    limit_s: float,
+    is_told: bool = False,
+) -> Storm:
     """A storm, and the comparison with a run in calm weather."""
     calm, wild = folder / "calm", folder / "wild"
     calm.mkdir(parents=True)
     wild.mkdir()
-    storm = Storm(wild, tasks, worker_kills, coordinator_kills, seed)
+    storm = Storm(wild, tasks, worker_kills, coordinator_kills, seed, is_told)
     storm.rage(limit_s)
     if not storm.problems:
         storm.compare(undisturbed_digests(calm, tasks))
@@ -164,7 +218,7 @@ def rage(folder: Path, tasks: int, worker_kills: int, coordinator_kills: int, se
 def main() -> None:
     tasks, workers, coordinators, seed = map(int, sys.argv[1:])
     with quick_folder() as folder:
-        storm = rage(folder, tasks, workers, coordinators, seed, limit_s=86_400.0)
+        storm = rage(folder, tasks, workers, coordinators, seed, limit_s=86_400.0, is_told=True)
         print(storm, *storm.problems, sep="\n")
     sys.exit(bool(storm.problems))
 
