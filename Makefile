@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store faults clean
+.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store bench-salvage faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -14,7 +14,7 @@ test: lint test-uncompiled test-compiled
 test-compiled: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2
 
-# every fault at every step, and the long kill storm; the short versions are in `make test`
+# all that tests/faults can do, hours of it, an hour of soak among them; the short versions are in `make test`
 faults: $(VENV)/.installed-test
 	LEEWARD_FAULTS=long $(BIN)/python -m pytest -s tests/faults
 
@@ -41,6 +41,10 @@ bench-records: $(VENV)/.installed-test
 # the store and the coordinator beside a bare h5py loop; 100 000 results need 2 GB for temporary files
 bench-store: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/store.py
+
+# what salvage recovers from damaged files, and what of it is wrong
+bench-salvage: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/salvage.py
 
 # what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
 clean:

@@ -239,7 +239,7 @@ def merged_file(paths, *keys, indexed=True):
     if indexed:
         lines = IndexLines()
         for result in results:
-            lines.add(result)
+            lines.add(index_line(result))
         write_output_index(paths.output, lines)
 
 

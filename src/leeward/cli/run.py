@@ -1,6 +1,7 @@
 """`leeward run`: a campaign from its file to layouts.h5."""
 
 import json
+import math
 import os
 import shlex
 import signal
@@ -17,6 +18,7 @@ from leeward.errors import InputError
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.engine.run import RunReport
+    from leeward.store.index import Brief
 
 STORAGE_WAIT_S = 1800.0
 MOST_LISTED = 10
@@ -171,7 +173,7 @@ def _as_data(report: "RunReport") -> dict[str, Any]:
 
 def print_summary(report: "RunReport", command: str) -> None:
     """What there is now, and what to do about the rest."""
-    if report.lines:
+    if report.results:
         _print_table(report)
     wanted = len(report.wanted)
     missing = len(report.missing)
@@ -180,7 +182,7 @@ def print_summary(report: "RunReport", command: str) -> None:
         print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None:
         print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
-    others = len(report.lines) - report.done
+    others = len(report.results) - report.done
     if others:
         print(f"{others} more result(s), of tasks that were not asked for now, are kept with them")
     print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
@@ -197,26 +199,26 @@ def print_summary(report: "RunReport", command: str) -> None:
 
 def _print_table(report: "RunReport") -> None:
     """Per farm and type: done, failed, best and median AEP, wake loss of the best."""
-    cells: dict[tuple[int, int], list[dict[str, Any]]] = {}
+    cells: dict[tuple[int, int], list[Brief]] = {}
     expected: dict[tuple[int, int], list[int]] = {}
     for key in report.wanted:
-        if key in report.lines:
-            cells.setdefault((key.farm_idx, key.type_idx), []).append(report.lines[key])
+        if key in report.results:
+            cells.setdefault((key.farm_idx, key.type_idx), []).append(report.results[key])
         counts = expected.setdefault((key.farm_idx, key.type_idx), [0, 0])
         counts[0] += 1
-        counts[1] += key in report.failures and key not in report.lines
+        counts[1] += key in report.failures and key not in report.results
     print(f"{'farm':>5} {'type':>5} {'done':>11} {'failed':>7} {'best GWh':>10} {'median GWh':>11} {'wake loss':>10}")
     for pair in sorted(expected):
-        lines = [line for line in cells.get(pair, []) if line["aep"] is not None]
+        known = [brief for brief in cells.get(pair, []) if not math.isnan(brief.aep)]
         count, failed = expected[pair]
         done = f"{len(cells.get(pair, []))}/{count}"
-        if not lines:
+        if not known:
             print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {'-':>10} {'-':>11} {'-':>10}")
             continue
-        best = max(lines, key=lambda line: float(line["aep"]))
-        median = statistics.median(line["aep"] for line in lines)
-        loss = f"{best['wake_loss']:.2%}" if "wake_loss" in best else "-"
-        print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {best['aep']:>10.2f} {median:>11.2f} {loss:>10}")
+        best = max(known)
+        median = statistics.median(brief.aep for brief in known)
+        loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:.2%}"
+        print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {best.aep:>10.2f} {median:>11.2f} {loss:>10}")
 
 
 def _print_failures(report: "RunReport") -> None:

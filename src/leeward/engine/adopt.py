@@ -10,7 +10,7 @@ from leeward.campaign import Campaign
 from leeward.errors import InputError
 from leeward.store.check import gather
 from leeward.store.found import FoundFile, FoundResult
-from leeward.store.index import index_line
+from leeward.store.index import Brief, IndexLines, index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.reader import read_files
@@ -25,12 +25,13 @@ SAME_AEP = 1e-9  # relative
 class Adoption:
     """What became of the sources.
 
-    lines: of adopted results, by key. recomputed: how many of these had no possible AEP. violating: adopted layouts
-    that violate constraints of the campaign, and by how much (m). present: results that the run had already. worse:
-    other layouts of a key of which a better one was adopted. refused, bad_files: with reasons.
+    lines: of adopted results, for the index. results: these, by key. recomputed: how many of them had no possible AEP.
+    violating: adopted layouts that violate constraints of the campaign, and by how much (m). present: results that the
+    run had already. worse: other layouts of a key of which a better one was adopted. refused, bad_files: with reasons.
     """
 
-    lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    lines: IndexLines = field(default_factory=IndexLines)
+    results: dict[Key, Brief] = field(default_factory=dict)
     recomputed: int = 0
     violating: dict[Key, float] = field(default_factory=dict)
     present: int = 0
@@ -70,7 +71,9 @@ def adopt(
             elif found.key is not None and found.result is not None and best.get(found.key, (0, 0))[1] == place:
                 result = _adopted(campaign, adoption, found.result)
                 store(functools.partial(store_result, paths, result))
-                adoption.lines[found.key] = index_line(result)
+                line = index_line(result)
+                adoption.lines.add(line)
+                adoption.results[found.key] = Brief.of(line)
     return adoption
 
 

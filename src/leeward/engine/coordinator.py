@@ -1,7 +1,6 @@
 """Who gets which task, how often, and until when. All that happens is told; the disk may fail, and comes back."""
 
 import functools
-import json
 import time
 from collections import deque
 from collections.abc import Callable, Iterable
@@ -11,6 +10,7 @@ from leeward.engine.outcomes import Done, Engine, Failed, Outcome, Stuck, Unstuc
 from leeward.engine.stopping import StopRequests
 from leeward.errors import LeewardError, StorageError
 from leeward.store.audit import Audit, append_line
+from leeward.store.index import Brief, encode_line
 from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, Lock
 from leeward.store.paths import RunPaths
@@ -28,8 +28,8 @@ Find = Callable[[Key], dict[str, Any] | None]  # the index line of a stored and 
 class Coordinator:
     """Drives an engine through tasks.
 
-    lines: what the index knows of every result, by key; grows as results are stored. computed: those of now. failed:
-    keys without hope, and their last failure. find: looks into the store, after the death of a worker.
+    results: what is stored, by key; grows on the way, by little for each. computed: how many of these now. failed: keys
+    without hope, and their last failure. find: looks into the store, after the death of a worker.
     """
 
     def __init__(
@@ -61,9 +61,9 @@ class Coordinator:
         self._refused_since: float | None = None
         self._tried = self._checked = 0.0
         self._told_stop = False
-        self.lines: dict[Key, dict[str, Any]] = {}
+        self.results: dict[Key, Brief] = {}
         self.failed: dict[Key, Record] = {}
-        self.computed: set[Key] = set()
+        self.computed = 0
         self.total = 0
 
     def run(self, tasks: Iterable[Key], engine: Engine) -> None:
@@ -124,15 +124,16 @@ class Coordinator:
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
         self._in_hand.discard(key)
-        self.lines[key] = line
-        self.computed.add(key)
+        self.results[key] = Brief.of(line)
+        self.computed += 1
         self.failed.pop(key, None)
-        self.write(lambda: self._append_index(line))
-        self._tell("done", worker=worker, done=len(self.lines), failed=len(self.failed), total=self.total, **line)
+        self.write(lambda: self.append_index(encode_line(line)))
+        self._tell("done", worker=worker, done=len(self.results), failed=len(self.failed), total=self.total, **line)
 
-    def _append_index(self, line: dict[str, Any]) -> None:
+    def append_index(self, lines: bytes) -> None:
+        """A StorageError means that the same lines can be appended again: one that is there twice does no harm."""
         try:
-            append_line(self._paths.index, json.dumps(line) + "\n")
+            append_line(self._paths.index, lines.decode())
         except OSError as error:
             raise StorageError(f"{self._paths.index}: cannot be written ({error})") from error
 

@@ -1,8 +1,9 @@
 """What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
 
 import functools
+import sys
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -12,13 +13,13 @@ from leeward.engine.adopt import refusal
 from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.files import TEMPORARY, replace_file
 from leeward.store.found import FoundFile, FoundResult
-from leeward.store.index import encode_line, index_line
+from leeward.store.index import Brief, IndexLines, index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.reader import read_files
 from leeward.store.records import BadRecordError, Record, forget, read_record
-from leeward.store.schema import OWN, SUCCESS
+from leeward.store.schema import OWN, SUCCESS, Result
 from leeward.store.shard import store_result
 from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
@@ -29,10 +30,22 @@ LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 @dataclass
 class Stored:
-    """lines: what the index says of each verified result, by key. bad: files that are none, with verdict and reason."""
+    """Verified results; of a hundred thousand in little memory.
 
-    lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    fingerprints: of leeward's own. lines: for the index. bad: files that are none, with verdict and reason.
+    """
+
+    results: dict[Key, Brief] = field(default_factory=dict)
+    fingerprints: dict[Key, str] = field(default_factory=dict)
+    lines: IndexLines = field(default_factory=IndexLines)
     bad: list[BadShard] = field(default_factory=list)
+
+    def add(self, key: Key, found: FoundResult | Result) -> None:
+        line = index_line(found)
+        self.results[key] = Brief.of(line)
+        self.lines.add(line)
+        if found.origin == OWN:
+            self.fingerprints[key] = sys.intern(found.fingerprint)
 
 
 def read_stored(
@@ -46,7 +59,7 @@ def read_stored(
         if isinstance(found, BadShard):
             stored.bad.append(found)
         elif found.key is not None:
-            stored.lines[found.key] = index_line(found)
+            stored.add(found.key, found)
     return stored
 
 
@@ -83,23 +96,21 @@ def read_records(paths: RunPaths, record: Callable[..., None]) -> dict[Key, Reco
     return records
 
 
-def write_index(paths: RunPaths, known: Mapping[Key, dict[str, Any]]) -> None:
+def write_index(paths: RunPaths, lines: bytes) -> None:
     """The cache anew, from what was verified."""
     try:
-        lines = (encode_line(line) for line in known.values())
-        replace_file(paths.index, b"".join(lines), durable=False)
+        replace_file(paths.index, lines, durable=False)
     except OSError as error:
         raise StorageError(f"{paths.index}: cannot be written ({error})") from error
 
 
 def refuse_changed(campaign: Campaign, paths: RunPaths, stored: Stored) -> None:
     """Refuse to go on where results were made with other settings: they never mix silently."""
-    changed = []
-    for key, line in stored.lines.items():
-        if key in campaign and line["origin"] == OWN:
-            expected = campaign.fingerprint(key.farm_idx, key.type_idx)
-            if line["fingerprint"] != expected:
-                changed.append(key)
+    changed = [
+        key
+        for key, fingerprint in stored.fingerprints.items()
+        if key in campaign and fingerprint != campaign.fingerprint(key.farm_idx, key.type_idx)
+    ]
     if not changed:
         return
     listed = _differences(campaign, paths, changed)
@@ -158,7 +169,7 @@ def freeze(campaign: Campaign, paths: RunPaths, record: Callable[..., None]) -> 
 def take_back(
     campaign: Campaign,
     paths: RunPaths,
-    known: dict[Key, dict[str, Any]],
+    stored: Stored,
     store: Callable[[Callable[[], Any]], Any],
     notice: Callable[[], None],
 ) -> int:
@@ -177,10 +188,10 @@ def take_back(
         if isinstance(found, FoundFile):
             if not is_ours and not found.is_valid:
                 _refuse_damaged(paths, found)
-        elif found.is_valid and found.result is not None and found.key is not None and found.key not in known:
+        elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
             if is_ours and _is_own(campaign, found):
                 store(functools.partial(store_result, paths, found.result))
-                known[found.key] = index_line(found)
+                stored.add(found.key, found)
                 restored += 1
             else:
                 others.append(found.name)

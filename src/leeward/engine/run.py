@@ -21,7 +21,7 @@ from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.store.audit import Audit, utc_now
-from leeward.store.index import output_index_path
+from leeward.store.index import Brief, index_line, output_index_path
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.merge import RunMerge, merge_run
@@ -29,7 +29,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
 from leeward.store.records import Record
 from leeward.store.schema import Value
-from leeward.store.shards import ShardPaths
+from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.writer import OutputHoldsMoreError
 
 ENGINES = ("local", "inline")
@@ -55,7 +55,7 @@ class Options:
 class RunReport:
     """How a run ended.
 
-    wanted: the tasks that were asked for; done, failed and missing are about these. lines: what the index says of every
+    wanted: the tasks that were asked for; done, failed and missing are about these. results: AEP and wake loss of every
     result in the run directory, by key; is_counted: whether the run got as far as looking there. failures: records of
     failed tasks. signal: of a request to stop, if any.
     """
@@ -63,7 +63,7 @@ class RunReport:
     paths: RunPaths
     campaign: Campaign
     wanted: list[Key]
-    lines: dict[Key, dict[str, Any]] = field(default_factory=dict)
+    results: dict[Key, Brief] = field(default_factory=dict)
     failures: dict[Key, Record] = field(default_factory=dict)
     computed: int = 0
     is_counted: bool = False
@@ -75,15 +75,15 @@ class RunReport:
 
     @property
     def done(self) -> int:
-        return sum(key in self.lines for key in self.wanted)
+        return sum(key in self.results for key in self.wanted)
 
     @property
     def failed(self) -> list[Key]:
-        return [key for key in self.wanted if key in self.failures and key not in self.lines]
+        return [key for key in self.wanted if key in self.failures and key not in self.results]
 
     @property
     def missing(self) -> list[Key]:
-        return [key for key in self.wanted if key not in self.lines]
+        return [key for key in self.wanted if key not in self.results]
 
     @property
     def is_complete(self) -> bool:
@@ -247,24 +247,25 @@ class _Run:
             self.tell("checking", shards=len(shards))
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
         stored = resume.read_stored(self.paths, shards, self._cores(len(shards)), notice)
-        self.coordinator.lines = self.report.lines = stored.lines
+        self.coordinator.results = self.report.results = stored.results
         resume.refuse_changed(self.campaign, self.paths, stored)
         self.report.is_counted = True
         patiently(
             lambda: self.audit.record(
-                "run-began", tasks=len(self.report.wanted), stored=len(stored.lines), version=__version__
+                "run-began", tasks=len(self.report.wanted), stored=len(stored.results), version=__version__
             )
         )
         for path, verdict, reason in stored.bad:
             self._quarantine(path, verdict, reason)
         restored = 0
         if self._is_output_not_adopted():
-            restored = resume.take_back(self.campaign, self.paths, stored.lines, patiently, notice)
+            restored = resume.take_back(self.campaign, self.paths, stored, patiently, notice)
         patiently(lambda: resume.freeze(self.campaign, self.paths, self.audit.record))
-        patiently(lambda: resume.write_index(self.paths, stored.lines))
+        lines = b"".join(stored.lines.unpacked())
+        patiently(lambda: resume.write_index(self.paths, lines))
         self._look_at_records()
-        if stored.lines or stored.bad:
-            self.tell("checked", valid=len(stored.lines), bad=len(stored.bad), restored=restored)
+        if stored.results or stored.bad:
+            self.tell("checked", valid=len(stored.results), bad=len(stored.bad), restored=restored)
 
     def _is_output_not_adopted(self) -> bool:
         """An output that is itself adopted is looked at there."""
@@ -273,12 +274,14 @@ class _Run:
     def _look_at_records(self) -> None:
         """What earlier runs tried: failures stand until somebody wants them tried again, or the settings change."""
         records = resume.read_records(self.paths, self.audit.record)
-        lines, failed = self.report.lines, self.coordinator.failed
+        results, failed = self.report.results, self.coordinator.failed
         wanted = set(self.report.wanted) if self.options.retry_failed else set()
         void = {
             key
             for key, record in records.items()
-            if key in lines or key in wanted or (key in self.campaign and record.fingerprint != self._fingerprint(key))
+            if key in results
+            or key in wanted
+            or (key in self.campaign and record.fingerprint != self._fingerprint(key))
         }
         self.coordinator.patiently(lambda: resume.forget_records(self.paths, void))
         kept = {key: record for key, record in records.items() if key not in void}
@@ -293,15 +296,16 @@ class _Run:
         if not self.options.adopt:
             return
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
-        lines = self.report.lines
+        results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(self.campaign, self.paths, self.options.adopt, lines.keys(), patiently, notice)
-        lines.update(adoption.lines)
-        patiently(lambda: resume.write_index(self.paths, lines))
-        for key in adoption.lines:
+        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), patiently, notice)
+        results.update(adoption.results)
+        lines = b"".join(adoption.lines.unpacked())
+        patiently(lambda: self.coordinator.append_index(lines))
+        for key in adoption.results:
             self.coordinator.failed.pop(key, None)
         facts = {
-            "adopted": len(adoption.lines),
+            "adopted": len(adoption.results),
             "recomputed": adoption.recomputed,
             "present": adoption.present,
             "not_the_best": adoption.worse,
@@ -316,15 +320,15 @@ class _Run:
     def _tasks(self) -> list[Key]:
         """What is to be computed; what was in hand when a coordinator died comes last, in case it was its fault."""
         known = self.coordinator.failed
-        left = [key for key in self.report.wanted if key not in self.report.lines and key not in known]
+        left = [key for key in self.report.wanted if key not in self.report.results and key not in known]
         return sorted(left, key=lambda key: key in self._suspects)
 
     def _say_what_is_to_come(self, tasks: list[Key]) -> None:
         pairs = {(key.farm_idx, key.type_idx) for key in tasks}
         turbines = max((self.campaign.n_turbines(*pair) for pair in pairs), default=0)
-        space.check_space(self.paths, len(tasks), len(self.report.lines), turbines)
+        space.check_space(self.paths, len(tasks), len(self.report.results), turbines)
         wanted = self.report.wanted
-        done = sum(key in self.report.lines for key in wanted)
+        done = sum(key in self.report.results for key in wanted)
         failed = sum(key in self.coordinator.failed for key in wanted)
         self.coordinator.total = len(wanted)
         workers = self._cores(len(tasks)) if self.campaign.execution.engine == "local" else 1
@@ -339,7 +343,7 @@ class _Run:
                 self.coordinator.run(tasks, self._engine(len(tasks)))
         finally:
             self.report.failures = dict(self.coordinator.failed)
-            self.report.computed = len(self.coordinator.computed)
+            self.report.computed = self.coordinator.computed
 
     def _engine(self, tasks: int) -> Engine:
         if self.campaign.execution.engine == "inline":
@@ -351,11 +355,11 @@ class _Run:
 
         Those are shards that do not verify, which are in quarantine now, and shards that somebody has removed.
         """
-        lines = self.report.lines
-        if not lines:
+        results = self.report.results
+        if not results:
             return 0
-        self.tell("merging", results=len(lines))
-        before = len(lines)
+        self.tell("merging", results=len(results))
+        before = len(results)
         try:
             merged = self.coordinator.patiently(
                 lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, processes=self._cores(2))
@@ -364,22 +368,25 @@ class _Run:
             return self._make_up_for(error)
         for path, verdict, reason in merged.bad_files:
             self._quarantine(path, verdict, reason)
-        for key in [key for key in lines if key not in merged.keys]:
-            del lines[key]
+        for key in [key for key in results if key not in merged.keys]:
+            del results[key]
         self.report.merged = merged
         self.tell("merged", results=merged.count, output=str(self.paths.output), bad=len(merged.bad_files))
-        return before - len(lines)
+        return before - len(results)
 
     def _make_up_for(self, error: OutputHoldsMoreError) -> int:
         """The output holds what some shards do not any more: they come back from there, or are computed again."""
         for path, verdict, reason in error.bad_files:
             self._quarantine(path, verdict, reason)
-        lines = self.report.lines
-        gone = [key for key in lines if not self.paths.shard(key).exists()]
+        results = self.report.results
+        gone = [key for key in results if not self.paths.shard(key).exists()]
         for key in gone:
-            del lines[key]
+            del results[key]
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        restored = resume.take_back(self.campaign, self.paths, lines, patiently, notice)
+        known = resume.Stored(results)
+        restored = resume.take_back(self.campaign, self.paths, known, patiently, notice)
+        lines = b"".join(known.lines.unpacked())
+        patiently(lambda: self.coordinator.append_index(lines))
         if not (error.bad_files or gone or restored):
             raise error
         return max(1, len(error.bad_files) + len(gone))
@@ -390,8 +397,8 @@ class _Run:
             return
         self.report.quarantined += 1
         self.tell("quarantined", file=str(path), verdict=str(verdict), reason=reason, where=str(where))
-        for key in [key for key in self.report.lines if self.paths.shard(key) == path]:
-            del self.report.lines[key]
+        for key in [key for key in self.report.results if self.paths.shard(key) == path]:
+            del self.report.results[key]
 
     def _moved(self, path: Path, verdict: Any, reason: str) -> Path | None:
         """Where a bad file is now; None where somebody was faster, or an earlier try got as far as moving it."""
@@ -404,10 +411,11 @@ class _Run:
         path = self.paths.shard(key)
         if not path.exists():
             return None
-        stored = resume.read_stored(self.paths, [path])
-        for bad, verdict, reason in stored.bad:
-            self._quarantine(bad, verdict, reason)
-        return stored.lines.get(key)
+        for found in read_shards([path]):
+            if not isinstance(found, BadShard):
+                return index_line(found)
+            self._quarantine(found.path, found.verdict, found.reason)
+        return None
 
     def _attributes(self) -> dict[str, Value]:
         campaign = self.campaign
@@ -418,7 +426,7 @@ class _Run:
             "created": utc_now(),
             "grid_size": campaign.grid_size,
             "random_pct": float(campaign.random_pct),
-            "total_configs": campaign.n_tasks + sum(key not in campaign for key in self.report.lines),
+            "total_configs": campaign.n_tasks + sum(key not in campaign for key in self.report.results),
             "crs": campaign.crs or "",
         }
         return attributes

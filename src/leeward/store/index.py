@@ -1,11 +1,12 @@
 """Lines about results, for fast listing: caches, which resume, merge and check never trust."""
 
 import json
+import math
 import os
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.store.temporary import Temporary
 
@@ -39,6 +40,19 @@ def encode_line(line: dict[str, Any]) -> bytes:
     return json.dumps(line, separators=(",", ":")).encode() + b"\n"
 
 
+class Brief(NamedTuple):
+    """What a run keeps in memory of each result. aep: GWh; both not a number where they are not known."""
+
+    aep: float
+    wake_loss: float
+
+    @classmethod
+    def of(cls, line: Mapping[str, Any]) -> "Brief":
+        """From an index line."""
+        aep, loss = line.get("aep"), line.get("wake_loss")
+        return cls(math.nan if aep is None else float(aep), math.nan if loss is None else float(loss))
+
+
 class IndexLines:
     """The lines of many results, packed: they are needed only when all of these are written."""
 
@@ -47,9 +61,9 @@ class IndexLines:
         self._packer = zlib.compressobj(1)
         self._packed: list[bytes] = []
 
-    def add(self, result: "Result") -> None:
+    def add(self, line: dict[str, Any]) -> None:
         self.count += 1
-        self._packed.append(self._packer.compress(encode_line(index_line(result))))
+        self._packed.append(self._packer.compress(encode_line(line)))
 
     def unpacked(self) -> Iterator[bytes]:
         """All of them, once."""

@@ -21,7 +21,7 @@ from leeward.store.contents import (
     read_contents,
     uncovered,
 )
-from leeward.store.index import IndexLines, write_output_index
+from leeward.store.index import IndexLines, index_line, write_output_index
 from leeward.store.schema import SUCCESS, Result, Value
 from leeward.store.shards import BadShard
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
@@ -142,7 +142,7 @@ def _write(
             written.pairs.add(make_pair(result.key, str(parts["digest"])))
             written.successful += result.status == SUCCESS
             written.no_aep += result.status != SUCCESS
-            lines.add(result)
+            lines.add(index_line(result))
         counts = {"total_configs": written.count, **attributes, "successful_configs": written.successful}
         process.send(root_frame({"created": utc_now(), **counts}))
         count = process.finish()
