@@ -132,14 +132,30 @@ def test_other_forms_of_a_layout(carve, tmp_path, libver, form):
     assert np.array_equal(one.result.layout, layout)
 
 
-def test_several_chunks_of_the_old_kind(carve, tmp_path):
+@pytest.mark.parametrize("libver", FORMATS)
+@pytest.mark.parametrize("form", [{}, {"compression": "gzip"}])
+def test_several_chunks(carve, tmp_path, libver, form):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver=libver) as file:
+        group = file.create_group("farm0_t0_s0")
+        group.create_dataset("layout", data=layout_of((0, 0, 0), 40), chunks=(1, 7), **form)
+        group["aep"] = 3.0
+    (one,) = carve(path).values()
+    assert one.is_valid, one
+    assert np.array_equal(one.result.layout, layout_of((0, 0, 0), 40))
+
+
+def test_chunks_on_top_of_each_other(carve, tmp_path):
+    """A flipped bit in the address of a chunk: the numbers of another one would be read."""
     path = tmp_path / "a.h5"
     with h5py.File(path, "w") as file:
         group = file.create_group("farm0_t0_s0")
-        group.create_dataset("layout", data=layout_of((0, 0, 0), 40), chunks=(1, 7), compression="gzip")
+        layout = group.create_dataset("layout", data=layout_of((0, 0, 0), 40), chunks=(1, 8))
+        places = [layout.id.get_chunk_info(number).byte_offset for number in range(2)]
         group["aep"] = 3.0
+    path.write_bytes(path.read_bytes().replace(places[0].to_bytes(8, "little"), places[1].to_bytes(8, "little")))
     (one,) = carve(path).values()
-    assert np.array_equal(one.result.layout, layout_of((0, 0, 0), 40))
+    assert "on top of each other" in one.reason
 
 
 @pytest.mark.parametrize("libver", FORMATS)

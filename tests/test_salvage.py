@@ -209,8 +209,25 @@ def test_a_rotor_unlike_the_others(tmp_path):
     assert list(doubtful(found_in(path))) == [Key(0, 0, 4)]
 
 
+def test_rotors_that_all_differ_are_no_doubt(tmp_path):
+    path = write_foreign_file(tmp_path / "a.h5", KEYS)
+    with h5py.File(path, "a") as file:
+        for seed in range(4):
+            file[f"farm0_t0_s{seed}"].attrs["diameter"] = 200.0 + seed
+    assert doubtful(found_in(path)) == {}
+
+
+def test_an_energy_unlike_the_others(tmp_path):
+    path = write_foreign_file(tmp_path / "a.h5", KEYS)
+    with h5py.File(path, "a") as file:
+        file["farm0_t0_s4/aep"][()] = 1.4e-307
+        file["farm0_t0_s5/aep"][()] = 6.2e6
+        file["farm0_t0_s6/aep"][()] = 0.0  # which a script may have stored: it is known to be none
+    assert list(doubtful(found_in(path))) == [Key(0, 0, 4), Key(0, 0, 5)]
+
+
 def test_one_row_and_a_lone_turbine_are_no_doubt(tmp_path):
-    row = np.array([[*range(0, 30_000, 1000), 80_000], np.zeros(31)])
+    row = np.array([[*range(0, 30_000, 1000), 38_000], np.zeros(31)])
     grid = np.array([[0.0, 0.0, 0.0, 900.0], [0.0, 900.0, 1800.0, 0.0]])
     for number, one in enumerate((row, grid)):
         path = tmp_path / f"{number}.h5"

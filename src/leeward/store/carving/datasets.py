@@ -12,12 +12,15 @@ from typing import NamedTuple
 
 import numpy as np
 
+from leeward.store.carving.checksum import is_whole
 from leeward.store.carving.headers import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.store.carving.messages import Numbers, form_of, numbers, shape_of
 from leeward.store.direct import Pages, Unfamiliar
-from leeward.store.schema import MOST_NUMBERS_A_CHUNK, MOST_TURBINES
+from leeward.store.schema import MOST_NUMBERS_A_CHUNK, MOST_TURBINES, BadGroupError
+from leeward.store.verdicts import Verdict
 
 _COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
+_SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
@@ -71,11 +74,12 @@ def _joined(
     filters: Sequence[int],
 ) -> Numbers:
     """All chunks put together; one that is missing makes the whole worthless."""
-    expected = set(
-        itertools.product(*(range(0, length, step) for length, step in zip(shape, chunk_shape, strict=True)))
-    )
+    expected = set(_offsets(shape, chunk_shape))
     if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
         raise Unfamiliar("chunks are missing")
+    ordered = sorted(chunks, key=lambda chunk: chunk.address)
+    if any(one.address + one.size > other.address for one, other in itertools.pairwise(ordered)):
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "pieces of its layout lie on top of each other")
     whole = np.zeros(shape, dtype=dtype)
     for chunk in chunks:
         data = _plain(pages.at(chunk.address, chunk.size), filters, dtype.itemsize, math.prod(chunk_shape))
@@ -102,12 +106,17 @@ def _chunks(
         return chunk_shape, list(_in_tree(pages, tree, rank))
     flags, dimensions, bytes_each = layout[2], layout[3], layout[4]
     after = 5 + bytes_each * dimensions
-    if dimensions != rank + 1 or not 1 <= bytes_each <= 8 or layout[after] != 1:
-        raise Unfamiliar("several chunks, in an index of a newer kind")
+    if dimensions != rank + 1 or not 1 <= bytes_each <= 8:
+        raise Unfamiliar("layout")
     sides = [layout[5 + bytes_each * number :][:bytes_each] for number in range(rank)]
     chunk_shape = tuple(int.from_bytes(side, "little") for side in sides)
     _demand_modest(chunk_shape)
     size, mask = math.prod(chunk_shape) * width, 0
+    if layout[after] == _FIXED_ARRAY:
+        (address,) = struct.unpack_from("<Q", layout, after + 2)
+        return chunk_shape, _in_array(pages, address, list(_offsets(shape, chunk_shape)), size)
+    if layout[after] != _SINGLE:
+        raise Unfamiliar("chunks that can grow")
     if flags & 2:  # it is behind filters
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
@@ -115,6 +124,31 @@ def _chunks(
     if mask or size > 16 * MOST_NUMBERS_A_CHUNK:
         raise Unfamiliar("chunk")
     return chunk_shape, [_Chunk((0,) * rank, address, size)]
+
+
+def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Where the chunks of an array begin, in the order in which an index has them."""
+    sides = zip(shape, chunk_shape, strict=True)
+    return itertools.product(*(range(0, length, step) for length, step in sides))
+
+
+def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], size: int) -> list[_Chunk]:
+    """Chunks of an array that cannot grow: a list of addresses (section VII.C); size: of one without filters."""
+    head = pages.at(address, 28)
+    filtered, entry, page_bits, count, block = struct.unpack_from("<BBBQQ", head, 5)
+    if head[:5] != b"FAHD\x00" or not is_whole(head) or count != len(offsets) or count > 1 << min(page_bits, 16):
+        raise Unfamiliar("index of chunks")
+    body = pages.at(block, 14 + entry * count + 4)
+    if body[:5] != b"FADB\x00" or not is_whole(body) or entry < (14 if filtered else 8):
+        raise Unfamiliar("index of chunks")
+    chunks = []
+    for number, offset in enumerate(offsets):
+        one = body[14 + entry * number :][:entry]
+        stored = int.from_bytes(one[8 : entry - 4], "little") if filtered else size
+        if (filtered and any(one[entry - 4 :])) or stored > 16 * MOST_NUMBERS_A_CHUNK:
+            raise Unfamiliar("chunk")
+        chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored))
+    return chunks
 
 
 def _demand_modest(chunk_shape: Sequence[int]) -> None:
