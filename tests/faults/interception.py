@@ -1,7 +1,7 @@
 """The system calls of this process that change files below a folder: counted, and one of them goes wrong.
 
 What Python code calls as `os.write` and so on is replaced in this process only. Files that are opened by handle with
-`open` write through here too. Calls of C libraries are not seen: see `traced_python` in the operations.
+`open` write through here too. Calls of C libraries are not seen: see `traced_python` in `operation.py`.
 """
 
 import builtins

@@ -216,6 +216,8 @@ def rage(
 
 
 def main() -> None:
+    if len(sys.argv) != 5:
+        sys.exit(__doc__)
     tasks, workers, coordinators, seed = map(int, sys.argv[1:])
     with quick_folder() as folder:
         storm = rage(folder, tasks, workers, coordinators, seed, limit_s=86_400.0, is_told=True)

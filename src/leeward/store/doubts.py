@@ -11,7 +11,7 @@ from leeward.store.keys import Key
 from leeward.store.schema import SUCCESS, Array, Result
 
 _FEWEST = 3  # others that agree, before one is called different
-_FAR = 10.0  # times the usual distance to the nearest turbine; optimised layouts, and published ones, stay below 3
+_FAR = 10.0  # times the usual distance to the nearest turbine; optimised and published layouts stay below 4
 _MOST_TURBINES = 2000  # whose distances are all looked at
 _AEP_RATIO = 5.0  # between turbines of one type: more than any two sites differ by
 
