@@ -180,7 +180,7 @@ def print_summary(report: "RunReport", command: str) -> None:
     print(f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
         print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
-    if report.merged is not None:
+    if report.merged is not None and report.merged.count:
         print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
     others = len(report.results) - report.done
     if others:

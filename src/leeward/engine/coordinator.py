@@ -15,7 +15,7 @@ from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, Lock
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
-from leeward.store.records import BadRecordError, Record, forgive_attempt, read_record, record_failure
+from leeward.store.records import BadRecordError, Record, forget, forgive_attempt, read_record, record_failure
 from leeward.store.verdicts import Verdict
 
 POLL_S = 0.5
@@ -59,6 +59,7 @@ class Coordinator:
         self._stuck: set[Key] = set()
         self._unwritten: deque[Callable[[], None]] = deque()
         self._refused_since: float | None = None
+        self._hangs = False  # storing a result did, and none was stored since
         self._tried = self._checked = 0.0
         self._told_stop = False
         self.results: dict[Key, Brief] = {}
@@ -107,7 +108,8 @@ class Coordinator:
             self._tell("stopping", signal=self._stop.signal, in_hand=len(self._in_hand), grace_s=self._grace_s)
 
     def _may_hand_out(self) -> bool:
-        return not (self._stop.is_asked or self._stuck or self._unwritten)
+        """Where storing hangs, one task at a time finds out whether it still does."""
+        return not (self._stop.is_asked or self._stuck or self._unwritten or (self._hangs and self._in_hand))
 
     def hear(self, outcome: Outcome) -> None:
         """What an engine has to say."""
@@ -124,6 +126,9 @@ class Coordinator:
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
         self._in_hand.discard(key)
+        if self._hangs:
+            self._hangs = False
+            self._accepted()
         self.results[key] = Brief.of(line)
         self.computed += 1
         self.failed.pop(key, None)
@@ -141,12 +146,14 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
+            self.write(functools.partial(forget, self._paths, key))
             return
         self._in_hand.discard(key)
         if outcome.kind == "storing":  # not the task's fault
-            self.write(functools.partial(forgive_attempt, self._paths, key))
             self._queue.append(key)
+            self._hangs = True
             self._refused(outcome.message)
+            self.write(functools.partial(forgive_attempt, self._paths, key, outcome.worker))
         else:
             self.write(lambda: self._record_failure(outcome))
 
@@ -191,8 +198,7 @@ class Coordinator:
                 self._refused(str(error))
                 return
             self._unwritten.popleft()
-            if self._refused_since is not None:
-                self._accepted()
+            self._accepted()
 
     def patiently(self, action: Callable[[], Any]) -> Any:
         """The same, for what has to be done before anything else; a request to stop ends the waiting."""
@@ -221,7 +227,7 @@ class Coordinator:
             )
 
     def _accepted(self) -> None:
-        if self._refused_since is not None and not self._stuck:
+        if self._refused_since is not None and not (self._stuck or self._hangs):
             self._tell("storage-accepts", seconds=round(time.monotonic() - self._refused_since, 1))
             self._refused_since = None
 

@@ -27,11 +27,12 @@ from leeward.store.paths import RunPaths
 
 START_LIMIT_S = 900.0  # until a worker says that it is ready: importing from a busy network disk, and compiling
 STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
+STANDSTILL_S = 2.0  # more than usual between two looks at the workers
 STARTS_IN_VAIN = 3
 REAP_S = 5.0  # for a killed process to be gone
 LONGEST_MESSAGE = 1 << 20
 TAIL = 4000  # bytes of a log
-ANSWERS = ("began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
+ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
 
@@ -67,6 +68,7 @@ class LocalEngine:
         self._waiting: deque[Key] = deque()
         self._selector = selectors.DefaultSelector()
         self._in_vain = 0
+        self._polled = time.monotonic()
         self._unreaped: list[subprocess.Popen[bytes]] = []
 
     @property
@@ -88,6 +90,7 @@ class LocalEngine:
                 self._send(worker)
             if events & selectors.EVENT_READ:
                 outcomes += self._receive(worker)
+        self._allow_for_standstill(seconds)
         for worker in list(self._workers):
             if time.monotonic() > worker.deadline:
                 outcomes += self._overdue(worker)
@@ -99,8 +102,18 @@ class LocalEngine:
         self._unreaped = [process for process in self._unreaped if process.poll() is None]
         return outcomes
 
+    def _allow_for_standstill(self, usual: float) -> None:
+        """Nobody is late for the time in which this process was stopped, and perhaps they with it."""
+        now = time.monotonic()
+        still = now - self._polled - usual
+        self._polled = now
+        if still > STANDSTILL_S:
+            for worker in self._workers:
+                worker.deadline += still
+
     def close(self) -> list[Key]:
-        in_hand = [worker.key for worker in self._workers if worker.key is not None and worker.phase != "waiting"]
+        begun = [worker for worker in self._workers if worker.phase not in ("handed", "recording")]
+        in_hand = [worker.key for worker in begun if worker.key is not None]
         self._waiting.clear()
         for worker in self._workers:
             _kill(worker)
@@ -115,7 +128,7 @@ class LocalEngine:
             worker = idle.pop()
             worker.key = self._waiting.popleft()
             worker.began = time.monotonic()
-            worker.phase = "waiting"  # until its attempt is recorded
+            worker.phase = "handed"  # until the worker says that it has it, and then until its attempt is recorded
             worker.deadline = worker.began + self._timeout_s
             self._tell(worker, {"task": str(worker.key)})
         starting = sum(not worker.ready for worker in self._workers)
@@ -193,7 +206,10 @@ class LocalEngine:
         (about,) = (answer[word] for word in ANSWERS if word in answer)
         if key is None or about != str(key):
             raise ValueError(f"{about} is not in its hand")
-        if "began" in answer:
+        if "taken" in answer:
+            worker.phase = "recording"
+            worker.deadline = time.monotonic() + STORE_LIMIT_S
+        elif "began" in answer:
             worker.phase = "computing"
             worker.deadline = time.monotonic() + self._timeout_s
         elif "computed" in answer:
@@ -222,7 +238,7 @@ class LocalEngine:
         _kill(worker)
         if worker.phase == "starting":
             return self._lost(worker, "died", f"a worker was not ready after {START_LIMIT_S:g} s")
-        if worker.phase == "storing":
+        if worker.phase in ("recording", "storing"):
             return self._lost(worker, "storing", f"the disk did not answer for {STORE_LIMIT_S:g} s")
         seconds = time.monotonic() - worker.began
         message = f"killed after {seconds:.0f} s, past its time-out of {self._timeout_s:g} s"

@@ -246,7 +246,7 @@ class _Run:
         if shards:
             self.tell("checking", shards=len(shards))
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        stored = resume.read_stored(self.paths, shards, self._cores(len(shards)), notice)
+        stored = patiently(lambda: resume.read_stored(self.paths, shards, self._cores(len(shards)), notice))
         self.coordinator.results = self.report.results = stored.results
         resume.refuse_changed(self.campaign, self.paths, stored)
         self.report.is_counted = True
@@ -411,10 +411,10 @@ class _Run:
         path = self.paths.shard(key)
         if not path.exists():
             return None
-        for found in read_shards([path]):
-            if not isinstance(found, BadShard):
-                return index_line(found)
-            self._quarantine(found.path, found.verdict, found.reason)
+        (found,) = self.coordinator.patiently(lambda: list(read_shards([path])))
+        if not isinstance(found, BadShard):
+            return index_line(found)
+        self._quarantine(found.path, found.verdict, found.reason)
         return None
 
     def _attributes(self) -> dict[str, Value]:

@@ -101,6 +101,7 @@ class _Worker:
             self._answer({what: str(key)})
 
         began = time.monotonic()
+        self._answer({"taken": str(key)})
         heart.begin(str(key))
         try:
             line = perform(campaign, paths, key, name, report, trouble, heart.watch)

@@ -48,7 +48,8 @@ class FoundFile:
     verdict: of the file as a whole: valid if it could be read to its end, whatever its results are. size: bytes, -1
     where there is no file. sha256: of its bytes, "" where they could not be read. sealed: made by leeward (it has a
     format_version), or the file of another script. valid, bad: how many results. attributes: those of the file itself,
-    of a sealed one (campaign text included).
+    of a sealed one (campaign text included). is_passing: it could not be opened for a reason that says nothing about
+    what is in it, and may be gone later.
     """
 
     path: Path
@@ -60,6 +61,7 @@ class FoundFile:
     valid: int = 0
     bad: int = 0
     attributes: Mapping[str, Value] = field(default_factory=dict)
+    is_passing: bool = False
 
     @property
     def is_valid(self) -> bool:

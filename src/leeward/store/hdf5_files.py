@@ -20,12 +20,18 @@ _KINDS = (
 )
 
 
-class BadFileError(LeewardError):
-    """A file that is not read any further."""
+# what says nothing about a file: the machine, the disk or the rights are in the way, and may be otherwise later
+_PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
+PASSING = tuple(getattr(errno, name) for name in _PASSING if hasattr(errno, name))
 
-    def __init__(self, verdict: Verdict, reason: str) -> None:
+
+class BadFileError(LeewardError):
+    """A file that is not read any further. is_passing: for reasons that may pass, and say nothing about its content."""
+
+    def __init__(self, verdict: Verdict, reason: str, *, is_passing: bool = False) -> None:
         super().__init__(reason)
         self.verdict = verdict
+        self.is_passing = is_passing
 
 
 @contextlib.contextmanager
@@ -35,7 +41,8 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
         _demand_plain(os.stat(path).st_mode)
         handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
     except OSError as error:
-        raise BadFileError(Verdict.UNREADABLE, _why_not(path, error)) from error
+        is_passing = error.errno in PASSING
+        raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
     try:
         status = os.fstat(handle)
         _demand_plain(status.st_mode)  # it may be another file by now

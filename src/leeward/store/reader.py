@@ -318,6 +318,7 @@ def _found_file(header: dict[str, Any], request: _Request) -> FoundFile:
         valid=request.valid,
         bad=request.bad,
         attributes={name: _value(value) for name, value in header["attributes"].items()},
+        is_passing=bool(header["is_passing"]),
     )
 
 

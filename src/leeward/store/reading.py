@@ -126,7 +126,7 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
     """Answer one request but for what is returned: what there is to say about the file as a whole."""
     output.announce(kind="file")
     about: dict[str, Any] = {"size": -1, "sha256": "", "sealed": False, "attributes": {}, "reason": "", "bad": 0}
-    about["verdict"] = Verdict.VALID
+    about["verdict"], about["is_passing"] = Verdict.VALID, False
     try:
         with open_plain(request["path"]) as (handle, size):
             about["size"] = size
@@ -137,7 +137,7 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
                     about["bad"] += found["verdict"] is not Verdict.VALID
                     output.add({"kind": "result", **found}, numbers)
     except BadFileError as error:
-        about["verdict"], about["reason"] = error.verdict, str(error)
+        about["verdict"], about["reason"], about["is_passing"] = error.verdict, str(error), error.is_passing
     except LIBRARY_ERRORS as error:
         about["verdict"], about["reason"] = library_message(error)
     return about

@@ -107,10 +107,10 @@ def _has_failed(record: Record) -> bool:
     return record.failure is not None and record.failure.attempt == len(record.attempts)
 
 
-def forgive_attempt(paths: RunPaths, key: Key) -> None:
-    """Take back the last attempt, which was ended on request."""
+def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None) -> None:
+    """Take back the last attempt, which was ended on request or by the disk; worker: only if it is this one's."""
     old = read_record(paths.failure(key))
-    if old is not None:
+    if old is not None and (worker is None or (old.attempts and old.attempts[-1]["worker"] == worker)):
         if len(old.attempts) <= 1 and old.failure is None:
             forget(paths, key)
         else:

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, overload
 
-from leeward.errors import InputError
+from leeward.errors import InputError, StorageError
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, key_of_shard
@@ -65,12 +65,14 @@ class ShardPaths(Sequence[Path]):
 def read_shards(
     paths: Sequence[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
-    """One answer for each path, in order."""
+    """One answer for each path, in order. A StorageError where the machine cannot open a file now: it may be good."""
     results: list[FoundResult] = []
     for found in read_files(paths, contents=contents, processes=processes):
         if isinstance(found, FoundResult):
             results.append(found)
         else:
+            if found.is_passing:
+                raise StorageError(f"{found.path}: {found.reason}")
             yield _judged(found, results)
             results = []
 

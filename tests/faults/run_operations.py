@@ -1,0 +1,120 @@
+"""Whole runs, in one process: from nothing, with results of other origin, and in the place of another."""
+
+import time
+from pathlib import Path
+
+import numpy as np
+from interception import ERRORS, KILLS, Fault
+from operation import Act, Operation, run_paths, seeds
+
+from foreign_files import write_foreign_file
+from leeward.errors import InputError
+from run_cases import calls as recipe_calls
+from run_cases import leeward as leeward_command
+from run_cases import make_campaign
+
+FAILURES = (*ERRORS, "short", "full")
+SEEDS = range(3)
+INLINE = {"engine": "inline"}
+ADOPTED = (0, 1)
+
+
+def with_campaign(folder: Path) -> None:
+    make_campaign(folder, seeds=len(SEEDS), execution=INLINE)
+
+
+def leeward_run(folder: Path, **options) -> None:
+    """In this process, with little patience for the disk."""
+    import leeward
+    from leeward.engine import coordinator, inline
+
+    coordinator.TRY_AGAIN_S = inline.TRY_AGAIN_S = 0.01
+    report = leeward.run(folder / "campaign.yaml", folder / "layouts.h5", storage_wait_s=0, **options)
+    assert report.is_complete, report
+
+
+def run_elsewhere(folder: Path) -> None:
+    """In a process of its own: a process imports a recipe of one name only once."""
+    done = leeward_command("run", "campaign.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+
+
+def _run(folder: Path, fault: Fault | None) -> Act:
+    def act(turn: str) -> None:
+        before = {seed: recipe_calls(folder).count(seed) for seed in _stored_seeds(folder)}
+        leeward_run(folder)
+        now = recipe_calls(folder)
+        again = [seed for seed, count in before.items() if now.count(seed) != count]
+        assert not again, f"computed again after they had been stored: seeds {again}"
+
+    return act
+
+
+def _stored_seeds(folder: Path) -> set[int]:
+    return seeds(run_paths(folder))
+
+
+def is_run(folder: Path) -> None:
+    assert _stored_seeds(folder) == set(SEEDS)
+    assert not list(run_paths(folder).failures.glob("*.json"))
+    assert not list(run_paths(folder).workers.glob("*.json"))
+
+
+def _with_worker_files(folder: Path) -> None:
+    """Two layouts that another script made for this campaign, and a file without any."""
+    with_campaign(folder)
+    source = folder / "worker_files"
+    source.mkdir()
+    for seed in ADOPTED:
+        layout = np.array([[500.0, 2500.0, 4500.0], [1000.0, 2000.0 + 100.0 * seed, 3000.0]])
+        facts = {"turbines": 3, "layout": layout, "aep": 90.0 + seed, "diameter": 195.0}
+        write_foreign_file(source / f"worker_{seed}.h5", [(0, 0, seed)], **facts)
+    (source / "worker_9.h5").touch()
+
+
+def _run_and_adopt(folder: Path, fault: Fault | None) -> Act:
+    return lambda turn: leeward_run(folder, adopt=folder / "worker_files")
+
+
+def _is_run_and_adopted(folder: Path) -> None:
+    """Only what was not to be had elsewhere was computed; the sources stay."""
+    is_run(folder)
+    assert set(recipe_calls(folder)) == set(SEEDS) - set(ADOPTED), recipe_calls(folder)
+    assert len(list((folder / "worker_files").iterdir())) == 3
+
+
+def _with_other_run(folder: Path) -> None:
+    """A run that is complete, and then other settings."""
+    make_campaign(folder, seeds=2, spacing_m=650, execution=INLINE)
+    run_elsewhere(folder)
+    with_campaign(folder)
+
+
+def _run_anew(folder: Path, fault: Fault | None) -> Act:
+    """The names under which old runs are kept tell seconds: whoever is faster is asked to try again."""
+
+    def act(turn: str) -> None:
+        try:
+            leeward_run(folder, new=True)
+        except InputError as error:
+            if "try again" not in str(error):
+                raise
+            time.sleep(1.1)
+            leeward_run(folder, new=True)
+
+    return act
+
+
+def _is_run_anew(folder: Path) -> None:
+    is_run(folder)
+    old = [path for path in folder.glob("layouts-*.run") if len(list(path.glob("results/*/*.h5"))) == 2]
+    assert len(old) == 1, list(folder.iterdir())
+    assert (old[0] / "campaign.yaml").exists()
+
+
+RUNS = {
+    "run": Operation(with_campaign, _run, is_run, modes=KILLS, every=4, sample=2),
+    "run, calls fail": Operation(with_campaign, _run, is_run, modes=FAILURES, every=3, sample=2),
+    "run --adopt": Operation(_with_worker_files, _run_and_adopt, _is_run_and_adopted, every=5, sample=2),
+    "run --new": Operation(_with_other_run, _run_anew, _is_run_anew, every=3, sample=2, keeps_output=False),
+}

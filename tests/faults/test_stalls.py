@@ -1,0 +1,247 @@
+"""Workers that stand still are found and replaced; a disk that takes long is no reason to kill anybody.
+
+Real processes: stopped by a signal, caught in C code that keeps the interpreter for itself, or waiting for a disk.
+"""
+
+import os
+import signal
+import sys
+import time
+
+import pytest
+from stalls import FOR_EVER, slow_disk, slowed, stalling_campaign, start_with_limits
+
+from leeward.store.lock import process_start
+from leeward.watch import snapshot
+from run_cases import audit, calls, digests, kill_group, leeward, shards, start, until, workers_of
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+long = pytest.mark.skipif(os.environ.get("LEEWARD_FAULTS") != "long", reason="only with LEEWARD_FAULTS=long")
+
+
+@pytest.fixture(scope="module")
+def undisturbed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("undisturbed")
+    stalling_campaign(folder, seeds=6, execution={"engine": "inline"})
+    done = leeward("run", "campaign.yaml", cwd=folder)
+    assert done.returncode == 0, done.stderr
+    return digests(folder / "layouts.h5")
+
+
+def first_of(undisturbed, count):
+    return {f"farm0_t0_s{seed}": undisturbed[f"farm0_t0_s{seed}"] for seed in range(count)}
+
+
+def retries(folder):
+    return [line["kind"] for line in audit(folder / "layouts.run") if line["event"] == "retry"]
+
+
+def hung(folder):
+    return {worker.task: worker.pid for worker in snapshot(folder / "layouts.run").workers if worker.looks_hung}
+
+
+def ended(process, folder, seconds=120):
+    """With which code; and what it said, for the message of an assertion."""
+    return process.wait(seconds), (folder / "output.txt").read_text()
+
+
+def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed):
+    """One was stopped, one lets no other thread run, a third goes on; whoever asks meanwhile is told."""
+    orders = {0: "wait=3 stop", 1: "wait=3 spin"}  # after a sign of life that names the task
+    stalling_campaign(tmp_path, seeds=6, orders=orders, execution={"workers": 3, "timeout_s": 30})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(shards(tmp_path / "layouts.run")) == 4, "the others are done")
+        found = until(lambda: len(seen := hung(tmp_path)) == 2 and seen, "both look hung")
+        assert found.keys() == {"farm0_t0_s0", "farm0_t0_s1"}
+        shown = leeward("status", "layouts.run", cwd=tmp_path)
+        assert shown.stdout.count("LOOKS HUNG") == 2, shown.stdout
+        assert ended(process, tmp_path)[0] == 0
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == undisturbed
+    assert sorted(calls(tmp_path)) == [0, 0, 1, 1, 2, 3, 4, 5]
+    assert retries(tmp_path) == ["timed-out", "timed-out"]
+    assert not any(process_start(pid) for pid in found.values())
+
+
+def test_a_worker_stopped_between_two_tasks(tmp_path, undisturbed):
+    """It has none when it is stopped; then it is given one."""
+    stalling_campaign(tmp_path, seeds=2, orders={1: "wait=5"}, execution={"workers": 2, "timeout_s": 10})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(list((tmp_path / "layouts.run" / "workers").glob("*.json"))) == 2, "two workers are there")
+        until(lambda: 1 in calls(tmp_path) and shards(tmp_path / "layouts.run"), "one is done, one is computed")
+        busy = next(
+            int(line.split()[1]) for line in (tmp_path / "calls.txt").read_text().splitlines() if line[0] == "1"
+        )
+        (idle,) = set(workers_of(process)) - {busy}
+        os.kill(idle, signal.SIGSTOP)
+        os.kill(busy, signal.SIGKILL)
+        code, said = ended(process, tmp_path)
+        assert code == 0, said
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
+    assert retries(tmp_path)[0] == "died"
+    assert sorted(calls(tmp_path)) == [0, 1, 1]
+    assert process_start(idle) is None
+
+
+@pytest.mark.parametrize(("workers", "limits"), [(2, {}), pytest.param(1, {"START_LIMIT_S": 15.0}, marks=long)])
+def test_a_worker_stopped_while_it_starts(tmp_path, undisturbed, workers, limits):
+    """Nobody waits for one of two; a single one is replaced when its time to start is over."""
+    stalling_campaign(tmp_path, seeds=3, execution={"workers": workers, "timeout_s": 60})
+    process = start_with_limits(tmp_path, **limits)
+    try:
+        stopped = until(lambda: workers_of(process), "a worker starts")[0]
+        os.kill(stopped, signal.SIGSTOP)
+        code, said = ended(process, tmp_path)
+        assert code == 0, said
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 3)
+    assert sorted(calls(tmp_path)) == [0, 1, 2]
+    assert process_start(stopped) is None
+
+
+def test_workers_that_stand_still_end_with_their_coordinator(tmp_path, undisturbed):
+    stalling_campaign(tmp_path, seeds=2, orders={0: "stop", 1: "hold"})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(list(tmp_path.glob("did-*"))) == 2, "both stand still")
+        stalled = workers_of(process)
+    finally:
+        kill_group(process)
+    until(lambda: not any(process_start(pid) for pid in stalled), "they are gone", 10)
+    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
+
+
+def test_a_coordinator_that_was_stopped_blames_nobody(tmp_path, undisturbed):
+    """For longer than the time-out: what its workers said meanwhile counts."""
+    stalling_campaign(tmp_path, seeds=4, orders={"all": "wait=1"}, execution={"workers": 2, "timeout_s": 6})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(calls(tmp_path)) == 2, "two are computed")
+        process.send_signal(signal.SIGSTOP)
+        time.sleep(7.5)
+        process.send_signal(signal.SIGCONT)
+        code, said = ended(process, tmp_path)
+        assert code == 0, said
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 4)
+    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]
+    assert retries(tmp_path) == []
+
+
+@long
+def test_a_run_that_was_suspended_as_a_whole(tmp_path, undisturbed):
+    """As by a batch system, for longer than the time-out."""
+    stalling_campaign(tmp_path, seeds=4, orders={"all": "wait=1"}, execution={"workers": 2, "timeout_s": 6})
+    process = start("run", "campaign.yaml", cwd=tmp_path)
+    try:
+        until(lambda: len(calls(tmp_path)) == 2, "two are computed")
+        everybody = [process.pid, *workers_of(process)]
+        for number in (signal.SIGSTOP, signal.SIGCONT):
+            for pid in everybody:
+                os.kill(pid, number)
+            time.sleep(7.5 if number == signal.SIGSTOP else 0)
+        code, said = ended(process, tmp_path)
+        assert code == 0, said
+    finally:
+        kill_group(process)
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 4)
+    assert retries(tmp_path) == []
+
+
+# --- a slow disk -----------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("call", "seconds"), [("fsync", 3.0), pytest.param("write", 7.0, marks=long)])
+def test_storing_may_take_longer_than_the_time_out(tmp_path, undisturbed, call, seconds):
+    """Which is for computing. Nobody is killed, and nothing is computed twice."""
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 2, "timeout_s": 6, "retries": 0})
+    environment = slow_disk(tmp_path, "/results", seconds, call=call)
+    process = start("run", "campaign.yaml", cwd=tmp_path, env=environment)
+    try:
+        code, said = ended(process, tmp_path)
+    finally:
+        kill_group(process)
+    assert code == 0, said
+    assert slowed(tmp_path) >= 2
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
+    assert sorted(calls(tmp_path)) == [0, 1]
+
+
+@long
+def test_a_slow_disk_under_the_coordinator(tmp_path, undisturbed):
+    """All that it writes durably takes two seconds, also what it writes of a task whose worker died."""
+    execution = {"workers": 2, "timeout_s": 8, "retries": 1}
+    stalling_campaign(tmp_path, seeds=3, orders={0: "die=once", 2: "wait=2"}, execution=execution)
+    environment = slow_disk(tmp_path, "/layouts", 2.0, who="coordinator")
+    process = start("run", "campaign.yaml", cwd=tmp_path, env=environment)
+    try:
+        code, said = ended(process, tmp_path)
+    finally:
+        kill_group(process)
+    assert code == 0, said
+    assert slowed(tmp_path) > 5
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 3)
+    assert sorted(calls(tmp_path)) == [0, 0, 1, 2]
+    assert retries(tmp_path) == ["died"]
+
+
+@pytest.mark.parametrize(
+    ("where", "computed"),
+    [
+        pytest.param(r"/results/../\.farm0_t0_s0\.h5\.\w+\.tmp$", [0, 0, 1], id="before it is stored"),
+        pytest.param(
+            r"/results/..$",
+            [0, 1],
+            id="after it is stored",
+        ),
+    ],
+)
+def test_a_disk_that_hangs_once(tmp_path, undisturbed, where, computed):
+    """For ever: the worker is killed, and its task is not blamed. What had its name already counts."""
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 1, "timeout_s": 60, "retries": 0})
+    environment = slow_disk(tmp_path, where, FOR_EVER, times=1)
+    process = start_with_limits(tmp_path, environment=environment, STORE_LIMIT_S=6.0)
+    try:
+        code, said = ended(process, tmp_path)
+    finally:
+        kill_group(process)
+    assert code == 0, said
+    assert slowed(tmp_path) == 1
+    assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
+    assert sorted(calls(tmp_path)) == computed
+    assert not list((tmp_path / "layouts.run" / "failures").iterdir())
+
+
+def test_a_slow_disk_before_the_computation_is_not_the_tasks_fault(tmp_path):
+    stalling_campaign(tmp_path, seeds=1, execution={"workers": 1, "timeout_s": 4, "retries": 0})
+    environment = slow_disk(tmp_path, "/failures", 3.0)
+    process = start("run", "campaign.yaml", cwd=tmp_path, env=environment)
+    try:
+        code, said = ended(process, tmp_path)
+    finally:
+        kill_group(process)
+    assert code == 0, said
+    assert calls(tmp_path) == [0]
+
+
+@long
+def test_a_disk_that_hangs_for_every_result_is_given_up(tmp_path):
+    """After the time that --storage-wait says, and not never."""
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 1, "timeout_s": 60})
+    environment = slow_disk(tmp_path, r"s1\.h5\.\w+\.tmp$", FOR_EVER)
+    process = start_with_limits(tmp_path, "--storage-wait", 3, environment=environment, STORE_LIMIT_S=2.0)
+    try:
+        code, said = ended(process, tmp_path, 30)
+    finally:
+        kill_group(process)
+    assert code == 4, said
+    assert shards(tmp_path / "layouts.run") == ["farm0_t0_s0"]
