@@ -155,7 +155,8 @@ class Trial:
             # a folder among files has files; of several links to one device one is looked at
             is_silent = (place.is_dir() and place.parent == folder) or ends[os.path.realpath(place)] > 1
             self._judge(variant, answers[place], is_silent)
-        self._compare(places, answers, merged)
+        if merged is not None:
+            self._compare(places, answers, merged)
         if by_command_too:
             for place, answer in answers.items():
                 if _is_slow(answer):
@@ -206,16 +207,18 @@ class Trial:
                 self.outcome.problems.append(f"{report.plausible} results called plausible; there are {plausible}")
         return answers
 
-    def _merge(self, folder: Path, output: Path, what: str) -> dict[str, Result]:
+    def _merge(self, folder: Path, output: Path, what: str) -> dict[str, Result] | None:
+        """What is in the merged file; None after a problem that is told."""
         self.outcome.merges += 1
         with self._within(120 + 4 * len(self.originals), what):
             try:
                 merge([folder], output, on_bad="skip", prefer="best")
                 return found_in(output)
             except MergeRefusedError as error:
-                if not error.report.problem.startswith("no valid result was found"):
-                    self.outcome.problems.append(f"{what}: refused, {error}")
-        return {}
+                if error.report.problem.startswith("no valid result was found"):
+                    return {}
+                self.outcome.problems.append(f"{what}: refused, {error}")
+        return None
 
     @contextlib.contextmanager
     def _within(self, seconds: float, what: str) -> Iterator[None]:

@@ -37,19 +37,6 @@ LEFT_OUT = [] if IS_LONG else random.Random(SEED).sample(SLOW, len(SLOW) // 2)
 # Promises that are known not to be kept yet, and what is said of them. An entry goes with its bug: the long version
 # fails on one that is not needed any more.
 KNOWN = {
-    "the name of a new audit log is not synced": (
-        r"^([^;]*; (after a kill: )?layouts\.run/audit\.jsonl: (is gone, after|done, and then gone)"
-        r"|run --new; (after a kill: )?layouts\.run/audit\.jsonl: lacks lines)"  # there is an older one
-    ),
-    "so its first line, and that of a quarantine, may be missing": (
-        r"^(quarantine|clean); done again, it ends in another way: AssertionError\(\)"
-    ),
-    "a new folder of shards whose maker was killed before it could sync its name is taken for durable": (
-        r"^store, new folder; after a kill: layouts\.run/results/\w\w/farm0_t0_s0\.h5: done, and then gone"
-    ),
-    "clean --merged does not sync an output that a killed merge has just renamed, before it removes shards": (
-        r"^merge, (new|over an) output; after a kill: (lost|seen, and then gone|layouts\.h5: the log).*clean --merged"
-    ),
     "where there are no links, a damaged output may be only under its other name, until the next merge": (
         r"^merge, over a damaged output, links fail; (after a kill: )?there is no output any more"
     ),

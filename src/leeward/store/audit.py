@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import StorageError
-from leeward.files import sync
+from leeward.files import sync, sync_folder
 
 
 class Audit:
@@ -37,6 +37,8 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
     handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
     try:
         size = os.fstat(handle).st_size
+        if durable and size == 0:  # its name first, made by this call or by one that was killed
+            sync_folder(path.parent)
         if size and os.pread(handle, 1, size - 1) != b"\n":
             line = "\n" + line
         content = memoryview(line.encode())

@@ -50,9 +50,8 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
             "size": path.lstat().st_size,
             "time": utc_now(),
         }
-        if not paths.quarantine.is_dir():
-            paths.quarantine.mkdir(parents=True, exist_ok=True)
-            sync_folder(paths.quarantine.parent)
+        paths.quarantine.mkdir(parents=True, exist_ok=True)
+        sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
         replace_file(place.with_name(place.name + ".reason.json"), json.dumps(about, indent=1).encode())
         record("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         path.rename(place)

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 
 from leeward.errors import StorageError
-from leeward.files import sync_folder
+from leeward.files import sync, sync_folder
 from leeward.store.audit import Audit
 from leeward.store.contents import (
     Contents,
@@ -94,10 +94,26 @@ def _run_root(path: Path) -> Path | None:
 
 
 def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
-    """What each file holds, and why it has to stay; both are read from the disk now."""
+    """What each file holds, and why it has to stay; both are read now, and the output is on the disk."""
+    _have_synced(output)
     proof = contents_of(output)
     for contents in read_contents(paths, processes):
         yield Removal(contents.path, _why_not(contents, proof)), contents
+
+
+def _have_synced(output: Path) -> None:
+    """A merge may have been killed after it had renamed its output, and somebody may have copied one there."""
+    try:
+        handle = os.open(output, os.O_RDONLY)
+        try:
+            sync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(output.parent)
+    except FileNotFoundError:
+        return  # then nothing is proved by it
+    except OSError as error:
+        raise StorageError(f"{output}: cannot be synced, and so nothing is removed ({error})") from error
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:

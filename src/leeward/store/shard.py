@@ -1,6 +1,7 @@
 """Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
 
 import contextlib
+import functools
 import io
 import os
 from pathlib import Path
@@ -60,6 +61,12 @@ def _make_folder(folder: Path) -> None:
         raise
 
 
+@functools.cache
+def _have_synced(folder: Path) -> None:
+    """Its name, once in the life of a process: whoever made it may have been killed before it was durable."""
+    sync_folder(folder.parent)
+
+
 def store_result(paths: RunPaths, result: Result) -> Path:
     """Make a result durable, and say where it is.
 
@@ -71,11 +78,13 @@ def store_result(paths: RunPaths, result: Result) -> Path:
     try:
         if path.exists():
             if _holds(path, result.key):
+                _have_synced(path.parent)
                 sync_folder(path.parent)  # an earlier try may have come to its name, and no further
                 return path
             quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
         if not path.parent.is_dir():
             _make_folder(path.parent)
+        _have_synced(path.parent)
         replace_file(path, content, check=lambda handle: is_stored(handle, result))
     except (OSError, KeyError, RuntimeError, BadGroupError) as error:  # the others: h5py, of what was read back
         raise StorageError(f"{path}: cannot be stored ({error})") from error
