@@ -26,6 +26,8 @@ def farm(turbine):
         ([0, 5, 0], [7, 1, 7], r"turbines 0 and 2 stand at one point \(0, 7\)"),
         ([[0, 1]], [[0, 1]], r"x: expected 1 dimension\(s\), found the shape \(1, 2\)"),
         (["a"], [1], r"x: expected numbers"),
+        ([0, 1e170, 1e180], [0, 1, 2], r"x\[1\] is 1e\+170 m; expected metres, at most 1e\+08"),
+        ([0, 1], [0, -2e8], r"y\[1\] is -2e\+08 m; expected metres"),
     ],
 )
 def test_positions(farm, x, y, says):
@@ -186,7 +188,7 @@ def test_farms(farm, turbine):
         WindFarm(farm.site, turbine, neighbours=Neighbours([NAN], [6.0], turbine))
     with pytest.raises(InputError, match="count is 0"):
         farm.sampled_aep_gradient([0], [0], 0, np.random.default_rng(0))
-    with pytest.raises(InputError, match="at_x has 1 points and at_y has 2"):
+    with pytest.raises(InputError, match="at_x has 1 coordinates and at_y has 2"):
         farm.next_turbine_aep([0], [0], [1], [1, 2])
     other = Turbine.generic(10, 195, 121)
     with pytest.raises(InputError, match="say which one with turbine="):

@@ -50,6 +50,26 @@ def one(tmp_path, judged):
     return make
 
 
+def test_a_chunk_that_is_shorter_than_it_should_be(tmp_path):
+    """As after a flipped bit that hides its filters: what libhdf5 would return changes from read to read."""
+    path = tmp_path / "worker_7.h5"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("farm0_t0_s0")
+        group["aep"] = 100.0
+        layout = group.create_dataset("layout", (2, 20), "f8", chunks=(2, 20), compression="gzip")
+        layout[:] = np.arange(40.0).reshape(2, 20)
+        stored = layout.id.get_chunk_info(0).size
+    content = path.read_bytes()
+    pipeline = bytes.fromhex("0b00") + (32).to_bytes(
+        2, "little"
+    )  # the message of the filters, in a header of version 1
+    assert pipeline in content
+    path.write_bytes(content.replace(pipeline, bytes.fromhex("00002000")))  # an empty message instead
+    found = next(iter(read_files([path])))
+    assert found.verdict is Verdict.WRONG_STRUCTURE
+    assert found.reason == f"layout has a chunk of {stored} bytes; expected 320"
+
+
 def test_a_usual_group(one):
     found = one(aep=5300.5, optimizer="smart_start", grid=np.int32(18), flags=np.array([1, 2]), weight=np.float32(0.5))
     assert found.is_valid

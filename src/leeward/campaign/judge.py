@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 import numpy.typing as npt
 
+from leeward.errors import InputError
 from leeward.store.keys import Key
 
 if TYPE_CHECKING:
@@ -77,7 +78,10 @@ def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | No
     if not (math.isfinite(result.aep) and result.aep > 0):
         return f"its AEP is {result.aep:g} GWh; expected a number above 0"
     layout = np.asarray(result.layout, dtype=np.float64)
-    computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
+    try:
+        computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
+    except InputError as error:
+        return f"its layout is none that the wake engine takes: {error}"
     off = abs(result.aep - computed) / computed
     if not off <= AEP_TOLERANCE:
         return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"

@@ -7,10 +7,11 @@ from dataclasses import replace
 from leeward.errors import BadSourceError, LeewardError
 from leeward.store.found import FoundResult
 from leeward.store.keys import Key
-from leeward.store.merge_report import MergeReport
+from leeward.store.merge_report import BadResult, MergeReport
 from leeward.store.reader import read_files
 from leeward.store.schema import NO_AEP, SUCCESS, Array, Result
 from leeward.store.survey import Survey
+from leeward.store.verdicts import Verdict
 
 Recompute = Callable[[Key, Array, Array], tuple[float, float, float]]  # key, x, y -> AEP (GWh), wake loss, spacing (m)
 Tell = Callable[[str, int, int], None]  # what is being done, how many are done, of how many
@@ -66,8 +67,20 @@ class SecondPass:
         if candidate is None or candidate.source != number or candidate.group != found.name:
             return False
         if found.is_valid and bytes.fromhex(found.digest) != candidate.digest:
-            raise BadSourceError(f"{found.path}: {found.name} changed while it was merged; start again")
+            if found.sealed or self._report.on_bad == "abort":
+                raise BadSourceError(f"{found.path}: {found.name} changed while it was merged; start again")
+            self._give_up(number, candidate.key, found.name)
+            return False
         return True
+
+    def _give_up(self, number: int, key: Key, name: str) -> None:
+        """A result without a digest that is another one each time it is read, as damage can make libhdf5 do."""
+        file = self._report.files[number]
+        file.bad = (*file.bad, BadResult(name, Verdict.UNREADABLE, "it is another one each time it is read"))
+        file.valid -= 1
+        del self._survey.chosen[key]
+        if self._report.missing is not None:
+            self._report.missing = sorted([*self._report.missing, key])
 
     def _with_aep(self, result: Result) -> Result:
         if result.status != NO_AEP or self._recompute is None:

@@ -9,6 +9,7 @@ Array = npt.NDArray[np.float64]
 
 # sums that come out of rounding may exceed 1 by this much
 SLACK = 1e-6
+FARTHEST_M = 1e8  # no projection of the Earth reaches as far
 
 
 def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
@@ -64,12 +65,21 @@ def turbulence(values: npt.ArrayLike, what: str) -> Array:
     return array
 
 
-def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
-    """Coordinates of turbines, as many x as y, no two at one point."""
+def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
+    """Eastings and northings, m, as many of each, on Earth: beyond it the tables of the wake models end too."""
     east = finite_array(x, f"{what}x")
     north = finite_array(y, f"{what}y")
     if len(east) != len(north):
         raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected as many of each")
+    for name, values in (("x", east), ("y", north)):
+        for i in np.flatnonzero(np.abs(values) > FARTHEST_M)[:1]:
+            raise InputError(f"{what}{name}[{i}] is {values[i]:g} m; expected metres, at most {FARTHEST_M:g}")
+    return east, north
+
+
+def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
+    """Coordinates of turbines, as many x as y, no two at one point."""
+    east, north = coordinates(x, y, what)
     if len(np.unique(east)) == len(east):  # the usual case, and cheap to find out
         return east, north
     order = np.lexsort((north, east))

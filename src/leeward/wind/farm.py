@@ -12,7 +12,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import finite_array, positions
+from leeward.wind.checks import coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Block, Engine, blocks, wind_of
 from leeward.wind.kernels.data import Indices, Wind
@@ -336,10 +336,7 @@ class WindFarm:
 
 def _points(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
     """Places that something is asked of; unlike turbines, two may be the same."""
-    east, north = finite_array(x, "at_x"), finite_array(y, "at_y")
-    if len(east) != len(north):
-        raise InputError(f"at_x has {len(east)} points and at_y has {len(north)}; expected as many of each")
-    return east, north
+    return coordinates(x, y, "at_")
 
 
 def _sum(parts: Iterable[Array], count: int) -> Array:
