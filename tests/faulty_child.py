@@ -3,6 +3,7 @@
 Run in its place, with the group and what happens there in the environment: FAULT="farm0_t0_s1 abort".
 """
 
+import errno
 import os
 import sys
 import time
@@ -43,6 +44,14 @@ reading._judged = faulty
 reading.Output = Output
 if FAULT == "unborn":
     sys.exit(1)
+if FAULT == "unopened":  # the machine has no more handles to give
+
+    def no_handle(path, *others, **options):
+        if str(path).endswith(".h5"):
+            raise OSError(errno.ENFILE, os.strerror(errno.ENFILE), path)
+        return opened(path, *others, **options)
+
+    opened, os.open = os.open, no_handle
 if FAULT == "indirect":
     reading.checksums = lambda: None  # so that libhdf5 reads everything
 reading.main()

@@ -6,11 +6,13 @@ import signal
 import subprocess
 import sys
 import time
+from pathlib import Path
 
 import pytest
 
 import leeward as package
 from foreign_files import write_foreign_file
+from leeward.errors import StorageError
 from leeward.store.records import read_record
 from run_cases import (
     audit,
@@ -534,3 +536,21 @@ def test_the_package_says_what_it_has():
     assert callable(package.load)
     with pytest.raises(AttributeError):
         package.nothing  # noqa: B018
+
+
+def test_a_shard_that_cannot_be_opened_now_is_not_put_aside(tmp_path, monkeypatch):
+    """It may be good: the run waits for the machine, or gives up with everything where it was."""
+    make_campaign(tmp_path, seeds=3, execution={"engine": "inline"})
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    before = shards(tmp_path / "layouts.run")
+    here = str(Path(__file__).parent)
+    monkeypatch.setenv("FAULT", "any unopened")
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
+    monkeypatch.setattr("leeward.store.reader_child.Child.MODULE", "faulty_child")
+    with pytest.raises(StorageError, match="cannot be opened: Too many open files in system"):
+        package.run(tmp_path / "campaign.yaml", tmp_path / "layouts.h5", storage_wait_s=0)
+    assert shards(tmp_path / "layouts.run") == before
+    assert not list((tmp_path / "layouts.run" / "quarantine").iterdir())
+    monkeypatch.undo()
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    assert sorted(calls(tmp_path)) == [0, 1, 2]
