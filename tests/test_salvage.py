@@ -13,8 +13,8 @@ import pytest
 
 from foreign_files import layout_of, own_result, write_foreign_file, write_foreign_group, write_own_file
 from leeward.campaign import load
-from leeward.errors import StorageError
 from leeward.store import recovery
+from leeward.store.carving.checksum import lookup3
 from leeward.store.doubts import doubtful
 from leeward.store.hdf5_files import SIGNATURE
 from leeward.store.keys import Key
@@ -92,7 +92,7 @@ def test_what_lies_beyond_the_cut_is_never_made_up(tmp_path):
     content = (tmp_path / "a.h5").read_bytes()
     end = max(place + 80, aep + 8)
     path = tmp_path / "cut.h5"
-    with Recoverer(path) as recoverer:
+    with Recoverer(tmp_path) as recoverer:
         for length in range(min(place, aep), end + 1):
             path.write_bytes(content[:length])
             for one in recoverer.recover(path).results:
@@ -158,6 +158,7 @@ def test_what_is_no_file(tmp_path):
 
 
 def test_a_full_disk(tmp_path, monkeypatch):
+    """What needs no copy is still found, and it is said that something was not tried."""
     path = write_foreign_file(tmp_path / "worker_1.h5", KEYS)
     truncate(path, 0.97)
 
@@ -165,9 +166,59 @@ def test_a_full_disk(tmp_path, monkeypatch):
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(recovery.shutil, "copyfileobj", full)
-    with pytest.raises(StorageError, match=r"no copy of .*worker_1\.h5 could be made"):
-        recover(path, tmp_path)
+    found = recover(path, tmp_path)
+    assert len(found.results) >= 11
+    assert found.notes == [f"extended: no copy could be made in {tmp_path.parent} (No space left on device)"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["worker_1.h5"]
+
+
+def test_a_file_that_says_it_is_huge(tmp_path):
+    """It is not written out to the length that a damaged superblock states."""
+    with h5py.File(tmp_path / "a.h5", "w", libver="latest") as file:
+        write_foreign_group(file, Key(0, 0, 0))
+    content = bytearray((tmp_path / "a.h5").read_bytes())
+    content[11] = 1
+    content[28:36] = (1 << 50).to_bytes(8, "little")
+    content[44:48] = lookup3(bytes(content[:44])).to_bytes(4, "little")
+    (tmp_path / "a.h5").write_bytes(content)
+    assert recovery._start_of(tmp_path / "a.h5").missing == 0
+    assert names(recover(tmp_path / "a.h5", tmp_path).results) == ["farm0_t0_s0"]
+
+
+@pytest.mark.parametrize("libver", [None, "latest"])
+def test_what_a_script_has_deleted_stays_deleted(tmp_path, libver):
+    with h5py.File(tmp_path / "a.h5", "w", libver=libver) as file:
+        for key in KEYS[:4]:
+            write_foreign_group(file, Key(*key))
+        del file["farm0_t0_s2"]
+    found = recover(tmp_path / "a.h5", tmp_path)
+    assert names(found.results) == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s3"]
+
+
+@pytest.mark.parametrize(("share", "fewest"), [(1.0, 7), (0.9, 5), (0.8, 4), (0.7, 0)])
+def test_layouts_that_are_no_results(tmp_path, share, fewest):
+    """Those of a group beside the results keep out of them, whether the file is whole or not."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        initial, final = file.create_group("initial_layouts"), file.create_group("optimized_layouts")
+        for key in KEYS[:7]:
+            write_foreign_group(initial, Key(*key), aep=50.0)
+            write_foreign_group(final, Key(*key), aep=100.0)
+    truncate(path, share)
+    found = recover(path, tmp_path)
+    assert len(found.results) >= fewest
+    assert {one.result.aep for one in found.results} <= {100.0}
+
+
+def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
+    path = write_foreign_file(tmp_path / "worker_1.h5", KEYS[:3])
+    truncate(path, 0.9)
+    monkeypatch.setenv("FAULT", "farm0_t0_s1 sleep")
+    monkeypatch.setattr("leeward.store.reader_child.Child.MODULE", "faulty_child")
+    monkeypatch.setenv("PYTHONPATH", os.path.dirname(os.path.abspath(__file__)))
+    monkeypatch.setattr("leeward.store.reader._MOST_TIMEOUTS", 1)
+    found = recover(path, tmp_path, Limits(seconds=1.0))
+    assert any("carved: broken off, timed-out-reader" in note for note in found.notes), found
 
 
 def test_a_file_that_hangs_every_reader(tmp_path, monkeypatch):
@@ -272,7 +323,7 @@ def crashed(tmp_path):
     before = {path.name: path.read_bytes() for path in folder.iterdir()}
     yield tmp_path, true
     assert {path.name: path.read_bytes() for path in folder.iterdir()} == before
-    assert not list(tmp_path.rglob("*.tmp"))
+    assert not list(tmp_path.rglob(".*"))
 
 
 def test_the_command(crashed):
@@ -354,9 +405,48 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
     with h5py.File(path, "a") as file:
         file["farm0_t0_s1/layout"][:] = [[600.0, 700.0, 4400.0], [1000.0, 1000.0, 3000.0]]
     done = leeward("salvage", "odd.h5", "-o", "s.h5", "--campaign", "campaign.yaml", cwd=folder)
+    assert "1 result refused by the campaign" in done.stdout
+    assert "To keep them without its judgement: leeward salvage odd.h5 -o s.h5" in done.stdout
     assert sorted(results(folder / "s.h5")) == ["farm0_t0_s0"]
     assert "breaks a constraint" in done.stdout
     assert results(folder / "s.h5")["farm0_t0_s0"].aep == campaign.recompute(Key(0, 0, 0), *layout(0))[0]
+
+
+def test_a_quarantine_that_is_named(tmp_path):
+    """Files in it have names of their own."""
+    make_campaign(tmp_path, seeds=2, execution={"engine": "inline"})
+    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    run = tmp_path / "layouts.run"
+    (shard,) = run.glob("results/*/farm0_t0_s1.h5")
+    shard.rename(run / "quarantine" / "farm0_t0_s1.h5.0123abcd")
+    done = leeward("salvage", "layouts.run", "-o", "s.h5", cwd=tmp_path)
+    assert "layouts.run/quarantine has files that did not verify" in done.stdout
+    done = leeward("salvage", "layouts.run", "layouts.run/quarantine", "-o", "s.h5", cwd=tmp_path)
+    assert done.returncode == 0, done.stdout + done.stderr
+    assert len(results(tmp_path / "s.h5")) == 2
+
+
+def test_many_files(tmp_path):
+    """More than a process may have open."""
+    for seed in range(80):
+        write_foreign_file(tmp_path / f"worker_{seed}.h5", [(0, 0, seed)])
+    few = "import resource; resource.setrlimit(resource.RLIMIT_NOFILE, (48, 48)); from leeward.cli import main; main()"
+    command = [sys.executable, "-P", "-c", few, "salvage", ".", "-o", "s.h5"]
+    done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
+    assert done.returncode == 0, done.stderr
+    assert len(results(tmp_path / "s.h5")) == 80
+    again = leeward("salvage", "s.h5", "-o", "t.h5", cwd=tmp_path)
+    assert "(0 verified and 80 plausible were found)" in again.stdout  # they do not become more than they are
+    assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
+
+
+def test_left_overs_of_a_killed_salvage(tmp_path):
+    write_foreign_file(tmp_path / "a.h5", KEYS[:2])
+    left = tmp_path / ".s.h5.00112233.salvage"
+    left.mkdir()
+    (left / "0.h5").write_bytes(b"half")
+    assert leeward("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path).returncode == 0
+    assert not left.exists()
 
 
 def test_nothing_to_be_had(tmp_path):
@@ -375,7 +465,8 @@ def test_two_files_with_different_results_of_a_key(tmp_path):
     assert done.returncode == 3
     assert "farm0_t0_s2: the same layout with different AEP" in done.stderr
     assert "a.h5" in done.stderr
-    assert ".tmp" not in done.stderr  # the files are named, not the copies
+    assert ".salvage" not in done.stderr  # the files are named, not the copies
+    assert "leeward salvage a.h5 b.h5 -o s.h5 --prefer best" in done.stdout
     done = leeward("salvage", "a.h5", "b.h5", "-o", "s.h5", "--prefer", "best", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert results(tmp_path / "s.h5")["farm0_t0_s2"].aep == 100.0

@@ -165,7 +165,7 @@ def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, An
                 "verdict": result.verdict,
                 "reason": result.reason,
                 "status": result.status,
-                "evidence": ("verified" if result.sealed else "plausible") if result.is_valid else None,
+                "evidence": ("verified" if result.is_verified else "plausible") if result.is_valid else None,
             }
             for result in results
         ],

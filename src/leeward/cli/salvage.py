@@ -66,7 +66,7 @@ def salvage(
         print(json.dumps(_as_data(report)))
     else:
         print("\n".join(_lines(report, dry_run)))
-        print("\n".join(_next(report, campaign, dry_run)))
+        print("\n".join(_next(report, sources, campaign, prefer, dry_run)))
     if report.problem:
         print(f"leeward: nothing was written: {report.problem}", file=sys.stderr)
     raise typer.Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
@@ -83,7 +83,7 @@ def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
     """How many of its results are verified, and how many only plausible; those that a judge refused are neither."""
     about = _salvaged(report).get(file.place)
     if about is None:
-        return file.valid, 0
+        return file.valid - file.plausible, file.plausible
     return about.verified, max(0, file.valid - about.verified)
 
 
@@ -108,7 +108,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         if any(file.verdict is not Verdict.VALID for file in files):
             yield "  +: and what has left no trace in a damaged file"
     if sound:
-        yield f"{count(sound, 'file')} with a digest for everything in it, all of them whole"
+        yield f"{count(sound, 'file')} whole, with a digest for everything"
     yield from _about_lost(ordered)
     verified = sum(_recovered(report, file)[0] for file in report.files)
     plausible = sum(_recovered(report, file)[1] for file in report.files)
@@ -144,22 +144,45 @@ def _about_lost(files: "Sequence[SourceReport]") -> Iterator[str]:
         yield f"  and {len(lost) - MOST_LISTED} more, in the log"
 
 
-def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
+def _next(
+    report: "MergeReport", sources: list[Path], campaign: str | None, prefer: Prefer | None, dry_run: bool
+) -> Iterator[str]:
+    again = ["salvage", *sources, "-o", report.output]
+    told = [] if campaign is None else ["--campaign", campaign]
+    preferred = [] if prefer is None else ["--prefer", prefer.value]
+    refused = sum(file.refused for file in report.files)
+    if refused:
+        yield f"{count(refused, 'result')} refused by the campaign; is it the one that the files were made for?"
+        yield f"To keep them without its judgement: {command(*again, *preferred)}"
+    if report.unsettled:
+        yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
+        yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
     if report.problem:
-        yield f"To compute all anew: {command('run', campaign or 'CAMPAIGN')}"
         return
-    words = run_command("layouts.h5", campaign or "CAMPAIGN")
-    again = command(*words, "--adopt", report.output)
+    yield from _beside(sources, report.output)
+    adopt = command(*run_command("layouts.h5", campaign or "CAMPAIGN"), "--adopt", report.output)
     if report.missing is None:
         yield "What was expected is not known without --campaign, and so what was lost without a trace."
-        yield f"To compute all that is not there: {again}"
+        yield f"To compute all that is not there: {adopt}"
     elif report.missing:
         yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
-        yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {again}"
+        yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {adopt}"
     else:
         yield "Nothing that was expected is missing."
     if not dry_run:
         yield "The files themselves are as they were: keep them until all is well."
+
+
+def _beside(sources: list[Path], output: Path) -> Iterator[str]:
+    """Where more may be: the run directory of a file, and the quarantine of a run."""
+    from leeward.store.paths import RunPaths
+
+    for path in sources:
+        run = path.with_suffix(".run") if path.suffix == ".h5" else path
+        if run != path and run.is_dir() and run not in sources:
+            yield f"{run}, beside it, may hold all of it: {command('merge', run, '-o', output)}"
+        if path.suffix == ".run" and (aside := RunPaths.of(path).quarantine).is_dir() and any(aside.glob("*.h5.*")):
+            yield f"{aside} has files that did not verify; to look into them too, name it as well"
 
 
 def _as_data(report: "MergeReport") -> dict[str, Any]:

@@ -183,7 +183,7 @@ def _add(report: CheckReport, found: Found) -> None:
 
 def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
     report.no_aep += found.status == NO_AEP
-    report.plausible += not found.sealed
+    report.plausible += not found.is_verified
     name = "" if found.name == str(key) else found.name
     place = _Place(len(report._paths), bytes.fromhex(found.digest), name)
     first = report._places.setdefault(key, place)

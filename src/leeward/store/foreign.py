@@ -12,6 +12,7 @@ import numpy as np
 from h5py import h5a, h5d, h5l, h5o, h5t
 
 from leeward.errors import InputError
+from leeward.store.found import PLAUSIBLE
 from leeward.store.keys import Key
 from leeward.store.schema import (
     FOREIGN,
@@ -32,7 +33,6 @@ from leeward.store.verdicts import Verdict
 
 INIT = "init"
 FOLDER = "optimized_layouts"
-PLAUSIBLE = "plausible"  # evidence: complete and consistent, and no digest that could prove it
 
 _MOST_DETAILS = 150
 _OWN_DETAILS = ("source", "evidence", "recovered_by", "aep_note", "diameter_note", "ignored")

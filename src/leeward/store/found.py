@@ -8,6 +8,8 @@ from leeward.store.keys import Key
 from leeward.store.schema import Result, Value
 from leeward.store.verdicts import Verdict
 
+PLAUSIBLE = "plausible"  # evidence: complete and consistent, and no digest that could prove it
+
 
 @dataclass(frozen=True, eq=False)
 class FoundResult:
@@ -39,6 +41,11 @@ class FoundResult:
     @property
     def is_valid(self) -> bool:
         return self.verdict is Verdict.VALID
+
+    @property
+    def is_verified(self) -> bool:
+        """Valid, with a digest since it was made: a result that was taken in without one stays only plausible."""
+        return self.is_valid and self.sealed and self.details.get("evidence") != PLAUSIBLE
 
 
 @dataclass(frozen=True, eq=False)

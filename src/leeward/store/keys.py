@@ -26,3 +26,12 @@ class Key(NamedTuple):
         if key is None or str(key) != text:  # no zeros in front: a key has one name
             raise InputError(f"{text!r:.60} is no key; expected one like farm0_t5_s3")
         return key
+
+
+def is_key(text: str) -> bool:
+    """Whether this text names a key."""
+    try:
+        Key.parse(text)
+    except InputError:
+        return False
+    return True

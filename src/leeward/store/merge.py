@@ -1,6 +1,7 @@
 """Many sources into one file: every result in it was verified where it came from and where it is now."""
 
 import contextlib
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
@@ -11,7 +12,7 @@ from leeward.errors import InputError, StorageError
 from leeward.files import sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import Contents, Pair, contents_of, make_pair, pair
-from leeward.store.foreign import PLAUSIBLE
+from leeward.store.found import PLAUSIBLE
 from leeward.store.keys import Key
 from leeward.store.merge_log import write_logs
 from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
@@ -163,7 +164,8 @@ def merge(
         places = _expanded(found)
         survey = Survey(judge=_judge_of_unproved(judge))
         if on_bad == "salvage":
-            found_again = stack.enter_context(salvaged_sources(places, output, processes, tell))
+            beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
+            found_again = stack.enter_context(salvaged_sources(places, beside, processes, tell))
             places, survey.salvaged = found_again.places, found_again.salvaged
         survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
         survey.settle(prefer)
@@ -234,6 +236,7 @@ def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts
     if len(survey.studies) > 1 and facts is None:
         report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
     report.salvaged = list(survey.salvaged.values())
+    report.notes += [f"{one.place}: {note}" for one in report.salvaged for note in one.notes]
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
     if damaged and on_bad != "salvage":
         report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")

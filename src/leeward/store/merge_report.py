@@ -34,7 +34,8 @@ class BadResult:
 class Salvaged:
     """What could be had of a file that is damaged, or could be. verified, plausible: results with and without a digest.
 
-    lost: results that were there once. tried: ways, and how many results each has found.
+    lost: results that were there once. tried: ways, and how many results each has found. notes: on ways that came to no
+    end.
     """
 
     place: str
@@ -46,19 +47,17 @@ class Salvaged:
     plausible: int
     lost: tuple[BadResult, ...]
     tried: tuple[tuple[str, int], ...]
-
-    @property
-    def recovered(self) -> int:
-        return self.verified + self.plausible
+    notes: tuple[str, ...]
 
 
 @dataclass(slots=True)
 class SourceReport:
     """One source file.
 
-    number: its place in the list. copy: where its results are read from, "" if that is the file itself. valid: how many
-    valid results. taken: how many of them are in the output from this file. kinds: which of the report's `kinds` these
-    are of. more: what it holds that would not be in the output, "" if nothing.
+    number: its place in the list. valid: how many valid results. plausible: how many of these have no digest of their
+    own. refused: how many of the bad ones only the campaign speaks against. taken: how many are in the output from this
+    file. kinds: which of the report's `kinds` these are of. more: what it holds that would not be in the output, "" if
+    nothing. copy: where its results are read from, "" if that is the file itself.
     """
 
     number: int
@@ -74,6 +73,8 @@ class SourceReport:
     kinds: tuple[int, ...] = ()
     more: str = ""
     copy: str = ""
+    refused: int = 0
+    plausible: int = 0
 
     @property
     def path(self) -> Path:

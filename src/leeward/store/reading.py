@@ -19,13 +19,12 @@ from typing import Any, NoReturn
 import numpy as np
 from h5py import h5a, h5f, h5g, h5l, h5o, h5p
 
-from leeward.errors import InputError
 from leeward.processes import end_with
 from leeward.store import foreign
 from leeward.store.carving.carve import Place, find, read
 from leeward.store.direct import Pages, checksums, sealed_result_at, sealed_results
 from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain, signature_place
-from leeward.store.keys import Key
+from leeward.store.keys import Key, is_key
 from leeward.store.schema import (
     FORMAT_VERSION,
     BadGroupError,
@@ -310,14 +309,6 @@ def _listed(group: Any) -> list[str]:
     names: list[str] = []
     group.links.iterate(lambda name: names.append(name.decode("utf-8", "backslashreplace")))
     return names
-
-
-def is_key(name: str) -> bool:
-    try:
-        Key.parse(name)
-    except InputError:
-        return False
-    return True
 
 
 # --- one group -------------------------------------------------------------------------------------------------------

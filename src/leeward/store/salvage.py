@@ -9,14 +9,13 @@ from pathlib import Path
 import h5py
 
 from leeward.errors import StorageError
-from leeward.files import write_all
 from leeward.store.found import FoundFile
 from leeward.store.merge_report import BadResult, Salvaged
 from leeward.store.reader import read_files
 from leeward.store.recovery import Recoverer, Recovery
 from leeward.store.schema import LIBVER, write_group, write_root
 from leeward.store.second_pass import Tell
-from leeward.store.temporary import Temporary
+from leeward.store.temporary import Workspace
 
 
 @dataclass
@@ -31,23 +30,27 @@ class Sources:
 def salvaged_sources(places: Sequence[str], output: Path, processes: int, tell: Tell) -> Iterator[Sources]:
     """The same sources; for those that are damaged, or could be so without showing it, what was recovered of them.
 
-    That is kept in temporary files beside the output for as long as the context lasts. A file without seals may be
+    That is kept in a folder beside the output for as long as the context lasts. A file without seals may be
     damaged unseen: it is looked at twice, by libhdf5 and byte by byte.
     """
     sources = Sources()
+    sound = set(_sound(places, processes, tell))
     with contextlib.ExitStack() as stack:
-        recoverer = stack.enter_context(Recoverer(output))
-        sound = set(_sound(places, processes, tell))
-        for number, place in enumerate(places):
-            tell("salvaging", number + 1, len(places))
-            if place in sound:
-                sources.places.append(place)
-                continue
-            recovery = recoverer.recover(Path(place))
-            copy = stack.enter_context(Temporary(output.with_name(f"{output.name}.{number}")))
-            _write(recovery, copy)
-            sources.places.append(str(copy.path))
-            sources.salvaged[str(copy.path)] = _told(recovery)
+        try:
+            folder = stack.enter_context(Workspace(output))
+        except OSError as error:
+            raise StorageError(f"{output.parent}: no copies can be made there ({error})") from error
+        with Recoverer(folder) as recoverer:
+            for number, place in enumerate(places):
+                tell("salvaging", number, len(places))
+                if place in sound:
+                    sources.places.append(place)
+                    continue
+                recovery = recoverer.recover(Path(place))
+                copy = folder / f"{number}.h5"
+                _write(recovery, copy)
+                sources.places.append(str(copy))
+                sources.salvaged[str(copy)] = _told(recovery)
         yield sources
 
 
@@ -63,7 +66,7 @@ def _sound(places: Iterable[str], processes: int, tell: Tell) -> Iterator[str]:
                 yield str(found.path)
 
 
-def _write(recovery: Recovery, copy: Temporary) -> None:
+def _write(recovery: Recovery, copy: Path) -> None:
     """Made in memory, as a shard is: libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
@@ -73,9 +76,9 @@ def _write(recovery: Recovery, copy: Temporary) -> None:
             if found.result is not None:
                 write_group(file, found.result)
     try:
-        write_all(copy.handle, image.getvalue())
+        copy.write_bytes(image.getvalue())
     except OSError as error:
-        reason = f"{copy.path.parent}: what was recovered from {recovery.path} cannot be kept there ({error})"
+        reason = f"{copy.parent}: what was recovered from {recovery.path} cannot be kept there ({error})"
         raise StorageError(reason) from error
 
 
@@ -90,4 +93,5 @@ def _told(recovery: Recovery) -> Salvaged:
         plausible=recovery.plausible,
         lost=tuple(BadResult(found.name, found.verdict, found.reason) for found in recovery.lost),
         tried=tuple(recovery.tried.items()),
+        notes=tuple(recovery.notes),
     )

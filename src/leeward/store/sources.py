@@ -2,6 +2,7 @@
 
 import errno
 import os
+import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from leeward.files import TEMPORARY
 from leeward.store.paths import RunPaths
 
 ENDINGS = (".h5", ".hdf5")
+QUARANTINED = re.compile(r"\.h5\.[0-9a-f]{8}$")
 
 
 @dataclass(frozen=True)
@@ -69,8 +71,14 @@ def _inside(folder: Path) -> Iterator[Source]:
         runs = sorted(name for name in folders if is_run(here / name))
         folders[:] = sorted(name for name in folders if name not in runs and name != "quarantine")
         yield from (Source(here / name, RunPaths.of(here / name)) for name in runs)
-        names = sorted(name for name in files if name.endswith(ENDINGS) and not name.endswith(TEMPORARY))
+        names = sorted(name for name in files if _is_source(name, in_quarantine=here.name == "quarantine"))
         yield from (Source(here / name) for name in names)
+
+
+def _is_source(name: str, *, in_quarantine: bool) -> bool:
+    if in_quarantine and QUARANTINED.search(name):
+        return True
+    return name.endswith(ENDINGS) and not name.endswith(TEMPORARY)
 
 
 def demand_possible(*paths: Path) -> None:

@@ -69,6 +69,7 @@ class Survey:
     _bad: list[BadResult] = field(default_factory=list)
     _more: str = ""
     _rejected: int = 0
+    _plausible: int = 0
 
     def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
@@ -95,9 +96,11 @@ class Survey:
                 bad=(*self._bad, *(() if original is None else original.lost)),
                 more=self._more,
                 copy="" if original is None else str(found.path),
+                refused=self._rejected,
+                plausible=self._plausible,
             )
         )
-        self._rejected = 0
+        self._rejected = self._plausible = 0
         self._bad.clear()
         self._more = ""
         self._note_campaign(found.attributes)
@@ -120,6 +123,7 @@ class Survey:
             self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
             self._rejected += 1
             return
+        self._plausible += not found.is_verified
         name = "" if found.name == str(found.key) else sys.intern(found.name)
         new = Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name, _said(found))
         if not found.sealed and "ignored" in found.details:

@@ -8,6 +8,7 @@ file, and finds it gone when it has the lock, makes another one.
 import contextlib
 import os
 import secrets
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +18,8 @@ from leeward.files import TEMPORARY
 
 if os.name == "posix":
     import fcntl
+
+WORKSPACE = ".salvage"  # how the name of such a folder ends
 
 
 class Temporary:
@@ -51,6 +54,44 @@ class Temporary:
         if self.handle >= 0:
             os.close(self.handle)
             self.handle = -1
+
+
+class Workspace:
+    """A folder beside `target` for copies that nobody is to keep, locked as a temporary file is; gone at the end.
+
+    What a killed process has left of one is removed by the next.
+    """
+
+    def __init__(self, target: Path) -> None:
+        self.target = Path(os.path.realpath(target))
+
+    def __enter__(self) -> Path:
+        _remove_left_workspaces(self.target)
+        while True:
+            self.path = self.target.with_name(f".{self.target.name}.{secrets.token_hex(4)}{WORKSPACE}")
+            self.path.mkdir()
+            if os.name != "posix":
+                return self.path
+            self._handle = os.open(self.path, os.O_RDONLY)
+            _lock(self._handle)
+            if os.fstat(self._handle).st_nlink:
+                return self.path
+            os.close(self._handle)  # taken for a left-over before it was locked
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.path)
+        if os.name == "posix":
+            os.close(self._handle)
+
+
+def _remove_left_workspaces(target: Path) -> None:
+    if os.name != "posix":
+        return
+    for entry in os.scandir(target.parent):
+        if entry.name.startswith(start_of(target)) and entry.name.endswith(WORKSPACE) and entry.is_dir():
+            _is_free(entry.path, shutil.rmtree)
 
 
 def _lock(handle: int) -> None:

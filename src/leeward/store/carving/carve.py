@@ -1,13 +1,13 @@
 """The results of a file, found in its bytes and not by the way from its root."""
 
 import struct
+import time
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
 import numpy as np
 
-from leeward.errors import InputError
 from leeward.store import foreign
 from leeward.store.carving.datasets import Stored, read_dataset
 from leeward.store.carving.groups import heap, many_attributes, members, name_at, node_entries
@@ -15,49 +15,67 @@ from leeward.store.carving.headers import ATTRIBUTE, Header, read_header
 from leeward.store.carving.messages import Raw, attribute, attributes_in
 from leeward.store.carving.scan import Marks, scan
 from leeward.store.direct import Pages, Unfamiliar
-from leeward.store.keys import Key
+from leeward.store.keys import Key, is_key
 from leeward.store.schema import DATASETS, Array, BadGroupError, Result, Value, sealed_result
 from leeward.store.verdicts import Verdict
 
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed")
 _PAGE = 512  # bytes that a disk, or a file system, loses together at least
-_MOST_HEAPS = 1000
+_ROOM_FOR_HEAPS = 1 << 28  # bytes
+_PULSE_S = 0.5
 # what bytes that are not what they seem can lead to
 _DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
 
 
 class Place(NamedTuple):
-    """A group that may be a result. name: its key as text, if that is known. is_linked: something leads to it still."""
+    """A group that may be a result.
+
+    name: its key as text, if that is known. is_linked: something leads to it still. folder: the name of the group that
+    it is in, where that is known and no place for results.
+    """
 
     name: str
     address: int
     is_linked: bool
+    folder: str = ""
 
 
 @dataclass
 class _Groups:
-    """Of a file. results: with a layout in them, and the key that their attributes say. names: by address."""
+    """Of a file, by address.
+
+    results: with a layout in them, and the key that their attributes say. names: that are keys. parents: the group that
+    leads to each of these. folders: names that are no keys.
+    """
 
     results: dict[int, str] = field(default_factory=dict)
     names: dict[int, str] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
+    folders: dict[int, str] = field(default_factory=dict)
+
+    def folder_of(self, address: int) -> str:
+        """The group that a result is in, if it is known and is neither the root nor a place for results."""
+        folder = self.folders.get(self.parents.get(address, -1), "")
+        return "" if folder == foreign.FOLDER else folder
 
 
 def find(pages: Pages, handle: int, base: int, alive: Callable[[], None]) -> list[Place]:
     """All groups that may be results: those that something leads to first. And names that lead nowhere any more."""
+    pulse = _Pulse(alive)
     marks = scan(handle, base, alive)
     groups = _Groups()
-    for number, address in enumerate(marks.headers):
-        if number % 1000 == 0:
-            alive()
+    for address in marks.headers:
+        pulse.beat()
         _look(pages, address, groups)
     groups.names = {**{address: name for name, address in marks.links}, **groups.names}
     if any(address not in groups.names for address in groups.results):
-        alive()
-        groups.names = {**_loose_names(pages, marks, groups.results), **groups.names}
-    found = [
-        Place(groups.names.get(address) or key or f"group at {address}", address, address in groups.names)
-        for address, key in groups.results.items()
-    ]
+        groups.names = {**_loose_names(pages, marks, groups.results, pulse), **groups.names}
+    found = []
+    for address, key in groups.results.items():
+        name = groups.names.get(address) or key or f"group at {address}"
+        found.append(Place(name, address, address in groups.names, groups.folder_of(address)))
+    linked = {place.name for place in found if place.is_linked}
+    found = [place for place in found if place.is_linked or place.name not in linked]  # others of a key were deleted
     told = {place.name for place in found}
     found += [Place(name, address, True) for address, name in groups.names.items() if name not in told]
     return sorted(found, key=lambda place: (not place.is_linked, place.address))
@@ -71,42 +89,59 @@ def _look(pages: Pages, address: int, groups: _Groups) -> None:
         inside = members(pages, header)
         if "layout" in inside:
             groups.results[address] = _key_in(dict(_attributes(pages, header)))
-        else:
-            groups.names |= {place: name for name, place in inside.items() if _is_key(name)}
+            return
+        for name, place in inside.items():
+            (groups.names if is_key(name) else groups.folders)[place] = name
+            groups.parents[place] = address
     except _DOUBTS:
         return  # it only looked like one, or is lost
 
 
-def _loose_names(pages: Pages, marks: Marks, wanted: Mapping[int, object]) -> dict[int, str]:
+class _Pulse:
+    """Signs of life, now and then."""
+
+    def __init__(self, alive: Callable[[], None]) -> None:
+        self._alive = alive
+        self._last = time.monotonic()
+
+    def beat(self) -> None:
+        if time.monotonic() - self._last > _PULSE_S:
+            self._last = time.monotonic()
+            self._alive()
+
+
+def _loose_names(pages: Pages, marks: Marks, wanted: Mapping[int, object], pulse: _Pulse) -> dict[int, str]:
     """Names from nodes of symbol tables that nothing leads to: from whichever heap has a key there, if only one has."""
-    heaps = [names for address in marks.heaps[:_MOST_HEAPS] if (names := _heap(pages, address))]
+    heaps = _heaps_of_keys(pages, marks, pulse)
     found = {}
     for node in marks.nodes:
+        pulse.beat()
         try:
             entries = node_entries(pages, node)
         except _DOUBTS:
             continue
         for entry in entries:
             if entry.address in wanted:
-                called = {name for names in heaps if (name := name_at(names, entry.name)) and _is_key(name)}
+                called = {name for names in heaps if (name := name_at(names, entry.name)) and is_key(name)}
                 if len(called) == 1:
                     found[entry.address] = called.pop()
     return found
 
 
-def _heap(pages: Pages, address: int) -> bytes:
-    try:
-        return heap(pages, address)
-    except _DOUBTS:
-        return b""
-
-
-def _is_key(name: str) -> bool:
-    try:
-        Key.parse(name)
-    except InputError:
-        return False
-    return True
+def _heaps_of_keys(pages: Pages, marks: Marks, pulse: _Pulse) -> list[bytes]:
+    """Those with the names of results in them, as far as there is room for them."""
+    found: list[bytes] = []
+    room = _ROOM_FOR_HEAPS
+    for address in marks.heaps:
+        pulse.beat()
+        try:
+            names = heap(pages, address)
+        except _DOUBTS:
+            continue
+        if b"farm" in names and len(names) <= room:
+            found.append(names)
+            room -= len(names)
+    return found
 
 
 def _key_in(attributes: Mapping[str, Raw | None]) -> str:
@@ -114,7 +149,7 @@ def _key_in(attributes: Mapping[str, Raw | None]) -> str:
     key = attributes.get("key")
     if isinstance(key, bytes | str):
         text = foreign.text_of(key) or ""
-        return text if _is_key(text) else ""
+        return text if is_key(text) else ""
     numbers = [attributes.get(name) for name in _IDENTITY]
     if not all(isinstance(value, np.ndarray) and value.size == 1 and value.dtype.kind in "iuf" for value in numbers):
         return ""
@@ -155,7 +190,9 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[Result, bool]:
     if "seal" in attributes:
         values = {name: _sealed_value(value) for name, value in attributes.items()}
         return sealed_result(place.name, values, {name: _floats(one) for name, one in stored.items()}), True
-    if not _is_key(place.name):
+    if place.folder:
+        raise BadGroupError(Verdict.WRONG_STRUCTURE, f"it lies in {place.folder:.60}, which is no place for results")
+    if not is_key(place.name):
         reason = "its name is lost, and no attributes say which result it is"
         raise BadGroupError(Verdict.WRONG_STRUCTURE, reason)
     if _lost_a_page(stored["layout"]):

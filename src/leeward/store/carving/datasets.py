@@ -103,7 +103,8 @@ def _chunks(
         (tree,) = struct.unpack_from("<Q", layout, 3)
         chunk_shape = struct.unpack_from(f"<{rank}I", layout, 11)
         _demand_modest(chunk_shape)
-        return chunk_shape, list(_in_tree(pages, tree, rank))
+        chunks = list(itertools.islice(_in_tree(pages, tree, rank), _MOST_CHUNKS + 1))
+        return chunk_shape, chunks
     flags, dimensions, bytes_each = layout[2], layout[3], layout[4]
     after = 5 + bytes_each * dimensions
     if dimensions != rank + 1 or not 1 <= bytes_each <= 8:
@@ -128,6 +129,8 @@ def _chunks(
 
 def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
     """Where the chunks of an array begin, in the order in which an index has them."""
+    if math.prod(shape) == 0 or math.prod(-(-a // b) for a, b in zip(shape, chunk_shape, strict=True)) > _MOST_CHUNKS:
+        raise Unfamiliar("chunks")
     sides = zip(shape, chunk_shape, strict=True)
     return itertools.product(*(range(0, length, step) for length, step in sides))
 

@@ -13,6 +13,7 @@ NODE, HEAP = b"SNOD", b"HEAP"
 
 _MOST_NODES = 100_000
 _LONGEST_HEAP = 1 << 26
+_LONGEST_ATTRIBUTES = 1 << 22
 _LONGEST_NAME = 1024
 _UNDEFINED = 2**64 - 1
 
@@ -56,7 +57,7 @@ def many_attributes(pages: Pages, header: Header) -> bytes:
     start = pages.at(address, 146)
     size, offset_bits = struct.unpack_from("<Q8xH", start, 112)
     root, rows = struct.unpack_from("<QH", start, 132)
-    if start[:5] != b"FRHP\x00" or not is_whole(start) or rows or size > _LONGEST_HEAP:
+    if start[:5] != b"FRHP\x00" or not is_whole(start) or rows or size > _LONGEST_ATTRIBUTES:
         raise Unfamiliar("fractal heap")
     block = pages.at(root, size)
     if block[:5] != b"FHDB\x00":
