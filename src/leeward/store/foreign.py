@@ -26,6 +26,7 @@ from leeward.store.schema import (
     Result,
     Value,
     attribute_names,
+    kind_behind,
     links,
     read_dataset,
 )
@@ -116,7 +117,7 @@ def attributes_of(parent: Any, name: str) -> list[str]:
 def _is_dataset(parent: Any, name: str) -> bool:
     if not parent.links.exists(name.encode()) or parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         return False
-    return bool(h5o.get_info(parent, name.encode()).type == h5o.TYPE_DATASET)
+    return kind_behind(parent, name) is h5d.DatasetID
 
 
 def _shown(name: bytes) -> str:

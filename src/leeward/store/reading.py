@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import Any, NoReturn
 
 import numpy as np
-from h5py import h5a, h5f, h5g, h5l, h5o, h5p
+from h5py import h5a, h5d, h5f, h5g, h5l, h5p
 
 from leeward.processes import end_with
 from leeward.store import foreign
@@ -31,6 +31,7 @@ from leeward.store.schema import (
     Result,
     Value,
     is_root_whole,
+    kind_behind,
     plausible,
     read_attribute,
     read_group,
@@ -381,8 +382,9 @@ def _what_is(parent: Any, name: str) -> str:
     kind = parent.links.get_info(name.encode()).type
     if kind != h5l.TYPE_HARD:
         return {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}.get(kind, "an unknown link")
-    kind = h5o.get_info(parent, name.encode()).type
-    return {h5o.TYPE_GROUP: "a group", h5o.TYPE_DATASET: "a dataset"}.get(kind, "neither group nor dataset")
+    return {h5g.GroupID: "a group", h5d.DatasetID: "a dataset"}.get(
+        kind_behind(parent, name), "neither group nor dataset"
+    )
 
 
 def _wrong(reason: str) -> NoReturn:

@@ -427,7 +427,7 @@ def open_dataset(group: Any, name: str) -> Any:
     """The low-level dataset behind a hard link, refused where its numbers lie elsewhere or behind unknown filters."""
     if group.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
         _wrong(f"{name} is a link to elsewhere")
-    if h5py.h5o.get_info(group, name.encode()).type != h5py.h5o.TYPE_DATASET:
+    if kind_behind(group, name) is not h5d.DatasetID:
         _wrong(f"{name} is no dataset")
     dataset = h5d.open(group, name.encode())
     properties = dataset.get_create_plist()
@@ -443,6 +443,14 @@ def open_dataset(group: Any, name: str) -> Any:
         if properties.get_filter(i)[0] not in known:
             _wrong(f"{name} is behind the filter {properties.get_filter(i)[0]}, which is not read here")
     return dataset
+
+
+def kind_behind(parent: Any, name: str) -> type:
+    """Of the object behind a hard link: h5g.GroupID, h5d.DatasetID, or another.
+
+    `h5o.get_info` would read indexes of a group, too, which may be damaged without its results being so.
+    """
+    return type(h5py.h5o.open(parent, name.encode()))
 
 
 def _demand_whole_chunks(dataset: Any, name: str, size: int) -> None:
