@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from leeward.store.recovery import recover
+from leeward.store.recovery import Recoverer
 from salvage_corpus import CLASSES, FOLDER, Tally, count, specimen
 from wake import cpu_name
 
@@ -38,19 +38,19 @@ MOST_LINES = 8
 def measure(name, seeds, keep=None):
     """Over the files of one class, and what h5py reads; keep: a folder for those where something is missed or wrong."""
     tally, peer = Tally(), 0
-    for seed in seeds:
-        one = specimen(name, seed)
-        trouble = len(tally.missed) + len(tally.wrong)
-        with tempfile.TemporaryDirectory(prefix="leeward-bench-") as folder:
-            path = Path(folder) / "worker_1.h5"
+    with tempfile.TemporaryDirectory(prefix="leeward-bench-") as folder, Recoverer(Path(folder)) as recoverer:
+        path = Path(folder) / "worker_1.h5"
+        for seed in seeds:
+            one = specimen(name, seed)
+            trouble = len(tally.missed) + len(tally.wrong)
             path.write_bytes(one.data)
             began = time.perf_counter()
-            found = recover(path, Path(folder)).results
+            found = recoverer.recover(path).results
             seconds = time.perf_counter() - began
             peer += read_by_h5py(path, one)
-        count(tally, one, [result for result in found if result.result is not None], seconds)
-        if keep is not None and len(tally.missed) + len(tally.wrong) > trouble:
-            (keep / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}.h5").write_bytes(one.data)
+            count(tally, one, [result for result in found if result.result is not None], seconds)
+            if keep is not None and len(tally.missed) + len(tally.wrong) > trouble:
+                (keep / f"{name.replace(', ', '-').replace(' ', '-')}-{seed}.h5").write_bytes(one.data)
     return tally, peer
 
 

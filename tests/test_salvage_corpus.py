@@ -10,6 +10,7 @@ import pytest
 from hdf5_walk import Walk, WalkError
 from leeward.store.found import FoundResult
 from leeward.store.keys import Key
+from leeward.store.recovery import Recoverer
 from leeward.store.schema import FOREIGN, NO_AEP, SUCCESS, Result
 from leeward.store.verdicts import Verdict
 from salvage_corpus import (
@@ -191,15 +192,12 @@ def test_the_measure_tells_right_from_wrong():
 
 
 def recovered(names, seeds, folder):
-    from leeward.store.recovery import recover
-
     tally = Tally()
-    for name in names:
-        for seed in seeds:
-            one = specimen(name, seed)
-            path = folder / f"worker_{seed}.h5"
+    with Recoverer(folder) as recoverer:
+        for one in [specimen(name, seed) for name in names for seed in seeds]:
+            path = folder / "worker_1.h5"
             path.write_bytes(one.data)
-            found = recover(path, folder).results
+            found = recoverer.recover(path).results
             assert path.read_bytes() == one.data
             count(tally, one, [result for result in found if result.result is not None])
     return tally
