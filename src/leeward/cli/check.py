@@ -227,9 +227,8 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 
 def _remarks(report: "CheckReport") -> Iterator[str]:
     if report.plausible:
-        yield (
-            f"{count(report.plausible, 'result')} only plausible: complete and consistent, without a digest to prove it"
-        )
+        what = count(report.plausible, "result")
+        yield f"{what} only plausible: complete and consistent, without a digest from their making"
     if report.no_aep:
         yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
     same = len(report.duplicates) - len(report.conflicts)
