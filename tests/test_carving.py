@@ -145,6 +145,18 @@ def test_several_chunks(carve, tmp_path, libver, form):
     assert np.array_equal(one.result.layout, layout_of((0, 0, 0), 40))
 
 
+def test_a_chunk_of_zeros(carve, tmp_path):
+    """As where a flipped bit in its address leads into free space; libhdf5 reads it without a word."""
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w") as file:
+        group = file.create_group("farm0_t0_s0")
+        layout = group.create_dataset("layout", data=layout_of((0, 0, 0), 40), chunks=(1, 8))
+        group["aep"] = 3.0
+        layout[0, 8:16] = 0.0
+    (one,) = carve(path).values()
+    assert "a piece of its layout is zeros" in one.reason
+
+
 def test_chunks_on_top_of_each_other(carve, tmp_path):
     """A flipped bit in the address of a chunk: the numbers of another one would be read."""
     path = tmp_path / "a.h5"

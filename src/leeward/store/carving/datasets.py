@@ -24,6 +24,7 @@ _SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
 _DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
+_ZEROS = 4  # numbers of a chunk that are not all zero in a layout, but where its address leads elsewhere
 
 
 class Stored(NamedTuple):
@@ -84,6 +85,8 @@ def _joined(
     for chunk in chunks:
         data = _plain(pages.at(chunk.address, chunk.size), filters, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
+        if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
+            raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as lost ones are")
         where = tuple(
             slice(start, min(start + step, length))
             for start, step, length in zip(chunk.offset, chunk_shape, shape, strict=True)
