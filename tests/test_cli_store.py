@@ -167,7 +167,12 @@ def test_status_watches_until_the_run_ends(paths, campaign, tmp_path):
 
 def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
     lock = Lock.take(paths.lock)
-    process = subprocess.Popen([*LEEWARD, "status", "--watch", "--json"], cwd=tmp_path, stdout=subprocess.PIPE)
+    process = subprocess.Popen(
+        [*LEEWARD, "status", "--watch", "--json"],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # the tests may have been started without it
+    )
     try:
         assert json.loads(process.stdout.readline())["is_running"]
         process.send_signal(signal.SIGINT)

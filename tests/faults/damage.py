@@ -176,7 +176,7 @@ class Trial:
                     continue
                 name = str(found.key)
                 if found.key not in campaign or campaign.judge(found.result) is None:
-                    sound.add((place, name, "verified" if found.sealed else "plausible"))
+                    sound.add((place, name, "verified" if found.is_verified else "plausible"))
                 if found.sealed or self._is_merged(found.result):
                     keys.add(name)
         self.outcome.problems += by_command(folder, scratch, sound, keys, self.campaign_file)
@@ -202,7 +202,9 @@ class Trial:
 
         with self._within(60 + 2 * len(places), f"check of {_span(places.values())}"):
             report = check([folder], judge=lambda result: None, limits=LIMITS, tell=hear)
-            plausible = sum(found.is_valid and not found.sealed for one in answers.values() for found in one.results)
+            plausible = sum(
+                found.is_valid and not found.is_verified for one in answers.values() for found in one.results
+            )
             if report.plausible != plausible:
                 self.outcome.problems.append(f"{report.plausible} results called plausible; there are {plausible}")
         return answers
