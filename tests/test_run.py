@@ -236,18 +236,6 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
     assert not list((run / "failures").iterdir())
 
 
-def test_a_stopped_worker_is_replaced(tmp_path):
-    make_campaign(tmp_path, seeds=2, orders={0: "wait=4"}, execution={"workers": 1, "timeout_s": 7})
-    process = start("run", "campaign.yaml", cwd=tmp_path)
-    try:
-        tasks = until(lambda: computing(tmp_path / "layouts.run"), "a worker computes")
-        os.kill(tasks["farm0_t0_s0"], signal.SIGSTOP)
-        assert process.wait(60) == 0
-    finally:
-        kill_group(process)
-    assert len(digests(tmp_path / "layouts.h5")) == 2
-
-
 def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed):
     make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
     first = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
