@@ -1,7 +1,7 @@
 """Campaigns: what is to be computed."""
 
 from leeward.campaign.campaign import Campaign, builtin_campaign, load
+from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import METHOD_VERSION
-from leeward.campaign.spec import Execution
 
 __all__ = ["METHOD_VERSION", "Campaign", "Execution", "builtin_campaign", "load"]

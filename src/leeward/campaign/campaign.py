@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 from leeward.campaign import fingerprint as prints
 from leeward.campaign.counts import turbine_count
 from leeward.campaign.document import Document, Place, dump, plain
+from leeward.campaign.execution import Execution
 from leeward.campaign.own_recipe import import_recipe, module_file, recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
-from leeward.campaign.spec import CampaignSpec, Execution, FarmSpec
+from leeward.campaign.spec import CampaignSpec, FarmSpec
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
 from leeward.store.keys import Key
@@ -132,8 +133,13 @@ class Campaign:
         engine: str | None = None,
         timeout_s: float | None = None,
         retries: int | None = None,
+        dask: Mapping[str, Any] | None = None,
+        slurm: Mapping[str, Any] | None = None,
     ) -> "Campaign":
-        """The campaign with some of its settings replaced; None leaves one as it is."""
+        """The campaign with some of its settings replaced; None leaves one as it is.
+
+        dask, slurm: keys of these sections; those that are not named stay.
+        """
         data = self._data()
         if seeds is not None:
             data["seeds"] = plain(seeds)
@@ -144,9 +150,20 @@ class Campaign:
         for section, values in sections.items():
             given = {name: plain(value) for name, value in values.items() if value is not None}
             data[section] = {**data[section], **given}
+        for section, keys in (("dask", dask), ("slurm", slurm)):
+            data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys or {}))}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        spec = validated(CampaignSpec, Document(f"what overrides {self._source.document.where}", data))
+        return self._with_data(data, f"what overrides {self._source.document.where}")
+
+    def with_defaults(self, execution: Mapping[str, Any], where: str) -> "Campaign":
+        """The campaign with settings of its execution that it does not make itself; where: what to call them."""
+        data = self._data()
+        data["execution"] = _filled_up(data["execution"], execution)
+        return self._with_data(data, f"{self._source.document.where} with {where}")
+
+    def _with_data(self, data: dict[str, Any], where: str) -> "Campaign":
+        spec = validated(CampaignSpec, Document(where, data))
         spec = _with_recipe_digest(spec, self._source, self.import_folders)
         return Campaign(spec, self._source, self._places, self.import_folders)
 
@@ -285,7 +302,8 @@ class Campaign:
         return {name: written.get(name, data.get(name)) for name in CampaignSpec.model_fields if name in data | written}
 
     def _execution(self) -> dict[str, Any]:
-        written = self._spec.execution.model_dump(exclude={"import_folders"})
+        """What was asked for; the rest is for the user's defaults to say, and for ours."""
+        written = self._spec.execution.model_dump(exclude={"import_folders"}, exclude_unset=True)
         return {**written, "import_folders": self.import_folders} if self._spec.optimiser.is_own else written
 
     def _farm(self, farm_idx: int) -> FarmSpec:
@@ -383,6 +401,15 @@ def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
     else:
         spec, places = resolved(spec, source)
     return Campaign(_with_recipe_digest(spec, source, folders), source, places, folders)
+
+
+def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Defaults where nothing is given, also within sections."""
+    merged = {**defaults, **given}
+    for name, value in defaults.items():
+        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
+            merged[name] = _filled_up(given[name], value)
+    return merged
 
 
 def _with_recipe_digest(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:

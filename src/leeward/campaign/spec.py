@@ -5,20 +5,17 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
+from leeward.campaign.execution import Count, Execution, Name, Positive, nothing_as_keys
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
 from leeward.campaign.validation import Strict, misspelt, one_of
 
 FORMAT_VERSION = 1
 RECIPES = ("smart_start+refine", "smart_start", "random+refine", "random")
-ENGINES = ("inline", "local")
 LARGEST_INDEX = 999_999_999  # keys have room for nine digits
 
 Numbers = Annotated[list[float], Field(min_length=1)]
-Positive = Annotated[float, Field(gt=0)]
-Count = Annotated[int, Field(ge=1)]
 Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
-Name = Annotated[str, Field(min_length=1, max_length=200)]
 
 
 def _figures(value: Any, depth: int = 2) -> Any:
@@ -217,11 +214,6 @@ def _name_as_keys(value: Any) -> Any:
     return {"built_in": value} if isinstance(value, str) else value
 
 
-def _nothing_as_keys(value: Any) -> Any:
-    """A section of which all keys are commented out."""
-    return {} if value is None else value
-
-
 class NeighboursSpec(Strict):
     """Turbines that stand already, all of one type."""
 
@@ -282,18 +274,6 @@ class OptimiserSpec(Strict):
         return ":" in self.recipe
 
 
-class Execution(Strict):
-    """How the tasks are run; none of it changes a number."""
-
-    engine: Literal["inline", "local"] = "local"
-    workers: Count | None = None
-    timeout_s: Positive = 3600.0
-    retries: Annotated[int, Field(ge=0)] = 2
-    import_folders: list[str] = Field(
-        default_factory=list
-    )  # in which the module of a recipe of one's own is looked for first
-
-
 def _wake_model(value: Any) -> Any:
     """A name, or a name with options."""
     value = {"name": value} if isinstance(value, str) else value
@@ -338,8 +318,8 @@ class CampaignSpec(Strict):
     neighbours: list[NeighboursSpec] = Field(default_factory=list)
     wake_model: Annotated[dict[str, Any], BeforeValidator(_wake_model)] = Field(default={"name": "nygaard_2022"})
     seeds: Annotated[Any, BeforeValidator(parse_seeds)] = range(1)
-    optimiser: Annotated[OptimiserSpec, BeforeValidator(_nothing_as_keys)] = OptimiserSpec()
-    execution: Annotated[Execution, BeforeValidator(_nothing_as_keys)] = Execution()
+    optimiser: Annotated[OptimiserSpec, BeforeValidator(nothing_as_keys)] = OptimiserSpec()
+    execution: Annotated[Execution, BeforeValidator(nothing_as_keys)] = Execution()
 
     @field_validator("format_version")
     @classmethod

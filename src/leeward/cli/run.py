@@ -38,7 +38,20 @@ def run(
     ] = None,
     effort: Annotated[str | None, typer.Option(help="fast, normal or thorough.")] = None,
     workers: Annotated[int | None, typer.Option(help="Processes. Default: as many as there are usable cores.")] = None,
-    engine: Annotated[str | None, typer.Option(help="local (processes of this machine) or inline (this one).")] = None,
+    engine: Annotated[
+        str | None,
+        typer.Option(help="local (processes of this machine), inline (this one), dask, or slurm (jobs of a cluster)."),
+    ] = None,
+    scheduler: Annotated[str | None, typer.Option(help="dask: address of a running one, tls://host:8786.")] = None,
+    tls_ca: Annotated[str | None, typer.Option(help="dask: certificate authority of the cluster, a PEM file.")] = None,
+    tls_cert: Annotated[str | None, typer.Option(help="dask: certificate to show it, a PEM file.")] = None,
+    tls_key: Annotated[str | None, typer.Option(help="dask: private key of that certificate, a PEM file.")] = None,
+    jobs: Annotated[str | None, typer.Option(help="slurm: how many jobs, 8; or a range, 2:20.")] = None,
+    cores: Annotated[int | None, typer.Option(help="slurm: cores of a job; each computes a layout.")] = None,
+    memory: Annotated[str | None, typer.Option(help="slurm: memory of a job, 64GB.")] = None,
+    walltime: Annotated[str | None, typer.Option(help="slurm: time limit of a job, 2:00:00.")] = None,
+    partition: Annotated[str | None, typer.Option(help="slurm: partition of the jobs.")] = None,
+    account: Annotated[str | None, typer.Option(help="slurm: account that pays for them.")] = None,
     timeout_s: Annotated[float | None, typer.Option(help="Kill a task that takes longer, s.")] = None,
     retries: Annotated[int | None, typer.Option(help="How often a task whose worker died is tried again.")] = None,
     only: Annotated[
@@ -83,6 +96,15 @@ def run(
     from leeward.cli.run_display import display
     from leeward.engine.run import run as run_campaign
 
+    of_engines: dict[str, dict[str, Any]] = {
+        "local": {"workers": workers},
+        "inline": {},
+        "dask": {"scheduler": scheduler, "tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key},
+        "slurm": {
+            **{"jobs": jobs, "cores": cores, "memory": memory, "walltime": walltime},
+            **{"partition": partition, "account": account},
+        },
+    }
     chosen = _campaign(campaign).with_overrides(
         seeds=_seeds(seeds),
         recipe=recipe,
@@ -91,7 +113,10 @@ def run(
         engine=engine,
         timeout_s=timeout_s,
         retries=retries,
+        dask=_given(of_engines["dask"]),
+        slurm=_given(of_engines["slurm"]),
     )
+    _demand_fitting(chosen, of_engines)
     if storage_wait is None:
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     with display(chosen, quiet=quiet, as_json=as_json) as hear:
@@ -116,6 +141,28 @@ def run(
     except OSError:  # nobody reads it, or its disk is full: what the run came to is in the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(report.exit_code)
+
+
+def _given(options: dict[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
+
+
+def _demand_fitting(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> None:
+    """An option of another engine would do nothing: that is not what somebody meant who gave it."""
+    from leeward.campaign.defaults import with_user_defaults
+
+    engine = with_user_defaults(chosen).execution.engine
+    for other, options in of_engines.items():
+        given = [_option(name) for name in _given(options)]
+        if given and other != engine:
+            takes = ", ".join(map(_option, of_engines[engine])) or "none of its own"
+            raise InputError(
+                f"{', '.join(given)} goes with --engine {other}, and the engine is {engine}, which takes: {takes}"
+            )
+
+
+def _option(name: str) -> str:
+    return "--" + name.replace("_", "-")
 
 
 def _campaign(source: Path | None) -> "Campaign":
@@ -191,6 +238,8 @@ def print_summary(report: "RunReport", command: str) -> None:
         merged = "" if report.merged is not None else "; the next run merges"
         name = signal.Signals(report.signal).name
         print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To go on: {command}")
+    elif report.engine_lost:
+        print(f"{report.engine_lost}: {missing} layout(s) are missing; what is there is stored. To go on: {command}")
     elif missing > len(report.failed):
         print(f"{missing - len(report.failed)} layout(s) are missing. To go on: {command}")
     if report.failed:

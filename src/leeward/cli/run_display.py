@@ -85,7 +85,7 @@ class Pace:
 
 def sentence(event: dict[str, Any]) -> str | None:
     """What to say of an event; None for those that only move the bar."""
-    said: dict[str, Callable[[dict[str, Any]], str]] = {
+    said: dict[str, Callable[[dict[str, Any]], str | None]] = {
         "waiting": lambda e: e["message"],
         "put-aside": lambda e: f"the old run is kept as {e['run']}",
         "checking": lambda e: f"checking {e['shards']} results of an earlier run",
@@ -93,6 +93,15 @@ def sentence(event: dict[str, Any]) -> str | None:
         "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
         "adopted": _adopted,
         "began": _began,
+        "not-encrypted": lambda e: (
+            f"warning: {e['address']} is not encrypted: whoever reaches its port runs programs as its user; see "
+            "docs/cluster.md"
+        ),
+        "joined": _joined,
+        "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
+        "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
+        "alone": _alone,
+        "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
         "failed": lambda e: f"{e['key']} failed: {e['message']}",
         "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",
         "quarantined": lambda e: f"{e['file']}: {e['verdict']}, {e['reason']}; moved to {e['where']}",
@@ -120,7 +129,25 @@ def _stopping(event: dict[str, Any]) -> str:
 def _began(event: dict[str, Any]) -> str:
     left = event["total"] - event["done"] - event["failed"]
     known = f", {event['failed']} failed before" if event["failed"] else ""
-    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {event['workers']} worker(s)"
+    by = f"{event['workers']} worker(s)" if event["workers"] else f"engine {event['engine']}"
+    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
+
+
+def _joined(event: dict[str, Any]) -> str | None:
+    """How results get to the disk, once; and each host from which they do not get there by themselves."""
+    if not event["is_news"]:
+        return None
+    if event["stores"]:
+        return f"workers store their results in {event['run']} themselves: {event['host']} sees the probe file there"
+    return (
+        f"{event['host']} does not see the run directory ({event['reason']}): its results are handed to this process, "
+        "which stores them"
+    )
+
+
+def _alone(event: dict[str, Any]) -> str:
+    expected = event["expected"] or "none is known to be on its way"
+    return f"no worker of {event['address']} for {event['seconds']} s; {expected}"
 
 
 def _adopted(event: dict[str, Any]) -> str:

@@ -6,7 +6,7 @@ from collections import deque
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from leeward.engine.outcomes import Done, Engine, Failed, Outcome, Stuck, Unstuck
+from leeward.engine.outcomes import Began, Computed, Done, Engine, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.engine.stopping import StopRequests
 from leeward.errors import LeewardError, StorageError
 from leeward.store.audit import Audit, append_line
@@ -15,7 +15,16 @@ from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, Lock
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
-from leeward.store.records import BadRecordError, Record, forget, forgive_attempt, read_record, record_failure
+from leeward.store.records import (
+    BadRecordError,
+    Record,
+    begin_attempt,
+    forget,
+    forgive_attempt,
+    read_record,
+    record_failure,
+)
+from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
 
 POLL_S = 0.5
@@ -57,7 +66,7 @@ class Coordinator:
         self._queue: deque[Key] = deque()
         self._in_hand: set[Key] = set()
         self._stuck: set[Key] = set()
-        self._unwritten: deque[Callable[[], None]] = deque()
+        self._unwritten: deque[Callable[[], object]] = deque()
         self._refused_since: float | None = None
         self._hangs = False  # storing a result did, and none was stored since
         self._tried = self._checked = 0.0
@@ -84,6 +93,11 @@ class Coordinator:
             self._in_hand.clear()
             self._stuck.clear()
             self._forgive(cut_off)
+
+    @property
+    def left(self) -> int:
+        """Tasks that are to be done, those in hand among them."""
+        return len(self._queue) + len(self._in_hand)
 
     def _forgive(self, keys: list[Key]) -> None:
         """Tasks that were cut off by us, which is no fault of theirs; nothing is done where the directory is lost."""
@@ -115,6 +129,13 @@ class Coordinator:
         """What an engine has to say."""
         if isinstance(outcome, Done):
             self._done(outcome.key, outcome.line, outcome.worker)
+        elif isinstance(outcome, Computed):
+            self.write(functools.partial(self._store, outcome))
+        elif isinstance(outcome, Began):
+            self._began(outcome)
+        elif isinstance(outcome, Returned):
+            self._in_hand.discard(outcome.key)
+            self._queue.appendleft(outcome.key)
         elif isinstance(outcome, Failed):
             self._failed(outcome)
         elif isinstance(outcome, Stuck):
@@ -123,6 +144,17 @@ class Coordinator:
         elif isinstance(outcome, Unstuck):
             self._stuck.discard(outcome.key)
             self._accepted()
+
+    def _began(self, outcome: Began) -> None:
+        """An attempt is recorded by the worker that makes it, if it can."""
+        if outcome.fingerprint is not None:
+            facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
+            self.write(lambda: begin_attempt(self._paths, *facts))
+
+    def _store(self, outcome: Computed) -> None:
+        store_result(self._paths, outcome.result)
+        forget(self._paths, outcome.key)
+        self._done(outcome.key, outcome.line, outcome.worker)
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
         self._in_hand.discard(key)
@@ -159,12 +191,11 @@ class Coordinator:
 
     def _record_failure(self, outcome: Failed) -> None:
         """Keep what happened, then decide: once more, or never."""
-        key, died = outcome.key, outcome.kind != "exception"
+        key, died = outcome.key, outcome.kind in ("died", "timed-out")
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
         old = self._known_attempts(key)
-        final = not died or old.deaths + 1 > self._retries
-        host = outcome.worker.rsplit("-", 2)[0]
-        failure = {**facts, "kind": outcome.kind, "host": host, "traceback": outcome.traceback}
+        final = outcome.kind == "exception" or old.has_had_its_chances(self._retries, deaths=old.deaths + died)
+        failure = {**facts, "kind": outcome.kind, "host": host_of(outcome.worker), "traceback": outcome.traceback}
         record = record_failure(self._paths, key, final=final, died=died, **failure)
         if final:
             self.failed[key] = record
@@ -184,7 +215,7 @@ class Coordinator:
 
     # --- a disk that takes nothing -----------------------------------------------------------------------------------
 
-    def write(self, action: Callable[[], None]) -> None:
+    def write(self, action: Callable[[], object]) -> None:
         """Do something to the run directory, now or as soon as the disk takes it; in order."""
         self._unwritten.append(action)
         if len(self._unwritten) == 1:
@@ -243,3 +274,8 @@ class Coordinator:
                 self._lock.check()
             except StorageError as error:
                 self._refused(str(error))
+
+
+def host_of(worker: str) -> str:
+    """Of a worker, by its name."""
+    return worker.rsplit("-", 2)[0]

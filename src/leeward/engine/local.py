@@ -19,8 +19,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
-from leeward.campaign import Campaign
-from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
+from leeward.engine.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import LeewardError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
@@ -54,11 +53,11 @@ class _Worker:
 
 
 class LocalEngine:
-    """As many workers as asked for, started when there is work for them."""
+    """As many workers as asked for, started when there is work for them. campaign: its frozen text."""
 
-    def __init__(self, campaign: Campaign, paths: RunPaths, workers: int, timeout_s: float | None) -> None:
+    def __init__(self, campaign: str, paths: RunPaths, workers: int, timeout_s: float | None) -> None:
         self._order = {
-            "campaign": campaign.frozen_text(),
+            "campaign": campaign,
             "output": os.path.abspath(paths.output),
         }
         self._paths = paths
@@ -212,6 +211,7 @@ class LocalEngine:
         elif "began" in answer:
             worker.phase = "computing"
             worker.deadline = time.monotonic() + self._timeout_s
+            return [Began(key, worker.name)]
         elif "computed" in answer:
             worker.phase = "storing"
             worker.deadline = time.monotonic() + STORE_LIMIT_S

@@ -3,7 +3,22 @@
 from dataclasses import dataclass
 from typing import Any, Protocol
 
+from leeward.errors import LeewardError
 from leeward.store.keys import Key
+from leeward.store.schema import Result
+
+
+class EngineLostError(LeewardError):
+    """The machines that compute are gone, or never came; what was stored is stored."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """A worker has begun. fingerprint: if the attempt is still to be recorded; a worker that can, has done so."""
+
+    key: Key
+    worker: str
+    fingerprint: str | None = None
 
 
 @dataclass(frozen=True)
@@ -16,9 +31,19 @@ class Done:
 
 
 @dataclass(frozen=True)
+class Computed:
+    """The result is here, and not on the disk yet, which its worker cannot reach."""
+
+    key: Key
+    result: Result
+    line: dict[str, Any]
+    worker: str
+
+
+@dataclass(frozen=True)
 class Failed:
-    """There is no result. kind: "exception" is the task's own word; "died" and "timed-out" are its worker's fate; and
-    with "storing" it was computed, and the disk did not answer.
+    """There is no result. kind: "exception" is the task's own word; "died" and "timed-out" are its worker's fate;
+    "cut-off" is its worker's end that was known before; and with "storing" the disk did not answer.
     """
 
     key: Key
@@ -44,7 +69,14 @@ class Unstuck:
     key: Key
 
 
-Outcome = Done | Failed | Stuck | Unstuck
+@dataclass(frozen=True)
+class Returned:
+    """Nobody has begun it, and nobody will."""
+
+    key: Key
+
+
+Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
 
 
 class Engine(Protocol):

@@ -25,6 +25,7 @@ from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
 
 MOST_LISTED = 12
+PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
 LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 
@@ -71,6 +72,7 @@ def tidy(paths: RunPaths) -> None:
             path.unlink(missing_ok=True)  # a worker that lives on writes it anew
         for path in (
             *paths.root.rglob(f".*{TEMPORARY}"),
+            *paths.root.glob(f"{PROBE}*"),
             *paths.output.parent.glob(f".{paths.output.name}.*{TEMPORARY}"),
         ):
             if path.lstat().st_mtime < long_ago:

@@ -1,5 +1,6 @@
 """A whole campaign: what is there is verified, what is missing is computed, and all of it is merged."""
 
+import importlib.util
 import os
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -10,13 +11,14 @@ from typing import Any
 
 from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
+from leeward.campaign.defaults import with_user_defaults
 from leeward.engine import resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
 from leeward.engine.cores import usable_cores
 from leeward.engine.inline import InlineEngine
 from leeward.engine.local import LocalEngine
-from leeward.engine.outcomes import Engine
+from leeward.engine.outcomes import Engine, EngineLostError
 from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
@@ -32,7 +34,6 @@ from leeward.store.schema import Value
 from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.writer import OutputHoldsMoreError
 
-ENGINES = ("local", "inline")
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
 
 Hear = Callable[[dict[str, Any]], None]
@@ -57,7 +58,7 @@ class RunReport:
 
     wanted: the tasks that were asked for; done, failed and missing are about these. results: AEP and wake loss of every
     result in the run directory, by key; is_counted: whether the run got as far as looking there. failures: records of
-    failed tasks. signal: of a request to stop, if any.
+    failed tasks. signal: of a request to stop, if any. engine_lost: why there was nobody left to compute, if so.
     """
 
     paths: RunPaths
@@ -71,6 +72,7 @@ class RunReport:
     merged: RunMerge | None = None
     quarantined: int = 0
     signal: int | None = None
+    engine_lost: str = ""
     seconds: float = 0.0
 
     @property
@@ -132,9 +134,18 @@ def run(
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
     options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
-    if campaign.execution.engine not in ENGINES:
-        raise InputError(f"engine is {campaign.execution.engine!r}; expected one of {', '.join(ENGINES)}")
+    campaign = with_user_defaults(campaign)
+    if campaign.execution.engine in ("dask", "slurm"):
+        _demand_cluster_packages()
     return _Run(campaign, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
+
+
+def _demand_cluster_packages() -> None:
+    for name in ("distributed", "dask_jobqueue", "cryptography"):
+        if importlib.util.find_spec(name) is None:
+            raise LeewardError(
+                f"{name} is not installed; engines beyond one machine need: pip install 'leeward[cluster]'"
+            )
 
 
 class _Run:
@@ -203,7 +214,7 @@ class _Run:
         for turn in range(ROUNDS):
             self._compute(tasks)
             lost = self._merge()
-            if lost == 0 or stop.is_asked:
+            if lost == 0 or stop.is_asked or self.report.engine_lost:
                 break
             tasks = self._tasks()
             self.tell("again", tasks=len(tasks), lost=lost, turn=turn + 1)
@@ -331,8 +342,10 @@ class _Run:
         done = sum(key in self.report.results for key in wanted)
         failed = sum(key in self.coordinator.failed for key in wanted)
         self.coordinator.total = len(wanted)
-        workers = self._cores(len(tasks)) if self.campaign.execution.engine == "local" else 1
-        self.tell("began", campaign=self.campaign.name, total=len(wanted), done=done, failed=failed, workers=workers)
+        engine = self.campaign.execution.engine
+        workers = {"local": self._cores(len(tasks)), "inline": 1}.get(engine)
+        facts = {"total": len(wanted), "done": done, "failed": failed, "workers": workers, "engine": engine}
+        self.tell("began", campaign=self.campaign.name, **facts)
 
     def _cores(self, most: int) -> int:
         return max(1, min(self.campaign.execution.workers or usable_cores(), most))
@@ -341,14 +354,25 @@ class _Run:
         try:
             if tasks:
                 self.coordinator.run(tasks, self._engine(len(tasks)))
+        except EngineLostError as error:
+            message = self.report.engine_lost = str(error)
+            self.tell("engine-lost", message=message)
+            self.coordinator.patiently(lambda: self.audit.record("engine-lost", message=message))
         finally:
             self.report.failures = dict(self.coordinator.failed)
             self.report.computed = self.coordinator.computed
 
     def _engine(self, tasks: int) -> Engine:
-        if self.campaign.execution.engine == "inline":
+        execution = self.campaign.execution
+        if execution.engine == "inline":
             return InlineEngine(self.campaign, self.paths, self.coordinator.hear)
-        return LocalEngine(self.campaign, self.paths, self._cores(tasks), self.campaign.execution.timeout_s)
+        if execution.engine in ("dask", "slurm"):
+            from leeward.engine.cluster.start import cluster_engine
+
+            return cluster_engine(self.campaign, self.paths, self.tell, lambda: self.coordinator.left)
+        return LocalEngine(
+            self.campaign.frozen_text(), self.paths, self._cores(tasks), self.campaign.execution.timeout_s
+        )
 
     def _merge(self) -> int:
         """All results into the output; how many had to be given up, and are to be computed again.

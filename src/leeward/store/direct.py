@@ -98,6 +98,20 @@ class Pages:
         return found
 
 
+class Held(Pages):
+    """The bytes of a file that is held in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(-1)
+        self._page = content
+
+    def at(self, address: int, length: int) -> bytes:
+        found = self._page[address : address + length]
+        if len(found) != length:
+            raise Unfamiliar("beyond the end of the file")
+        return found
+
+
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, Result]] | None:
     """Attributes and results, by name, of a small file, if all is as leeward writes it and every seal is whole."""
     try:

@@ -18,8 +18,8 @@ LONGEST_TRACEBACK = 20_000  # characters
 class Failure:
     """The last thing that went wrong with a task.
 
-    kind: "exception" (in the task), "died" (its worker) or "timed-out". message: one line. final: it is not tried again
-    unless somebody asks for it.
+    kind: "exception" (in the task), "died" (its worker), "timed-out", or "cut-off" (with its job, at the time limit).
+    message: one line. final: it is not tried again unless somebody asks for it.
     """
 
     kind: str
@@ -55,7 +55,11 @@ class Record:
         """Whether the task has had its chances. Being cut off is rarely the task's fault: it has many more of these."""
         if self.failure is not None and self.failure.final:
             return True
-        return self.deaths > retries or self.interruptions > max(10, 5 * retries)
+        return self.has_had_its_chances(retries, self.deaths)
+
+    def has_had_its_chances(self, retries: int, deaths: int) -> bool:
+        """The same if so many of its attempts were deaths."""
+        return deaths > retries or len(self.attempts) - deaths > max(10, 5 * retries)
 
 
 class BadRecordError(LeewardError):

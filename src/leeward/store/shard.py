@@ -4,6 +4,7 @@ import contextlib
 import functools
 import io
 import os
+import tempfile
 from pathlib import Path
 
 import h5py
@@ -11,10 +12,12 @@ from h5py import h5g
 
 from leeward.errors import StorageError
 from leeward.files import replace_file, sync_folder
-from leeward.store.direct import Pages, checksums, sealed_results
+from leeward.store.direct import Held, Pages, checksums, sealed_results
+from leeward.store.found import FoundResult
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
+from leeward.store.reader import read_files
 from leeward.store.schema import LIBVER, BadGroupError, Result, read_group, write_group, write_root
 from leeward.store.verdicts import Verdict
 
@@ -36,6 +39,18 @@ def is_stored(handle: int, result: Result) -> bool:
     with h5py.File(io.BytesIO(os.pread(handle, os.fstat(handle).st_size, 0)), "r") as file:  # the slow way
         name = str(result.key)
         return read_group(h5g.open(file.id, name.encode()), name).seal == result.seal
+
+
+def result_in(content: bytes, key: Key) -> Result | None:
+    """The result of this key in the content of a shard that another machine has made, if it is whole."""
+    if checksums() is not None:
+        found = sealed_results(Held(content))
+        return None if found is None or found[1].keys() != {str(key)} else found[1][str(key)]
+    with tempfile.TemporaryDirectory() as folder:  # the slow way, by another process, which bad bytes may end
+        path = Path(folder) / f"{key}.h5"
+        path.write_bytes(content)
+        found_there = [found for found in read_files([path], contents=True) if isinstance(found, FoundResult)]
+    return found_there[0].result if len(found_there) == 1 and found_there[0].is_valid else None
 
 
 def _holds(path: Path, key: Key) -> bool:

@@ -1,0 +1,39 @@
+"""The user's own defaults: how to run on this person's machines, whatever the campaign."""
+
+import os
+from pathlib import Path
+from typing import Annotated
+
+from pydantic import BeforeValidator
+
+from leeward.campaign.campaign import Campaign
+from leeward.campaign.document import Document
+from leeward.campaign.execution import Execution, nothing_as_keys
+from leeward.campaign.validation import Strict, validated
+
+VARIABLE = "LEEWARD_DEFAULTS"  # names another file
+
+
+class _Defaults(Strict):
+    execution: Annotated[Execution, BeforeValidator(nothing_as_keys)] = Execution()
+
+
+def defaults_path() -> Path:
+    """Where the defaults are, if there are any."""
+    named = os.environ.get(VARIABLE)
+    if named:
+        return Path(named)
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    return Path(home).expanduser() / "leeward" / "defaults.yaml"
+
+
+def with_user_defaults(campaign: Campaign) -> Campaign:
+    """What neither the command line nor the campaign says; the campaign itself where there are no defaults."""
+    path = defaults_path()
+    if not (path.exists() or os.environ.get(VARIABLE)):
+        return campaign
+    document = Document.from_file(path, "the user's defaults")
+    if document.data is None:  # all is commented out
+        return campaign
+    execution = validated(_Defaults, document).execution
+    return campaign.with_defaults(execution.model_dump(exclude_unset=True), str(path))

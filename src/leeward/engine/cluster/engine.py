@@ -1,0 +1,380 @@
+"""Tasks on the workers of a Dask cluster.
+
+Dask carries messages and says who is there. Which task goes where is decided here: every unit is pinned to one Dask
+worker, so that what a lost one had in hand is known, and nothing else is blamed or computed again. No more is handed
+out than the workers hold, so that scheduler and coordinator stay small however many tasks there are.
+"""
+
+import contextlib
+import itertools
+import json
+import queue
+import re
+import secrets
+import time
+from collections import deque
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from leeward import __version__
+from leeward.campaign import Campaign
+from leeward.engine.cluster import pilot
+from leeward.engine.cluster.links import Link
+from leeward.engine.cluster.members import Member, Pace, Unit
+from leeward.engine.local import START_LIMIT_S, STORE_LIMIT_S
+from leeward.engine.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
+from leeward.engine.resume import PROBE
+from leeward.errors import StorageError
+from leeward.files import replace_file
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+from leeward.store.shard import result_in
+
+MOST_AHEAD = 20_000  # tasks that have left the coordinator
+LOST_AFTER_S = 30.0  # without a connection to the scheduler
+NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
+SAY_AGAIN_S = 300.0
+CLOSE_S = 5.0  # for workers to hear that a run is over
+_WORKER_NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
+
+Tell = Callable[..., None]
+
+
+class ClusterEngine:
+    """left: how many tasks are left in all, for a cluster that grows and shrinks with them."""
+
+    def __init__(self, campaign: Campaign, paths: RunPaths, link: Link, tell: Tell, left: Callable[[], int]) -> None:
+        self._campaign = campaign
+        self._paths = paths
+        self._link = link
+        self._tell = tell
+        self._left = left
+        self._token = f"leeward-{secrets.token_hex(8)}"
+        self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+        self._members: dict[str, Member] = {}
+        self._units: dict[str, Member] = {}
+        self._waiting: deque[Key] = deque()
+        self._suspects: set[Key] = set()
+        self._pace = Pace()
+        self._numbers = itertools.count()
+        self._probe = paths.root / f"{PROBE}{self._token}"
+        self._order = self._make_order()
+        self._beats: set[str] = set()
+        self._said: set[str] = set()
+        self._connected = self._somebody = self._said_alone = time.monotonic()
+        self._listen()
+
+    def _make_order(self) -> dict[str, Any]:
+        content = secrets.token_hex(16)
+        try:
+            replace_file(self._probe, content.encode(), durable=False)
+        except OSError as error:
+            raise StorageError(f"{self._probe}: cannot be written ({error})") from error
+        return {
+            "token": self._token,
+            "campaign": self._campaign.frozen_text(),
+            "output": str(self._paths.output.absolute()),
+            "probe": str(self._probe.absolute()),
+            "content": content,
+            "timeout_s": self._campaign.execution.timeout_s,
+        }
+
+    def _listen(self) -> None:
+        client = self._link.client
+        client.subscribe_topic(self._token, lambda event: self._messages.put(("said", event[1])))
+        client.subscribe_topic("all", self._hear_of_workers)
+        for address in self._link.addresses():
+            self._messages.put(("add-worker", address))
+
+    def _hear_of_workers(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if isinstance(message, dict) and message.get("action") in ("add-worker", "remove-worker"):
+            self._messages.put((message["action"], message["worker"]))
+
+    # --- what every engine does --------------------------------------------------------------------------------------
+
+    @property
+    def room(self) -> int:
+        free = sum(self._room_of(member) for member in self._members.values())
+        held = sum(member.held for member in self._members.values())
+        return max(0, min(free, MOST_AHEAD - held) - len(self._waiting))
+
+    def _room_of(self, member: Member) -> int:
+        if not (member.is_ready and member.has_time_for(self._pace.longest_s)):
+            return 0
+        return max(0, member.slots * self._pace.depth - member.held)
+
+    def start(self, key: Key) -> None:
+        self._waiting.append(key)
+
+    def poll(self, seconds: float) -> list[Outcome]:
+        self._hand_out()
+        outcomes: list[Outcome] = []
+        with contextlib.suppress(queue.Empty):
+            message = self._messages.get(timeout=seconds)
+            while True:
+                outcomes += self._handle(*message)
+                message = self._messages.get_nowait()
+        outcomes += self._give_up_silent()
+        self._look_after()
+        return outcomes
+
+    def close(self) -> list[Key]:
+        units = [unit for member in self._members.values() for unit in member.units.values()]
+        begun = [key for unit in units for key in unit.begun]
+        for unit in units:
+            unit.future.release()
+        self._say_farewell()
+        self._link.close()
+        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+            self._probe.unlink(missing_ok=True)
+            for name in self._beats:
+                (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
+        return begun
+
+    def _say_farewell(self) -> None:
+        """So that worker processes end now, and not when they have been idle for a while."""
+        if not self._link.is_alive:
+            return
+        ready = [member for member in self._members.values() if member.is_ready]
+        farewells = [self._submit(member, "end", pilot.tear_down, self._token) for member in ready]
+        deadline = time.monotonic() + CLOSE_S
+        while time.monotonic() < deadline and not all(farewell.done() for farewell in farewells):
+            time.sleep(0.05)
+
+    # --- messages ----------------------------------------------------------------------------------------------------
+
+    def _handle(self, what: str, *facts: Any) -> list[Outcome]:
+        if what == "said":
+            return list(self._said_by_worker(*facts))
+        if what == "ended":
+            return self._ended(*facts)
+        if what == "remove-worker":
+            return self._lost(*facts)
+        if what == "add-worker":
+            self._join(*facts)
+        elif what == "prepared":
+            self._prepared(*facts)
+        return []
+
+    def _said_by_worker(self, message: dict[str, Any]) -> Iterator[Outcome]:
+        for beat in message.get("beats", ()):
+            self._show(beat)
+        name = message.get("unit", "")
+        if name in self._units:
+            unit = self._units[name].units[name]
+            unit.deadline = self._deadline()
+            for facts in message["outcomes"]:
+                outcome = self._outcome(facts, self._units[name])
+                unit.note(outcome)
+                yield outcome
+
+    def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
+        """What a pilot has said; the opposite of its `_message`."""
+        key, worker, what = Key.parse(facts["key"]), facts.get("worker", ""), facts["what"]
+        if what == "Began":
+            fingerprint = None if member.stores else self._campaign.fingerprint(key.farm_idx, key.type_idx)
+            return Began(key, worker, fingerprint)
+        if what == "Failed":
+            return Failed(key, facts["kind"], facts["message"], facts["traceback"], facts["seconds"], worker)
+        if what == "Stuck":
+            return Stuck(key, facts["message"])
+        if what == "Unstuck":
+            return Unstuck(key)
+        self._pace.hear(facts["took_s"])
+        if what == "Done":
+            return Done(key, facts["line"], worker)
+        result = result_in(facts["shard"], key)
+        if result is None or result.fingerprint != self._campaign.fingerprint(key.farm_idx, key.type_idx):
+            return Failed(key, "died", "the result that its worker sent does not verify", "", facts["took_s"], worker)
+        return Computed(key, result, facts["line"], worker)
+
+    def _show(self, beat: dict[str, Any]) -> None:
+        """The sign of life of a worker that cannot write it where `leeward status` looks."""
+        name = str(beat.get("worker"))
+        if _WORKER_NAME.match(name):
+            self._beats.add(name)
+            with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
+                path = self._paths.workers / f"{name}.json"
+                replace_file(path, json.dumps({**beat, "time": time.time()}).encode(), durable=False)
+
+    # --- workers come and go -----------------------------------------------------------------------------------------
+
+    def _join(self, address: str) -> None:
+        if address in self._members:
+            return
+        member = self._members[address] = Member(address)
+        member.preparing = self._submit(member, "set-up", pilot.set_up, self._order)
+        member.preparing.add_done_callback(lambda future: self._messages.put(("prepared", member, future)))
+
+    def _prepared(self, member: Member, future: Any) -> None:
+        if self._members.get(member.address) is not member:
+            return
+        if future.status != "finished":
+            self._refuse(member, f"it cannot be used: {_reason(future)}")
+            return
+        facts = future.result()
+        member.prepared(facts)
+        self._link.joined(member)
+        if facts["version"] != __version__:
+            self._refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
+            return
+        news = f"{member.host} {member.stores}" if not member.stores else "stores"
+        self._tell(
+            "joined",
+            host=member.host,
+            worker=member.name,
+            slots=member.slots,
+            job=member.job,
+            stores=member.stores,
+            reason=facts["unreached"],
+            run=str(self._paths.root),
+            is_news=news not in self._said,
+        )
+        self._said.add(news)
+
+    def _refuse(self, member: Member, reason: str) -> None:
+        member.unfit = reason
+        self._tell("unfit", host=member.host, worker=member.name or member.address, reason=reason)
+
+    def _lost(self, address: str) -> list[Outcome]:
+        member = self._members.pop(address, None)
+        if member is None:
+            return []
+        cut_off = member.is_past_its_end
+        kind = "cut-off" if cut_off else "died"
+        why = "its job has reached its time limit" if cut_off else "it, its node or its job has died, or is cut off"
+        message = f"the Dask worker {member.name or address} on {member.host} is gone: {why}"
+        self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
+        self._link.lost(member)
+        return [
+            outcome for unit in list(member.units.values()) for outcome in self._give_up(member, unit, kind, message)
+        ]
+
+    def _give_up(self, member: Member, unit: Unit, kind: str, message: str) -> list[Outcome]:
+        """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways."""
+        outcomes = list(unit.given_up(kind, message, member.joined))
+        if kind == "died":
+            self._suspects |= unit.begun.keys()
+        self._drop(member, unit)
+        return outcomes
+
+    def _drop(self, member: Member, unit: Unit) -> None:
+        unit.future.release()
+        del member.units[unit.name]
+        del self._units[unit.name]
+
+    def _ended(self, name: str, future: Any) -> list[Outcome]:
+        """All that was said in it has been heard; what is left has been left."""
+        if name not in self._units:
+            return []
+        member = self._units[name]
+        unit = member.units[name]
+        if not unit.left:
+            self._drop(member, unit)
+            return []
+        reason = _reason(future)
+        if future.status == "error":
+            self._refuse(member, reason)
+        return self._give_up(member, unit, "died", f"the Dask worker {member.name} on {member.host} gave up: {reason}")
+
+    def _give_up_silent(self) -> list[Outcome]:
+        """Units of which nothing was heard for longer than any task may take: Dask itself did not notice."""
+        outcomes: list[Outcome] = []
+        now = time.monotonic()
+        for member in list(self._members.values()):
+            for unit in [unit for unit in member.units.values() if now > unit.deadline]:
+                self._refuse(member, "it has not been heard for too long")
+                outcomes += self._give_up(member, unit, "timed-out", f"{member.name} on {member.host} is silent")
+        return outcomes
+
+    def _deadline(self) -> float:
+        return time.monotonic() + self._campaign.execution.timeout_s + START_LIMIT_S + STORE_LIMIT_S
+
+    # --- handing out -------------------------------------------------------------------------------------------------
+
+    def _hand_out(self) -> None:
+        members = [member for member in self._members.values() if self._room_of(member)]
+        members.sort(key=lambda member: member.held / member.slots)
+        slots = sum(member.slots for member in members)
+        most = min(self._pace.together, -(-len(self._waiting) // max(slots, 1)))
+        for member in members:
+            while self._waiting and self._room_of(member):
+                keys = self._pick(member, min(most, self._room_of(member)))
+                if not keys:
+                    break
+                self._send(member, keys)
+
+    def _pick(self, member: Member, most: int) -> list[Key]:
+        """Tasks for one unit, of the same farm and type where there are any; a suspect alone, one at a time."""
+        is_taken = member.holds_any(self._suspects)
+        allowed = [key for key in self._waiting if not (is_taken and key in self._suspects)]
+        if not allowed:
+            return []
+        first = allowed[0]
+        if first in self._suspects:
+            chosen = [first]
+        else:
+            others = [key for key in allowed if key not in self._suspects]
+            chosen = sorted(others, key=lambda key: key[:2] != first[:2])[:most]
+        for key in chosen:
+            self._waiting.remove(key)
+        return chosen
+
+    def _send(self, member: Member, keys: list[Key]) -> None:
+        name = f"{self._token}-{next(self._numbers)}"
+        unit = Unit(name, set(keys), self._deadline())
+        member.units[name] = unit
+        self._units[name] = member
+        unit.future = self._link.client.submit(
+            pilot.work_off,
+            self._token,
+            name,
+            [str(key) for key in keys],
+            key=name,
+            workers=[member.address],
+            allow_other_workers=False,
+            pure=False,
+        )
+        unit.future.add_done_callback(lambda future: self._messages.put(("ended", name, future)))
+
+    def _submit(self, member: Member, what: str, function: Callable[..., Any], *arguments: Any) -> Any:
+        return self._link.client.submit(
+            function,
+            *arguments,
+            key=f"{self._token}-{what}-{next(self._numbers)}",
+            workers=[member.address],
+            allow_other_workers=False,
+            pure=False,
+            priority=10,
+        )
+
+    # --- from time to time -------------------------------------------------------------------------------------------
+
+    def _look_after(self) -> None:
+        now = time.monotonic()
+        if self._link.is_alive:
+            self._connected = now
+        elif self._link.is_closed or now - self._connected > LOST_AFTER_S:
+            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
+        members = list(self._members.values())
+        self._link.tend(self._left(), members)
+        if any(member.is_ready or (member.slots == 0 and member.unfit is None) for member in members):
+            self._somebody = self._said_alone = now
+            return
+        expected = self._link.expects
+        if expected is None and now - self._somebody > NOBODY_AFTER_S:
+            unfit = next((member.unfit for member in members if member.unfit), "none is there")
+            raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
+        if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
+            self._said_alone = now
+            self._said.add("alone")
+            self._tell("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
+
+
+def _reason(future: Any) -> str:
+    """Why a future has no result, in one line."""
+    if future.status == "error":
+        error = future.exception()
+        return f"{type(error).__name__}: {error}".splitlines()[0]
+    return f"Dask says {future.status}"

@@ -1,0 +1,129 @@
+"""The Dask workers of a cluster as the coordinator knows them, and what each has in hand."""
+
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from typing import Any
+
+from leeward.engine.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.store.keys import Key
+
+TOGETHER_S = 1.0  # tasks that are shorter travel together, up to so many seconds of work
+MOST_TOGETHER = 64
+BRIEF_S = 5.0  # of tasks that are shorter, some wait at the worker: the way there would be felt
+CAREFUL = 1.25  # tasks may take longer than the longest so far
+END_MARGIN_S = 10.0
+
+
+@dataclass(eq=False)
+class Unit:
+    """Tasks on their way to one Dask worker.
+
+    left: those without an outcome. begun: of these, by which worker process. stuck: of these, for want of a disk.
+    """
+
+    name: str
+    left: set[Key]
+    deadline: float
+    future: Any = None
+    begun: dict[Key, str] = field(default_factory=dict)
+    stuck: set[Key] = field(default_factory=set)
+
+    def note(self, outcome: Outcome) -> None:
+        key = outcome.key
+        if isinstance(outcome, Began):
+            self.begun[key] = outcome.worker
+        elif isinstance(outcome, Stuck):
+            self.stuck.add(key)
+        else:
+            self.stuck.discard(key)
+        if isinstance(outcome, Done | Computed | Failed):
+            self.left.discard(key)
+            self.begun.pop(key, None)
+
+    def given_up(self, kind: str, message: str, since: float) -> Iterable[Outcome]:
+        """What becomes of tasks without an outcome: those that were begun have failed, the others go back."""
+        for key in sorted(self.left):
+            if key in self.stuck:
+                yield Unstuck(key)
+            if key in self.begun:
+                yield Failed(key, kind, message, "", time.monotonic() - since, self.begun[key])
+            else:
+                yield Returned(key)
+
+
+@dataclass(eq=False)
+class Member:
+    """A Dask worker.
+
+    slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
+    ends: when its job does, on our clock, if known. unfit: why it gets no tasks.
+    """
+
+    address: str
+    preparing: Any = None
+    host: str = "?"
+    name: str = ""
+    job: str | None = None
+    slots: int = 0
+    stores: bool = True
+    ends: float | None = None
+    joined: float = field(default_factory=time.monotonic)
+    units: dict[str, Unit] = field(default_factory=dict)
+    unfit: str | None = None
+
+    def prepared(self, facts: dict[str, Any]) -> None:
+        """What its pilot says of itself."""
+        self.host, self.name, self.job = facts["host"], facts["name"], facts["job"]
+        self.slots, self.stores = facts["slots"], facts["unreached"] is None
+        if facts["seconds_left"] is not None:
+            self.ends = time.monotonic() + facts["seconds_left"]
+
+    @property
+    def is_ready(self) -> bool:
+        return self.slots > 0 and self.unfit is None
+
+    @property
+    def held(self) -> int:
+        return sum(len(unit.left) for unit in self.units.values())
+
+    def holds_any(self, keys: set[Key]) -> bool:
+        return any(not keys.isdisjoint(unit.left) for unit in self.units.values())
+
+    @property
+    def is_past_its_end(self) -> bool:
+        """SLURM ends a job at its time, or somewhat later."""
+        return self.ends is not None and time.monotonic() > self.ends - END_MARGIN_S
+
+    def has_time_for(self, seconds: float) -> bool:
+        """Whether a task would be through before the job ends. Tasks for which every job is too short are tried."""
+        if self.ends is None or 2 * seconds > self.ends - self.joined:
+            return True
+        return time.monotonic() + CAREFUL * seconds + END_MARGIN_S < self.ends
+
+
+class Pace:
+    """How long tasks take, and thus how many travel together."""
+
+    def __init__(self) -> None:
+        self._mean_s: float | None = None
+        self.longest_s = 0.0
+
+    def hear(self, seconds: float) -> None:
+        self.longest_s = max(self.longest_s, seconds)
+        mean = self._mean_s
+        self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds
+
+    @property
+    def together(self) -> int:
+        """Tasks in a unit."""
+        if self._mean_s is None:
+            return 1
+        return max(1, min(MOST_TOGETHER, int(TOGETHER_S / max(self._mean_s, 1e-3))))
+
+    @property
+    def depth(self) -> int:
+        """Tasks that a slot may hold: the look-ahead."""
+        if self._mean_s is None or self._mean_s >= BRIEF_S:
+            return 1
+        return 2 * self.together

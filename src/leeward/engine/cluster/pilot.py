@@ -1,0 +1,210 @@
+"""What runs inside a Dask worker: it takes units of tasks, and has them computed by worker processes of its own.
+
+A pilot computes nothing itself. Each thread of the Dask worker drives one worker process, the same that runs under
+`--engine local`, so that a task that crashes or hangs takes with it what it would take on a laptop: itself. What
+happens is told to the coordinator in messages, at once; that a unit has ended is told by its future.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import tempfile
+import threading
+import time
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker, get_worker
+from distributed.core import Status
+
+from leeward import __version__
+from leeward.engine import space
+from leeward.engine.local import LocalEngine
+from leeward.engine.outcomes import Done, Failed, Outcome
+from leeward.errors import LeewardError, StorageError
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
+
+POLL_S = 0.25
+LOOK_AFTER_S = 2.0
+IDLE_S = 60.0  # then a worker process without work ends: its coordinator may be gone
+ALIVE = (Status.init, Status.running, Status.paused)
+UNWANTED = ("cancelled", "released", "forgotten")
+
+_pilots: dict[str, "_Pilot"] = {}
+_changed = threading.Lock()
+
+
+def set_up(order: dict[str, Any]) -> dict[str, Any]:
+    """Prepare this Dask worker for a run, and say what it is; also called again it does no harm.
+
+    order: token of the run and the topic of its messages; campaign, its frozen text; output, as the coordinator calls
+    it; probe and content, a file in the run directory and what is in it; timeout_s.
+    """
+    with _changed:
+        for token, pilot in list(_pilots.items()):
+            if pilot.output == order["output"] and token != order["token"]:
+                _pilots.pop(token).end()  # the coordinator that started it has lost the run directory
+        if order["token"] not in _pilots:
+            _pilots[order["token"]] = _Pilot(order, get_worker())
+        return _pilots[order["token"]].facts()
+
+
+def work_off(token: str, unit: str, keys: list[str]) -> int:
+    """Compute tasks one after the other; how many. They end early if nobody wants the unit any more."""
+    with _changed:
+        pilot = _pilots.get(token)
+    if pilot is None:
+        raise LeewardError("this Dask worker has not been prepared for the run")
+    return pilot.work_off(unit, [Key.parse(key) for key in keys])
+
+
+def tear_down(token: str) -> None:
+    """The run is over: end its worker processes."""
+    with _changed:
+        pilot = _pilots.pop(token, None)
+    if pilot is not None:
+        pilot.end()
+
+
+class _Pilot:
+    """One run on one Dask worker."""
+
+    def __init__(self, order: dict[str, Any], worker: Worker) -> None:
+        self.output: str = order["output"]
+        self._order = order
+        self._worker = worker
+        self._unreached = _why_unreached(order)
+        self._own_folder: Path | None = None
+        if self._unreached is not None:
+            self._own_folder = Path(tempfile.mkdtemp(prefix="leeward-", dir=worker.local_directory))
+        self._paths = RunPaths((self._own_folder or Path(self.output).parent) / Path(self.output).name)
+        if self._own_folder is not None:
+            space.prepare_folders(self._paths)
+        self._idle: list[tuple[float, LocalEngine]] = []
+        self._changed = threading.Lock()
+        self._over = threading.Event()
+        threading.Thread(target=self._look_after, name="leeward-pilot", daemon=True).start()
+
+    def facts(self) -> dict[str, Any]:
+        """What the coordinator has to know."""
+        ends = os.environ.get("SLURM_JOB_END_TIME", "")
+        return {
+            "version": __version__,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "name": str(self._worker.name),
+            "slots": self._worker.state.nthreads,
+            "unreached": self._unreached,
+            "job": os.environ.get("SLURM_JOB_ID"),
+            "seconds_left": float(ends) - time.time() if ends.isdigit() else None,
+        }
+
+    def work_off(self, unit: str, keys: list[Key]) -> int:
+        engine = self._take_engine()
+        try:
+            for done, key in enumerate(keys):
+                if not self._one(engine, unit, key):
+                    engine.close()
+                    return done
+        except BaseException:
+            engine.close()
+            raise
+        self._put_back(engine)
+        return len(keys)
+
+    def _one(self, engine: LocalEngine, unit: str, key: Key) -> bool:
+        """A task from its start to its outcome; False if the unit is not wanted any more."""
+        if self._is_unwanted(unit):
+            return False
+        began = time.monotonic()
+        engine.start(key)
+        while True:
+            outcomes = engine.poll(POLL_S)
+            seconds = time.monotonic() - began
+            if outcomes:
+                self._say({"unit": unit, "outcomes": [self._message(outcome, seconds) for outcome in outcomes]})
+            if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
+                return True
+            if self._is_unwanted(unit):
+                return False
+
+    def _is_unwanted(self, unit: str) -> bool:
+        """By a coordinator that took it back or is gone, or because this Dask worker ends."""
+        task = self._worker.state.tasks.get(unit)
+        released = task is None or task.state in UNWANTED
+        return self._over.is_set() or released or self._worker.status not in ALIVE
+
+    def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
+        """An outcome for the wire; a result that could not be stored where it belongs travels with it."""
+        message = {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
+        if isinstance(outcome, Done):
+            message["took_s"] = seconds
+            if self._own_folder is not None:
+                shard = self._paths.shard(outcome.key)
+                message |= {"what": "Computed", "shard": shard.read_bytes()}
+                shard.unlink()
+        return message
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._worker.log_event(self._order["token"], message)
+
+    # --- worker processes that are not at work -----------------------------------------------------------------------
+
+    def _take_engine(self) -> LocalEngine:
+        with self._changed:
+            if self._idle:
+                return self._idle.pop()[1]
+        return LocalEngine(self._order["campaign"], self._paths, 1, self._order["timeout_s"])
+
+    def _put_back(self, engine: LocalEngine) -> None:
+        with self._changed:
+            if not self._over.is_set():
+                self._idle.append((time.monotonic(), engine))
+                return
+        engine.close()
+
+    def _look_after(self) -> None:
+        while not self._over.wait(LOOK_AFTER_S):
+            if self._worker.status not in ALIVE:
+                self.end()
+            self._close_idle(IDLE_S)
+            if self._own_folder is not None:
+                self._send_heartbeats()
+
+    def _close_idle(self, longer_than_s: float) -> None:
+        now = time.monotonic()
+        with self._changed:
+            old = [engine for since, engine in self._idle if now - since >= longer_than_s]
+            self._idle = [(since, engine) for since, engine in self._idle if now - since < longer_than_s]
+        for engine in old:
+            engine.close()
+
+    def _send_heartbeats(self) -> None:
+        """Those that nobody but us can see."""
+        beats = []
+        for path in self._paths.workers.glob("*.json"):
+            with contextlib.suppress(OSError, ValueError):  # it is just ending
+                beats.append(json.loads(path.read_bytes()))
+        self._say({"beats": beats})
+
+    def end(self) -> None:
+        """Threads at work see it at their next look."""
+        self._over.set()
+        self._close_idle(0.0)
+        if self._own_folder is not None:
+            shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes what stays with its own folder
+
+
+def _why_unreached(order: dict[str, Any]) -> str | None:
+    """Whether this machine sees the run directory, and can store there what the coordinator will find."""
+    try:
+        if Path(order["probe"]).read_text(encoding="utf-8") != order["content"]:
+            return f"{order['probe']} is another file there"
+        space.probe(RunPaths(Path(order["output"])))
+    except (OSError, StorageError) as error:
+        return str(error)
+    return None
