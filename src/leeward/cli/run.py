@@ -1,6 +1,7 @@
 """`leeward run`: a campaign from its file to layouts.h5."""
 
 import json
+import logging
 import math
 import os
 import shlex
@@ -116,9 +117,11 @@ def run(
         dask=_given(of_engines["dask"]),
         slurm=_given(of_engines["slurm"]),
     )
-    _demand_fitting(chosen, of_engines)
+    engine = _engine(chosen, of_engines)
     if storage_wait is None:
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
+    if engine in ("dask", "slurm"):
+        _quieten_dask()
     with display(chosen, quiet=quiet, as_json=as_json) as hear:
         report = run_campaign(
             chosen,
@@ -143,12 +146,21 @@ def run(
     raise typer.Exit(report.exit_code)
 
 
+def _quieten_dask() -> None:
+    """What it would print besides: all of it is said by the run itself, in words about layouts."""
+    import distributed.config  # noqa: F401 (sets up its logging)
+
+    logger = logging.getLogger("distributed")
+    logger.handlers[:] = [logging.NullHandler()]
+    logger.propagate = False
+
+
 def _given(options: dict[str, Any]) -> dict[str, Any]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def _demand_fitting(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> None:
-    """An option of another engine would do nothing: that is not what somebody meant who gave it."""
+def _engine(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> str:
+    """Which it is. An option of another one would do nothing: that is not what somebody meant who gave it."""
     from leeward.campaign.defaults import with_user_defaults
 
     engine = with_user_defaults(chosen).execution.engine
@@ -159,6 +171,7 @@ def _demand_fitting(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -
             raise InputError(
                 f"{', '.join(given)} goes with --engine {other}, and the engine is {engine}, which takes: {takes}"
             )
+    return engine
 
 
 def _option(name: str) -> str:

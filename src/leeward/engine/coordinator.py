@@ -65,6 +65,7 @@ class Coordinator:
         self._find = find
         self._queue: deque[Key] = deque()
         self._in_hand: set[Key] = set()
+        self._abandoned: set[Key] = set()
         self._stuck: set[Key] = set()
         self._unwritten: deque[Callable[[], object]] = deque()
         self._refused_since: float | None = None
@@ -90,9 +91,15 @@ class Coordinator:
                 self._look_after()
         finally:
             cut_off = engine.close()
-            self._in_hand.clear()
+            self._abandoned, self._in_hand = self._in_hand, set()
             self._stuck.clear()
             self._forgive(cut_off)
+
+    def look_again(self) -> None:
+        """For results of workers that went on for a while when nobody heard them any more."""
+        for key in sorted(self._abandoned):
+            if (line := self._find(key)) is not None:
+                self._done(key, line, "")
 
     @property
     def left(self) -> int:

@@ -1,6 +1,7 @@
 """What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
 
 import functools
+import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable, Sequence
@@ -25,6 +26,7 @@ from leeward.store.shards import BadShard, ShardPaths, read_shards
 from leeward.store.verdicts import Verdict
 
 MOST_LISTED = 12
+CREDENTIALS = ".tls-"  # and that of a folder with the TLS files of a cluster that is started for a run
 PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
 LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
@@ -68,6 +70,8 @@ def tidy(paths: RunPaths) -> None:
     """Remove what killed processes left behind: heartbeats, and files that they were writing."""
     long_ago = time.time() - LEFT_BEHIND_S
     try:
+        for folder in paths.root.glob(f"{CREDENTIALS}*"):
+            shutil.rmtree(folder)
         for path in paths.workers.iterdir():
             path.unlink(missing_ok=True)  # a worker that lives on writes it anew
         for path in (

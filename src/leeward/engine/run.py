@@ -2,6 +2,7 @@
 
 import importlib.util
 import os
+import shutil
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -12,6 +13,7 @@ from typing import Any
 from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
+from leeward.campaign.execution import Execution
 from leeward.engine import resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
@@ -136,16 +138,26 @@ def run(
     options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
     campaign = with_user_defaults(campaign)
     if campaign.execution.engine in ("dask", "slurm"):
-        _demand_cluster_packages()
+        _demand_cluster(campaign.execution)
     return _Run(campaign, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
 
 
-def _demand_cluster_packages() -> None:
+def _demand_cluster(execution: Execution) -> None:
+    """What engines beyond one machine need, before anything is done."""
     for name in ("distributed", "dask_jobqueue", "cryptography"):
         if importlib.util.find_spec(name) is None:
             raise LeewardError(
-                f"{name} is not installed; engines beyond one machine need: pip install 'leeward[cluster]'"
+                f"{name} is not installed; the engine {execution.engine} needs: pip install 'leeward[cluster]'"
             )
+    if execution.engine == "dask" and execution.dask.scheduler is None:
+        raise InputError(
+            "the engine is dask, and no scheduler is named; expected the address of a running one, for example "
+            "--scheduler tls://host:8786"
+        )
+    if execution.engine == "slurm" and shutil.which("sbatch") is None:
+        raise InputError(
+            "sbatch is not here; the engine slurm is for a machine of a SLURM cluster, such as a login node"
+        )
 
 
 class _Run:
@@ -358,6 +370,7 @@ class _Run:
             message = self.report.engine_lost = str(error)
             self.tell("engine-lost", message=message)
             self.coordinator.patiently(lambda: self.audit.record("engine-lost", message=message))
+            self.coordinator.look_again()
         finally:
             self.report.failures = dict(self.coordinator.failed)
             self.report.computed = self.coordinator.computed

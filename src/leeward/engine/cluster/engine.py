@@ -13,7 +13,7 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 from leeward import __version__
@@ -100,7 +100,7 @@ class ClusterEngine:
         return max(0, min(free, MOST_AHEAD - held) - len(self._waiting))
 
     def _room_of(self, member: Member) -> int:
-        if not (member.is_ready and member.has_time_for(self._pace.longest_s)):
+        if not member.is_ready or member.is_spent:
             return 0
         return max(0, member.slots * self._pace.depth - member.held)
 
@@ -124,18 +124,18 @@ class ClusterEngine:
         begun = [key for unit in units for key in unit.begun]
         for unit in units:
             unit.future.release()
-        self._say_farewell()
+        if self._link.is_alive:
+            self._say_farewell()
+            for topic in (self._token, "all"):
+                self._link.client.unsubscribe_topic(topic)
         self._link.close()
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
-            for name in self._beats:
-                (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
+        self._hide(self._beats)
         return begun
 
     def _say_farewell(self) -> None:
         """So that worker processes end now, and not when they have been idle for a while."""
-        if not self._link.is_alive:
-            return
         ready = [member for member in self._members.values() if member.is_ready]
         farewells = [self._submit(member, "end", pilot.tear_down, self._token) for member in ready]
         deadline = time.monotonic() + CLOSE_S
@@ -167,6 +167,8 @@ class ClusterEngine:
             for facts in message["outcomes"]:
                 outcome = self._outcome(facts, self._units[name])
                 unit.note(outcome)
+                if isinstance(outcome, Began):
+                    self._units[name].processes.add(outcome.worker)
                 yield outcome
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
@@ -197,6 +199,13 @@ class ClusterEngine:
             with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
                 path = self._paths.workers / f"{name}.json"
                 replace_file(path, json.dumps({**beat, "time": time.time()}).encode(), durable=False)
+
+    def _hide(self, names: Iterable[str]) -> None:
+        """Worker processes that are gone, and could not say so."""
+        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+            for name in names:
+                if _WORKER_NAME.match(name):
+                    (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
 
     # --- workers come and go -----------------------------------------------------------------------------------------
 
@@ -245,8 +254,10 @@ class ClusterEngine:
         kind = "cut-off" if cut_off else "died"
         why = "its job has reached its time limit" if cut_off else "it, its node or its job has died, or is cut off"
         message = f"the Dask worker {member.name or address} on {member.host} is gone: {why}"
-        self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
+        if not member.is_ending:
+            self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
         self._link.lost(member)
+        self._hide(member.processes)
         return [
             outcome for unit in list(member.units.values()) for outcome in self._give_up(member, unit, kind, message)
         ]
@@ -358,6 +369,8 @@ class ClusterEngine:
         elif self._link.is_closed or now - self._connected > LOST_AFTER_S:
             raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
         members = list(self._members.values())
+        for member in members:
+            member.is_spent = member.is_ready and not member.has_time_for(self._pace.longest_s)
         self._link.tend(self._left(), members)
         if any(member.is_ready or (member.slots == 0 and member.unfit is None) for member in members):
             self._somebody = self._said_alone = now

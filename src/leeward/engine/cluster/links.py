@@ -10,7 +10,7 @@ from leeward.campaign.execution import DaskSpec
 from leeward.engine.cluster.members import Member
 from leeward.errors import InputError, LeewardError
 
-CONNECT_S = 30.0
+CONNECT_S = 15.0
 
 Tell = Callable[..., None]
 
@@ -84,9 +84,7 @@ class DaskLink(Connected):
 
 def connect(settings: DaskSpec, tell: Tell) -> DaskLink:
     """To a running scheduler; with TLS where it has it, and a warning where not."""
-    address = settings.scheduler
-    if address is None:
-        raise InputError("--engine dask needs the address of a running scheduler: --scheduler tls://host:8786")
+    address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
         tell("not-encrypted", address=address)

@@ -57,7 +57,8 @@ class Member:
     """A Dask worker.
 
     slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
-    ends: when its job does, on our clock, if known. unfit: why it gets no tasks.
+    ends: when its job does, on our clock, if known. unfit: why it gets no tasks. is_spent: too little time is left
+    for another one. is_ending: its job is being ended. processes: names of its worker processes.
     """
 
     address: str
@@ -71,6 +72,9 @@ class Member:
     joined: float = field(default_factory=time.monotonic)
     units: dict[str, Unit] = field(default_factory=dict)
     unfit: str | None = None
+    is_spent: bool = False
+    is_ending: bool = False
+    processes: set[str] = field(default_factory=set)
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What its pilot says of itself."""
@@ -81,7 +85,7 @@ class Member:
 
     @property
     def is_ready(self) -> bool:
-        return self.slots > 0 and self.unfit is None
+        return self.slots > 0 and self.unfit is None and not self.is_ending
 
     @property
     def held(self) -> int:

@@ -1,2 +1,268 @@
-class SlurmLink:
-    def __init__(self, settings, paths): ...
+"""A Dask cluster for one run: its scheduler in this process, its workers as jobs of SLURM, started by dask-jobqueue.
+
+Each job is one Dask worker with as many threads as it has cores. What dask-jobqueue does not do is done here: jobs that
+end before their time, or at it, are replaced while there is work for them, and a cluster that cannot be had says why.
+"""
+
+import asyncio
+import contextlib
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import dask
+from dask_jobqueue.slurm import SLURMCluster
+from distributed import Client, Security
+
+from leeward.campaign.execution import SlurmSpec
+from leeward.engine.cluster.links import CONNECT_S, Connected, Tell
+from leeward.engine.cluster.members import Member
+from leeward.engine.cluster.squeue import Job, parse_queue
+from leeward.engine.outcomes import EngineLostError
+from leeward.engine.resume import CREDENTIALS
+from leeward.errors import LeewardError, StorageError
+from leeward.store.paths import RunPaths
+
+TEND_S = 1.0
+LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
+TRY_AGAIN_S = 60.0  # after sbatch has refused
+JOBS_IN_VAIN = 3
+DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
+TAIL = 2000  # characters of a log
+
+# for schedulers and workers of our own: a lost worker is noticed, and nothing but their own ports serves anybody
+DASK_SETTINGS = {
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.deploy.lost-worker-timeout": "15s",
+}
+
+
+class SlurmLink(Connected):
+    """Jobs come and go; their number follows the work, within what was asked for."""
+
+    def __init__(self, settings: SlurmSpec, paths: RunPaths, tell: Tell) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._logs = paths.logs
+        self._credentials = _make_folder(settings, paths)
+        self._queue: dict[str, Job] = {}
+        self._joined: set[str] = set()
+        self._in_vain: list[str] = []
+        self._has_started = False
+        self._doing: Future[None] | None = None
+        self._tended = self._looked = self._not_before = 0.0
+        try:
+            with dask.config.set(DASK_SETTINGS):
+                self._cluster = self._start()
+            client = Client(self._cluster, set_as_default=False, timeout=CONNECT_S)
+        except BaseException:
+            shutil.rmtree(self._credentials, ignore_errors=True)
+            raise
+        super().__init__(client, self._cluster.scheduler_address)
+
+    def _start(self) -> SLURMCluster:
+        settings = self._settings
+        here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
+        scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
+        return SLURMCluster(
+            name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            cores=settings.cores,
+            processes=1,
+            memory=settings.memory,
+            walltime=settings.walltime,
+            queue=settings.partition,
+            account=settings.account,
+            job_extra_directives=settings.options,
+            job_script_prologue=[*_exports(), *settings.prologue],
+            interface=settings.interface,
+            python=settings.python or sys.executable,
+            local_directory=settings.scratch,
+            log_directory=str(self._logs.absolute()),
+            death_timeout=DEATH_TIMEOUT_S,
+            worker_extra_args=["--no-dashboard", "--dashboard-address", here],
+            security=_security(self._credentials) if settings.tls else None,
+            scheduler_options=scheduler,
+        )
+
+    # --- what a link does --------------------------------------------------------------------------------------------
+
+    @property
+    def expects(self) -> str | None:
+        waiting = [job for job in self._queue.values() if job.state == "PENDING"]
+        if waiting:
+            reasons = ", ".join(sorted({job.reason for job in waiting}))
+            return f"{len(waiting)} job(s) wait in SLURM's queue ({reasons})"
+        return f"{len(self._cluster.workers)} job(s) are starting" if self._cluster.workers or self._doing else None
+
+    def joined(self, member: Member) -> None:
+        self._joined.add(member.name)
+        self._in_vain.clear()
+        member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
+
+    def lost(self, member: Member) -> None:
+        self._looked = 0.0  # is its job gone too?
+
+    def tend(self, left: int, members: Sequence[Member]) -> None:
+        now = time.monotonic()
+        if self._doing is not None:
+            if not self._doing.done():
+                return
+            done, self._doing = self._doing, None
+            self._see_to(done.exception())
+        if now - self._tended < TEND_S:
+            return
+        self._tended = now
+        for member in members:
+            if member.job in self._queue and self._queue[member.job].ends is not None:
+                member.ends = self._queue[member.job].ends
+        if now - self._looked > LOOK_S and self._has_started:
+            self._looked = now
+            self._do(self._look())
+        elif now > self._not_before:
+            self._adjust(self._wanted(left), members)
+
+    def close(self) -> None:
+        """All jobs end, also those that SLURM has not started yet, and whatever Dask says."""
+        name = self._cluster.job_name
+        try:
+            self.client.close(timeout=CONNECT_S)
+            self._cluster.close(timeout=CONNECT_S)
+        finally:
+            subprocess.run(
+                ["scancel", "--quiet", f"--name={name}"], capture_output=True, timeout=CONNECT_S, check=False
+            )
+            shutil.rmtree(self._credentials, ignore_errors=True)
+
+    # --- how many jobs -----------------------------------------------------------------------------------------------
+
+    def _wanted(self, left: int) -> int:
+        """As many as there is work for, within what was asked for."""
+        needed = -(-left // self._settings.cores)
+        return min(self._settings.most_jobs, max(self._settings.least_jobs, needed))
+
+    def _adjust(self, wanted: int, members: Sequence[Member]) -> None:
+        """Jobs that are spent, or too many, end if nothing is in their hands; those that are missing are submitted."""
+        known = {member.name: member for member in members}
+        spec = self._cluster.worker_spec
+        idle = [name for name in spec if name not in known or not known[name].held]
+        ending = {name for name in idle if name in known and known[name].is_spent}
+        surplus = len(spec) - len(ending) - wanted
+        waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
+        if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
+            ending |= set(waiting_first[:surplus])
+        for name in ending & known.keys():
+            known[name].is_ending = True  # no more tasks for it from now on
+        missing = wanted - (len(spec) - len(ending))
+        if ending or missing > 0 or set(spec) != set(self._cluster.workers):
+            self._do(self._change(ending, max(missing, 0)))
+
+    async def _change(self, ending: set[str], more: int) -> None:
+        for name in ending:
+            self._cluster.worker_spec.pop(name, None)
+        for _ in range(more):
+            self._cluster._i += 1  # a name is used once
+            self._cluster.worker_spec.update(self._cluster.new_worker_spec())
+        try:
+            await self._cluster._correct_state()
+        finally:
+            for name in [name for name, job in self._cluster.workers.items() if job.job_id is None]:
+                self._cluster._created.discard(self._cluster.workers.pop(name))  # sbatch has refused it
+                self._cluster.worker_spec.pop(name, None)
+
+    def _do(self, action: Coroutine[Any, Any, None]) -> None:
+        """In the background; one thing at a time."""
+        loop: Any = self._cluster.loop
+        self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
+
+    def _see_to(self, error: BaseException | None) -> None:
+        """What SLURM has said to what was tried last."""
+        if error is None:
+            self._has_started = self._has_started or bool(self._cluster.workers)
+            return
+        if not isinstance(error, RuntimeError | OSError):
+            raise error
+        message = _said(str(error))
+        if not self._has_started:
+            raise LeewardError(f"no job could be started: {message}")
+        self._not_before = time.monotonic() + TRY_AGAIN_S
+        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+
+    # --- the queue ---------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Which jobs SLURM knows; those that it does not are over, and make room for others."""
+        command = ("squeue", "--noheader", "--format=%i|%T|%r|%L", f"--name={self._cluster.job_name}")
+        child = await asyncio.create_subprocess_exec(
+            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+        )
+        output, errors = await child.communicate()
+        if child.returncode != 0:
+            raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+        self._queue = parse_queue(output.decode(errors="replace"), time.monotonic())
+        for name, job in list(self._cluster.workers.items()):
+            if job.job_id is not None and job.job_id not in self._queue:
+                del self._cluster.workers[name]
+                self._cluster.worker_spec.pop(name, None)
+                if name not in self._joined:
+                    self._note_in_vain(job.job_id)
+
+    def _note_in_vain(self, job_id: str) -> None:
+        self._in_vain.append(job_id)
+        if len(self._in_vain) >= JOBS_IN_VAIN:
+            raise EngineLostError(
+                f"{JOBS_IN_VAIN} jobs in a row ended before their worker was there; the log of the last one, "
+                f"{job_id}, ends: {self._log_of(job_id)}"
+            )
+
+    def _log_of(self, job_id: str) -> str:
+        found = ""
+        for path in sorted(self._logs.glob(f"*-{job_id}.*")):
+            with contextlib.suppress(OSError):  # then it is not known
+                found += path.read_text(errors="replace")[-TAIL:]
+        return found.strip()[-500:] or "it is empty, or there is none"
+
+
+def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
+    """For credentials: seen by the jobs, and by nobody else."""
+    where = paths.root if settings.credentials is None else Path(settings.credentials).expanduser()
+    try:
+        return Path(tempfile.mkdtemp(prefix=CREDENTIALS, dir=where.absolute()))
+    except OSError as error:
+        raise StorageError(f"{where}: a folder for credentials cannot be made there ({error})") from error
+
+
+def _security(folder: Path) -> Security:
+    """Credentials that are worth something as long as this run, in files that its jobs can read."""
+    made = Security.temporary().get_tls_config_for_role("worker")
+    files = {}
+    for name in ("ca_file", "cert", "key"):
+        path = folder / f"{name}.pem"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(made[name])
+        files[name] = str(path)
+    pairs = {
+        f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
+    }
+    return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
+
+
+def _exports() -> list[str]:
+    """Dask's settings for the workers, which jobs do not inherit."""
+    return ["export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"]
+
+
+def _said(error: str) -> str:
+    """What a command has printed as its error, in one line."""
+    said = error.partition("stderr:\n")[2] or error
+    return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"

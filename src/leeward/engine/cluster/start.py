@@ -14,7 +14,9 @@ def cluster_engine(
 ) -> ClusterEngine:
     """On a running Dask cluster, or on one that is started for it."""
     execution = campaign.execution
-    link: Link = connect(execution.dask, tell) if execution.engine == "dask" else SlurmLink(execution.slurm, paths)
+    link: Link = (
+        connect(execution.dask, tell) if execution.engine == "dask" else SlurmLink(execution.slurm, paths, tell)
+    )
     try:
         return ClusterEngine(campaign, paths, link, tell, left)
     except BaseException:

@@ -1,0 +1,148 @@
+"""`leeward slurm-script`: a batch file that runs a campaign inside a job, again and again until it is complete."""
+
+import shlex
+import sys
+from pathlib import Path
+from string import Template
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.errors import InputError
+
+if TYPE_CHECKING:
+    from leeward.campaign.execution import SlurmSpec
+
+COORDINATOR = {"cores": 1, "memory": "4GB"}  # of a job that starts others
+LONGEST_WARNING_S, SHORTEST_WARNING_S = 300, 30
+LAST_CALL_S = 20  # before the end
+
+SCRIPT = Template("""\
+#!/usr/bin/env bash
+# The campaign $campaign inside a job of SLURM. Submit it with `sbatch`: it goes back into the queue by itself
+# until every layout is there, and never computes a finished one again.
+#SBATCH --job-name=$name
+#SBATCH --output=$name-%j.log
+#SBATCH --open-mode=append
+#SBATCH --ntasks=1
+#SBATCH --cpus-per-task=$cores
+#SBATCH --mem=$memory
+#SBATCH --time=$walltime
+#SBATCH --requeue
+#SBATCH --signal=B:TERM@$warning
+$directives
+set -u
+cd $folder
+$prologue
+go_on() { # back into the queue, unless somebody has cancelled the job
+  if [ "$$(squeue --noheader --format=%T --jobs="$$SLURM_JOB_ID")" = RUNNING ]; then
+    echo "$$(date '+%Y-%m-%d %H:%M:%S') time is nearly up: back into the queue"
+    scontrol requeue "$$SLURM_JOB_ID"
+  fi
+}
+
+warned() { # tasks in hand may finish; if that takes too long, what is stored is stored
+  kill -TERM "$$run" 2> /dev/null
+  { sleep $patience && go_on; } &
+}
+
+trap warned TERM
+$command &
+run=$$!
+while true; do # a signal ends `wait` before its time
+  wait "$$run"
+  code=$$?
+  kill -0 "$$run" 2> /dev/null || break
+done
+if [ "$$code" -eq 143 ]; then
+  go_on
+fi
+exit "$$code"
+""")
+
+
+def slurm_script(
+    campaign: Annotated[
+        Path | None,
+        typer.Argument(help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The deliverable; the run directory lies beside it.")
+    ] = Path("layouts.h5"),
+    engine: Annotated[
+        str, typer.Option(help="local: on the job's own cores. slurm: the job starts others, of which these are sizes.")
+    ] = "local",
+    jobs: Annotated[str | None, typer.Option(help="With --engine slurm: how many jobs, 8; or a range, 2:20.")] = None,
+    cores: Annotated[int | None, typer.Option(help="Cores of a job; each computes a layout.")] = None,
+    memory: Annotated[str | None, typer.Option(help="Memory of a job, 64GB.")] = None,
+    walltime: Annotated[str | None, typer.Option(help="Time limit of a job, 2:00:00.")] = None,
+    partition: Annotated[str | None, typer.Option(help="Partition of the jobs.")] = None,
+    account: Annotated[str | None, typer.Option(help="Account that pays for them.")] = None,
+    seeds: Annotated[str | None, typer.Option(help="As for `leeward run`: 50, 0:50, 3,7,9.")] = None,
+) -> None:
+    """Print a batch file for sbatch that runs a campaign inside a job of SLURM until it is complete.
+
+    Before its time limit the job is warned by SIGTERM: tasks in hand finish, and the job goes back into the queue. What
+    is not given here comes from the campaign's `execution` and from your defaults file.
+
+    leeward slurm-script campaign.yaml --cores 32 --memory 64GB --walltime 2:00:00 > job.sh && sbatch job.sh
+    """
+    from leeward.campaign import builtin_campaign, load
+    from leeward.campaign.defaults import with_user_defaults
+
+    if engine not in ("local", "slurm"):
+        raise InputError(f"--engine is {engine!r}; expected local or slurm")
+    if jobs is not None and engine != "slurm":
+        raise InputError("--jobs goes with --engine slurm; with --engine local the campaign runs in one job at a time")
+    given = {
+        name: value
+        for name, value in {
+            **{"jobs": jobs, "cores": cores, "memory": memory, "walltime": walltime},
+            **{"partition": partition, "account": account},
+        }.items()
+        if value is not None
+    }
+    chosen = builtin_campaign() if campaign is None else load(str(campaign))
+    settings = with_user_defaults(chosen.with_overrides(slurm=given)).execution.slurm
+    options = [*([] if campaign is None else [str(campaign)]), "-o", str(output)]
+    options += [] if seeds is None else ["--seeds", seeds]
+    print(script(chosen.name, settings, engine, options, output.stem), end="")
+
+
+def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str], stem: str) -> str:
+    """The batch file."""
+    warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
+    job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
+    directives = [
+        *([] if settings.partition is None else [f"--partition={settings.partition}"]),
+        *([] if settings.account is None else [f"--account={settings.account}"]),
+        *settings.options,
+    ]
+    return SCRIPT.substitute(
+        campaign=campaign.replace("\n", " "),
+        name=f"leeward-{stem}",
+        cores=job["cores"],
+        memory=str(job["memory"]).replace(" ", "").replace("iB", "").removesuffix("B"),
+        walltime=settings.walltime,
+        warning=warning,
+        patience=warning - LAST_CALL_S if warning > 2 * LAST_CALL_S else warning // 2,
+        directives="".join(f"#SBATCH {directive}\n" for directive in directives),
+        folder=shlex.quote(str(Path.cwd())),
+        prologue="".join(f"{line}\n" for line in settings.prologue),
+        command=shlex.join([_program(), "run", *options, *_engine(settings, engine), "--grace", str(warning // 2)]),
+    )
+
+
+def _engine(settings: "SlurmSpec", engine: str) -> list[str]:
+    if engine == "local":
+        return ["--engine", "local", "--workers", str(settings.cores)]
+    named = {"jobs": settings.jobs, "cores": settings.cores, "memory": settings.memory, "walltime": settings.walltime}
+    named |= {} if settings.partition is None else {"partition": settings.partition}
+    named |= {} if settings.account is None else {"account": settings.account}
+    return ["--engine", "slurm", *(word for name, value in named.items() for word in (f"--{name}", str(value)))]
+
+
+def _program() -> str:
+    """The leeward that prints it, wherever the job starts."""
+    beside = Path(sys.executable).parent / "leeward"
+    return str(beside) if beside.exists() else "leeward"
