@@ -14,7 +14,7 @@ from leeward.cli.sources import given_place
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, duration, is_terminal, run_command, table
 
 if TYPE_CHECKING:
-    from leeward.watch import Cell, Snapshot, WorkerSeen
+    from leeward.watch import Cell, HostSeen, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
 EXIT_INTERRUPTED = 130  # before anything was seen
@@ -81,7 +81,7 @@ def lines(seen: "Snapshot") -> Iterator[str]:
     if seen.cells:
         yield ""
         yield from _grid(seen)
-    yield from _workers(seen.workers)
+    yield from _workers(seen)
     yield from _failures(seen)
     yield from _oddities(seen)
     yield ""
@@ -147,12 +147,25 @@ def _cell_text(cell: "Cell") -> str:
     return f"{cell.done}{expected}" + (f" ({cell.failed}!)" if cell.failed else "")
 
 
-def _workers(workers: Sequence["WorkerSeen"]) -> Iterator[str]:
-    if not workers:
+def _workers(seen: "Snapshot") -> Iterator[str]:
+    """By host where there are several; then one by one, the hung ones first, as many as one can read."""
+    if not seen.workers:
         return
+    hosts = seen.hosts
     yield ""
-    yield f"{count(len(workers), 'live worker')}:"
-    yield table(_worker_row(worker) for worker in workers)
+    yield f"{count(len(seen.workers), 'live worker')}{f' on {len(hosts)} hosts' if len(hosts) > 1 else ''}:"
+    if len(hosts) > 1:
+        yield table(_host_row(host) for host in hosts)
+        yield ""
+    order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
+    yield table(_worker_row(worker) for worker in order[:MOST_LISTED])
+    if len(order) > MOST_LISTED:
+        yield f"  and {len(order) - MOST_LISTED} more: {command('status', seen.path, '--json')}"
+
+
+def _host_row(host: "HostSeen") -> list[str]:
+    hung = f"{host.hung} LOOK HUNG" if host.hung else ""
+    return [host.host, count(host.workers, "worker"), f"{host.busy} with a task in hand", hung]
 
 
 def _worker_row(worker: "WorkerSeen") -> list[str]:

@@ -5,7 +5,7 @@ Nothing here writes, locks or verifies: files are counted, and the caches are be
 
 from leeward.watch.absent import Absence, AbsentTask, absent_tasks
 from leeward.watch.campaigns import campaign_of, campaigns_of
-from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
+from leeward.watch.data import Cell, FailedTask, Holder, HostSeen, Snapshot, WorkerSeen
 from leeward.watch.read import result_lines, snapshot
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Cell",
     "FailedTask",
     "Holder",
+    "HostSeen",
     "Snapshot",
     "WorkerSeen",
     "absent_tasks",

@@ -66,6 +66,16 @@ class WorkerSeen:
 
 
 @dataclass(frozen=True)
+class HostSeen:
+    """The workers of one machine. busy: with a task in hand. hung: of all, those that look it."""
+
+    host: str
+    workers: int
+    busy: int
+    hung: int
+
+
+@dataclass(frozen=True)
 class Holder:
     """Who holds the lock. state: "alive", "dead" or "unknown" (silent, and not to be judged from here)."""
 
@@ -114,6 +124,21 @@ class Snapshot:
     notes: tuple[str, ...] = field(default=())
 
     @property
+    def hosts(self) -> tuple[HostSeen, ...]:
+        """The workers by machine."""
+        names = sorted({worker.host for worker in self.workers})
+        grouped = {name: [worker for worker in self.workers if worker.host == name] for name in names}
+        return tuple(
+            HostSeen(
+                name,
+                len(workers),
+                sum(worker.task is not None for worker in workers),
+                sum(worker.looks_hung for worker in workers),
+            )
+            for name, workers in grouped.items()
+        )
+
+    @property
     def is_running(self) -> bool:
         """Whether somebody is at work on it, as far as can be seen."""
         alive = self.owner is not None and self.owner.state == "alive"
@@ -126,4 +151,5 @@ class Snapshot:
 
     def as_data(self) -> dict[str, Any]:
         """For JSON; the names stay what they are."""
-        return {**asdict(self), "is_running": self.is_running, "is_complete": self.is_complete}
+        hosts = [asdict(host) for host in self.hosts]
+        return {**asdict(self), "hosts": hosts, "is_running": self.is_running, "is_complete": self.is_complete}

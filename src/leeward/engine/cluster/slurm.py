@@ -83,7 +83,7 @@ class SlurmLink(Connected):
             walltime=settings.walltime,
             queue=settings.partition,
             account=settings.account,
-            job_extra_directives=settings.options,
+            job_extra_directives=["--no-requeue", *settings.options],  # a job that ends is replaced by a new one
             job_script_prologue=[*_exports(), *settings.prologue],
             interface=settings.interface,
             python=settings.python or sys.executable,
