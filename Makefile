@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled bench-wake bench-layout bench-records bench-store bench-salvage faults clean
+.PHONY: demo test lint test-compiled test-uncompiled test-slurm bench-wake bench-layout bench-records bench-store bench-salvage faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -13,6 +13,10 @@ test: lint test-uncompiled test-compiled
 
 test-compiled: $(VENV)/.installed-test
 	$(BIN)/python -m pytest -n 2
+
+# the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
+test-slurm: $(VENV)/.installed-test
+	ci/slurm/with $(BIN)/python -m pytest -k slurm tests/test_slurm.py tests/test_engines.py
 
 # all that tests/faults can do, hours of it, an hour of soak among them; the short versions are in `make test`
 faults: $(VENV)/.installed-test

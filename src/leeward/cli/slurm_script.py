@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
 COORDINATOR = {"cores": 1, "memory": "4GB"}  # of a job that starts others
 LONGEST_WARNING_S, SHORTEST_WARNING_S = 300, 30
+SHORTEST_WALLTIME_S = 120
 LAST_CALL_S = 20  # before the end
 
 SCRIPT = Template("""\
@@ -111,6 +112,11 @@ def slurm_script(
 
 def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str], stem: str) -> str:
     """The batch file."""
+    if settings.walltime_s < SHORTEST_WALLTIME_S:
+        raise InputError(
+            f"walltime is {settings.walltime}; expected 0:02:00 or more: SLURM may warn a minute too early, and "
+            "nothing would be computed before it"
+        )
     warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
     directives = [
