@@ -151,7 +151,8 @@ class Campaign:
             given = {name: plain(value) for name, value in values.items() if value is not None}
             data[section] = {**data[section], **given}
         for section, keys in (("dask", dask), ("slurm", slurm)):
-            data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys or {}))}
+            if keys:
+                data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
         return self._with_data(data, f"what overrides {self._source.document.where}")

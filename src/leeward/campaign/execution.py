@@ -7,8 +7,6 @@ from pydantic import BeforeValidator, Field, field_validator
 
 from leeward.campaign.validation import Strict
 
-ENGINES = ("local", "inline", "dask", "slurm")
-
 _JOBS = re.compile(r"([0-9]+)(?::([0-9]+))?\Z")
 _MEMORY = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*[KMGT]i?B\Z")
 _WALLTIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-5]?[0-9]):(?P<seconds>[0-5]?[0-9])\Z")

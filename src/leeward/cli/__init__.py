@@ -5,9 +5,10 @@ Heavy imports are made by the commands that need them, so that `leeward --help` 
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
+from typer.core import TyperCommand
 
 from leeward import __version__
 from leeward.cli.aep import aep
@@ -35,6 +36,19 @@ app = typer.Typer(
     add_completion=False,
     pretty_exceptions_enable=False,
 )
+
+
+class Listing(TyperCommand):
+    """A command that answers an option it does not know with those that it knows."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        try:
+            return super().parse_args(ctx, args)
+        except Exception as error:
+            if type(error).__name__ == "NoSuchOption":  # of click, or of typer's own copy of it
+                known = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
+                vars(error)["possibilities"] = known
+            raise
 
 
 def main() -> None:
@@ -72,4 +86,4 @@ def common(
 
 
 for command in (run, new, status, missing, check, merge, salvage, clean, show, optimise, aep, slurm_script):
-    app.command()(command)
+    app.command(cls=Listing)(command)

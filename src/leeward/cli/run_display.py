@@ -101,7 +101,7 @@ def sentence(event: dict[str, Any]) -> str | None:
         "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
         "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
         "alone": _alone,
-        "slurm-refuses": lambda e: f"SLURM refuses a job ({e['message']}); tried again in {e['again_s']:g} s",
+        "slurm-refuses": lambda e: f"SLURM does not do as asked ({e['message']}); tried again in {e['again_s']:g} s",
         "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
         "failed": lambda e: f"{e['key']} failed: {e['message']}",
         "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",

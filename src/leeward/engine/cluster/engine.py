@@ -169,6 +169,8 @@ class ClusterEngine:
                 unit.note(outcome)
                 if isinstance(outcome, Began):
                     self._units[name].processes.add(outcome.worker)
+                elif isinstance(outcome, Done | Computed):
+                    self._suspects.discard(outcome.key)
                 yield outcome
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:

@@ -18,8 +18,9 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask_jobqueue.slurm import SLURMCluster
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed import Client, Security
+from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
 from leeward.engine.cluster.links import CONNECT_S, Connected, Tell
@@ -47,6 +48,25 @@ DASK_SETTINGS = {
 }
 
 
+class _Job(SLURMJob):
+    """One that says how it is: Dask demands it of those that are over."""
+
+    async def start(self) -> None:
+        try:
+            await super().start()
+        except BaseException:
+            self.status = Status.failed
+            raise
+
+    async def close(self) -> None:
+        await super().close()
+        self.status = Status.closed
+
+
+class _Cluster(SLURMCluster):
+    job_cls = _Job
+
+
 class SlurmLink(Connected):
     """Jobs come and go; their number follows the work, within what was asked for."""
 
@@ -69,12 +89,14 @@ class SlurmLink(Connected):
             shutil.rmtree(self._credentials, ignore_errors=True)
             raise
         super().__init__(client, self._cluster.scheduler_address)
+        if not settings.tls:
+            tell("not-encrypted", address=self.address)
 
-    def _start(self) -> SLURMCluster:
+    def _start(self) -> _Cluster:
         settings = self._settings
         here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
-        return SLURMCluster(
+        return _Cluster(
             name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             cores=settings.cores,
@@ -126,10 +148,12 @@ class SlurmLink(Connected):
         for member in members:
             if member.job in self._queue and self._queue[member.job].ends is not None:
                 member.ends = self._queue[member.job].ends
+        if now < self._not_before:
+            return
         if now - self._looked > LOOK_S and self._has_started:
             self._looked = now
             self._do(self._look())
-        elif now > self._not_before:
+        else:
             self._adjust(self._wanted(left), members)
 
     def close(self) -> None:
@@ -177,7 +201,7 @@ class SlurmLink(Connected):
             await self._cluster._correct_state()
         finally:
             for name in [name for name, job in self._cluster.workers.items() if job.job_id is None]:
-                self._cluster._created.discard(self._cluster.workers.pop(name))  # sbatch has refused it
+                del self._cluster.workers[name]  # sbatch has refused it
                 self._cluster.worker_spec.pop(name, None)
 
     def _do(self, action: Coroutine[Any, Any, None]) -> None:
@@ -204,7 +228,10 @@ class SlurmLink(Connected):
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
         command = ("squeue", "--noheader", "--format=%i|%T|%r|%L", f"--name={self._cluster.job_name}")
         child = await asyncio.create_subprocess_exec(
-            *command, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.PIPE
+            *command,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C is not for it
         )
         output, errors = await child.communicate()
         if child.returncode != 0:
@@ -212,6 +239,7 @@ class SlurmLink(Connected):
         self._queue = parse_queue(output.decode(errors="replace"), time.monotonic())
         for name, job in list(self._cluster.workers.items()):
             if job.job_id is not None and job.job_id not in self._queue:
+                job.status = Status.closed
                 del self._cluster.workers[name]
                 self._cluster.worker_spec.pop(name, None)
                 if name not in self._joined:
