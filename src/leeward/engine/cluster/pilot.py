@@ -13,6 +13,7 @@ import socket
 import tempfile
 import threading
 import time
+from collections.abc import Callable
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -105,31 +106,33 @@ class _Pilot:
 
     def work_off(self, unit: str, keys: list[Key]) -> int:
         engine = self._take_engine()
+        outbox = _Outbox(self._say, unit)
         try:
             for done, key in enumerate(keys):
-                if not self._one(engine, unit, key):
+                if not self._one(engine, outbox, key):
                     engine.close()
                     return done
         except BaseException:
             engine.close()
             raise
+        finally:
+            outbox.empty()
         self._put_back(engine)
         return len(keys)
 
-    def _one(self, engine: LocalEngine, unit: str, key: Key) -> bool:
+    def _one(self, engine: LocalEngine, outbox: "_Outbox", key: Key) -> bool:
         """A task from its start to its outcome; False if the unit is not wanted any more."""
-        if self._is_unwanted(unit):
+        if self._is_unwanted(outbox.unit):
             return False
         began = time.monotonic()
         engine.start(key)
         while True:
             outcomes = engine.poll(POLL_S)
             seconds = time.monotonic() - began
-            if outcomes:
-                self._say({"unit": unit, "outcomes": [self._message(outcome, seconds) for outcome in outcomes]})
+            outbox.put([self._message(outcome, seconds) for outcome in outcomes])
             if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
                 return True
-            if self._is_unwanted(unit):
+            if self._is_unwanted(outbox.unit):
                 return False
 
     def _is_unwanted(self, unit: str) -> bool:
@@ -197,6 +200,27 @@ class _Pilot:
         self._close_idle(0.0)
         if self._own_folder is not None:
             shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes what stays with its own folder
+
+
+class _Outbox:
+    """What is to be said of a unit. News of short tasks go together, and none is older than a moment."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None], unit: str) -> None:
+        self.unit = unit
+        self._say = say
+        self._held: list[dict[str, Any]] = []
+        self._emptied = 0.0
+
+    def put(self, messages: list[dict[str, Any]]) -> None:
+        self._held += messages
+        if not messages or time.monotonic() - self._emptied > POLL_S:
+            self.empty()
+
+    def empty(self) -> None:
+        if self._held:
+            self._say({"unit": self.unit, "outcomes": self._held})
+            self._held = []
+        self._emptied = time.monotonic()
 
 
 def _why_unreached(order: dict[str, Any]) -> str | None:
