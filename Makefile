@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled test-slurm bench-wake bench-layout bench-records bench-store bench-salvage faults clean
+.PHONY: demo test lint test-compiled test-uncompiled test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -49,6 +49,10 @@ bench-store: $(VENV)/.installed-test
 # what salvage recovers from damaged files, and what of it is wrong
 bench-salvage: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/salvage.py
+
+# 100 000 trivial tasks through Dask: half an hour, and 2 GB for temporary files
+bench-cluster: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/cluster.py
 
 # what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
 clean:
