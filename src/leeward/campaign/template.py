@@ -84,11 +84,13 @@ optimiser:
 
 # How to run it; none of this changes a number.
 # execution:
-#   engine: local                 # processes on this machine; or inline: in this process, one after the other
+#   engine: local                 # processes on this machine; inline: in this process; slurm, dask: on a cluster
 #   workers: 4                    # default: as many as there are cores to use
 #   timeout_s: 3600               # a layout that takes longer is stopped and tried again
 #   retries: 2
-#   import_folders: []             # where a recipe of your own lies, if not beside this file
+#   import_folders: []            # where a recipe of your own lies, if not beside this file
+#   slurm: {jobs: 2:20, cores: 32, memory: 64GB, walltime: 2:00:00}   # docs/cluster.md has more
+#   dask: {scheduler: tls://host:8786}
 """
 
 
