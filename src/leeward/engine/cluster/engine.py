@@ -54,6 +54,7 @@ class ClusterEngine:
         self._members: dict[str, Member] = {}
         self._units: dict[str, Member] = {}
         self._waiting: deque[Key] = deque()
+        self._most_waiting = 0
         self._suspects: set[Key] = set()
         self._pace = Pace()
         self._numbers = itertools.count()
@@ -95,9 +96,13 @@ class ClusterEngine:
 
     @property
     def room(self) -> int:
+        return max(0, self._most_waiting - len(self._waiting))
+
+    def _count_room(self) -> int:
+        """How many tasks may wait to be handed out: counted at every look, as members are many and tasks more."""
         free = sum(self._room_of(member) for member in self._members.values())
         held = sum(member.held for member in self._members.values())
-        return max(0, min(free, MOST_AHEAD - held) - len(self._waiting))
+        return min(free, MOST_AHEAD - held)
 
     def _room_of(self, member: Member) -> int:
         if not member.is_ready or member.is_spent:
@@ -117,6 +122,7 @@ class ClusterEngine:
                 message = self._messages.get_nowait()
         outcomes += self._give_up_silent()
         self._look_after()
+        self._most_waiting = self._count_room()
         return outcomes
 
     def close(self) -> list[Key]:
