@@ -141,8 +141,7 @@ class Coordinator:
         elif isinstance(outcome, Began):
             self._began(outcome)
         elif isinstance(outcome, Returned):
-            self._in_hand.discard(outcome.key)
-            self._queue.appendleft(outcome.key)
+            self._returned(outcome.key)
         elif isinstance(outcome, Failed):
             self._failed(outcome)
         elif isinstance(outcome, Stuck):
@@ -157,6 +156,14 @@ class Coordinator:
         if outcome.fingerprint is not None:
             facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
             self.write(lambda: begin_attempt(self._paths, *facts))
+
+    def _returned(self, key: Key) -> None:
+        """Nobody has said that it was begun; but its result may be there, and the news lost with a worker."""
+        if (line := self._find(key)) is not None:
+            self._done(key, line, "")
+        else:
+            self._in_hand.discard(key)
+            self._queue.appendleft(key)
 
     def _store(self, outcome: Computed) -> None:
         store_result(self._paths, outcome.result)

@@ -22,7 +22,7 @@ from leeward.engine.cluster import pilot
 from leeward.engine.cluster.links import Link
 from leeward.engine.cluster.members import Member, Pace, Unit
 from leeward.engine.local import START_LIMIT_S, STORE_LIMIT_S
-from leeward.engine.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
+from leeward.engine.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.engine.resume import PROBE
 from leeward.errors import StorageError
 from leeward.files import replace_file
@@ -31,9 +31,9 @@ from leeward.store.paths import RunPaths
 from leeward.store.shard import result_in
 
 MOST_AHEAD = 20_000  # tasks that have left the coordinator
-LOST_AFTER_S = 30.0  # without a connection to the scheduler
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
 SAY_AGAIN_S = 300.0
+STALLED_S = 10.0  # without news of a unit
 CLOSE_S = 5.0  # for workers to hear that a run is over
 _WORKER_NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
@@ -62,7 +62,7 @@ class ClusterEngine:
         self._order = self._make_order()
         self._beats: set[str] = set()
         self._said: set[str] = set()
-        self._connected = self._somebody = self._said_alone = time.monotonic()
+        self._somebody = self._said_alone = time.monotonic()
         self._listen()
 
     def _make_order(self) -> dict[str, Any]:
@@ -121,6 +121,7 @@ class ClusterEngine:
                 outcomes += self._handle(*message)
                 message = self._messages.get_nowait()
         outcomes += self._give_up_silent()
+        outcomes += self._free_stalled()
         self._look_after()
         self._most_waiting = self._count_room()
         return outcomes
@@ -169,9 +170,11 @@ class ClusterEngine:
         name = message.get("unit", "")
         if name in self._units:
             unit = self._units[name].units[name]
-            unit.deadline = self._deadline()
+            unit.deadline, unit.heard = self._deadline(), time.monotonic()
             for facts in message["outcomes"]:
                 outcome = self._outcome(facts, self._units[name])
+                if outcome.key not in unit.left:  # another worker has it by now
+                    continue
                 unit.note(outcome)
                 if isinstance(outcome, Began):
                     self._units[name].processes.add(outcome.worker)
@@ -285,7 +288,7 @@ class ClusterEngine:
 
     def _ended(self, name: str, future: Any) -> list[Outcome]:
         """All that was said in it has been heard; what is left has been left."""
-        if name not in self._units:
+        if name not in self._units or not self._link.is_alive:  # Dask cancels all when the scheduler goes
             return []
         member = self._units[name]
         unit = member.units[name]
@@ -305,6 +308,22 @@ class ClusterEngine:
             for unit in [unit for unit in member.units.values() if now > unit.deadline]:
                 self._refuse(member, "it has not been heard for too long")
                 outcomes += self._give_up(member, unit, "timed-out", f"{member.name} on {member.host} is silent")
+        return outcomes
+
+    def _free_stalled(self) -> list[Outcome]:
+        """Tasks that wait behind one that takes long, while others have nothing to do, go to these."""
+        if self._waiting or not self._most_waiting:
+            return []
+        outcomes: list[Outcome] = []
+        long_ago = time.monotonic() - STALLED_S
+        for member in self._members.values():
+            is_full = sum(len(unit.begun) for unit in member.units.values()) >= member.slots
+            for unit in [unit for unit in member.units.values() if unit.heard < long_ago]:
+                if unit.begun or is_full:
+                    outcomes += [Returned(key) for key in unit.left - unit.begun.keys()]
+                    unit.left &= unit.begun.keys()
+                    if not unit.left:
+                        self._drop(member, unit)
         return outcomes
 
     def _deadline(self) -> float:
@@ -372,9 +391,7 @@ class ClusterEngine:
 
     def _look_after(self) -> None:
         now = time.monotonic()
-        if self._link.is_alive:
-            self._connected = now
-        elif self._link.is_closed or now - self._connected > LOST_AFTER_S:
+        if not self._link.is_alive:  # it may come back, but not to what it had in hand
             raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
         members = list(self._members.values())
         for member in members:

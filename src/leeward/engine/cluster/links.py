@@ -25,9 +25,6 @@ class Link(Protocol):
     def is_alive(self) -> bool: ...
 
     @property
-    def is_closed(self) -> bool: ...
-
-    @property
     def expects(self) -> str | None: ...
 
     def addresses(self) -> list[str]:
@@ -55,10 +52,6 @@ class Connected:
     @property
     def is_alive(self) -> bool:
         return bool(self.client.status == "running")
-
-    @property
-    def is_closed(self) -> bool:
-        return bool(self.client.status == "closed")
 
     def addresses(self) -> list[str]:
         return list(self.client.scheduler_info(n_workers=-1)["workers"])

@@ -20,12 +20,14 @@ class Unit:
     """Tasks on their way to one Dask worker.
 
     left: those without an outcome. begun: of these, by which worker process. stuck: of these, for want of a disk.
+    heard: when something was, last.
     """
 
     name: str
     left: set[Key]
     deadline: float
     future: Any = None
+    heard: float = field(default_factory=time.monotonic)
     begun: dict[Key, str] = field(default_factory=dict)
     stuck: set[Key] = field(default_factory=set)
 

@@ -124,6 +124,8 @@ class _Pilot:
         """A task from its start to its outcome; False if the unit is not wanted any more."""
         if self._is_unwanted(outbox.unit):
             return False
+        if self._own_folder is None and self._paths.shard(key).exists():
+            return True  # somebody was faster while it waited here behind another; the coordinator finds it too
         began = time.monotonic()
         engine.start(key)
         while True:
