@@ -1,5 +1,7 @@
 """What the tests of runs share: a tiny campaign whose tasks do what a test wants, and the command line in a process."""
 
+import contextlib
+import io
 import json
 import os
 import signal
@@ -7,9 +9,11 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from unittest import mock
 
 import yaml
 
+from leeward import cli
 from leeward.store.reader import read_files
 from leeward.store.schema import Result
 
@@ -128,6 +132,26 @@ def leeward(*arguments, cwd, timeout=120, **options) -> subprocess.CompletedProc
     return subprocess.run(
         [*LEEWARD, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout, **options
     )
+
+
+def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
+    """The same within this process, which has all imported and compiled; workers are processes of their own still.
+
+    Not for a run with the engine inline: recipes of two folders may not have one name in a process.
+    """
+    command = ["leeward", *map(str, arguments)]
+    code = None
+    with (
+        contextlib.chdir(cwd),
+        contextlib.redirect_stdout(io.StringIO()) as out,
+        contextlib.redirect_stderr(io.StringIO()) as err,
+        mock.patch.object(sys, "argv", command),
+    ):
+        try:
+            cli.main()
+        except SystemExit as end:
+            code = end.code
+    return subprocess.CompletedProcess(command, code or 0, out.getvalue(), err.getvalue())
 
 
 def start(*arguments, cwd, **options) -> subprocess.Popen:

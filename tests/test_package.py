@@ -11,6 +11,7 @@ import pytest
 import leeward
 from leeward.campaign import builtin
 from leeward.wind import Site, Turbine, WindFarm, known_wake_models
+from run_cases import leeward_here
 
 ROOT = Path(__file__).parent.parent
 HEAVY = ("numba", "h5py", "xarray", "pandas", "shapely", "matplotlib", "dask")
@@ -93,7 +94,7 @@ def test_a_file_from_a_spreadsheet(tmp_path):
 def test_files_that_cannot_be_used(tmp_path, content, says):
     layout = tmp_path / "layout.csv"
     layout.write_text(content)
-    result = command("aep", str(layout))
+    result = leeward_here("aep", layout, cwd=tmp_path)
     assert result.returncode == 2
     assert says in result.stderr
     assert result.stderr.count("\n") == 1
@@ -108,8 +109,8 @@ def test_files_that_cannot_be_used(tmp_path, content, says):
         (["aep", "--rated-power-mw", "15000"], "looks like kilowatts"),
     ],
 )
-def test_wrong_use(arguments, says):
-    result = command(*arguments)
+def test_wrong_use(arguments, says, tmp_path):
+    result = leeward_here(*arguments, cwd=tmp_path)
     assert result.returncode == 2
     assert says in result.stderr
     assert "Traceback" not in result.stderr

@@ -7,7 +7,7 @@ import pytest
 from leeward.campaign import load
 from leeward.store.keys import Key
 from leeward.store.schema import FOREIGN
-from run_cases import audit, calls, leeward, make_campaign, results
+from run_cases import audit, calls, leeward, leeward_here, make_campaign, results
 
 SEEDS = 12
 
@@ -73,13 +73,13 @@ def test_one_command(crashed):
         assert result.origin == FOREIGN
         assert result.aep == pytest.approx(true[seed], rel=1e-12)
         assert result.details["aep_source"] == ("recomputed" if seed in (2, 3, 4) else "stored")
-    checked = leeward("check", "layouts.h5", "--complete", "--deep", cwd=folder)
+    checked = leeward_here("check", "layouts.h5", "--complete", "--deep", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (told,) = [line for line in audit(folder / "layouts.run") if line["event"] == "adopted"]
     assert told["adopted"] == 9
     assert any("worker_101.h5" in line for line in told["bad_files"])
 
-    again = leeward("run", "campaign.yaml", "--adopt", "layouts.h5_temp", cwd=folder)
+    again = leeward_here("run", "campaign.yaml", "--adopt", "layouts.h5_temp", cwd=folder)
     assert again.returncode == 0
     assert "10 were there already" in again.stderr
     assert len(calls(folder)) == 3
@@ -87,20 +87,20 @@ def test_one_command(crashed):
 
 def test_step_by_step(crashed):
     folder, true = crashed
-    stopped = leeward("merge", "layouts.h5_temp", "-o", "rescued.h5", cwd=folder)
+    stopped = leeward_here("merge", "layouts.h5_temp", "-o", "rescued.h5", cwd=folder)
     assert stopped.returncode != 0
     assert not (folder / "rescued.h5").exists()
     assert "worker_101.h5" in stopped.stderr
-    merged = leeward(
+    merged = leeward_here(
         "merge", "layouts.h5_temp", "-o", "rescued.h5", "--on-bad", "skip", "--campaign", "campaign.yaml", cwd=folder
     )
     assert merged.returncode == 3, merged.stderr  # not all is there
     assert len(results(folder / "rescued.h5")) == 9
     assert results(folder / "rescued.h5")["farm0_t0_s4"].aep == pytest.approx(true[4], rel=1e-12)
-    missing = leeward("missing", "rescued.h5", "--csv", "missing.csv", cwd=folder)
+    missing = leeward_here("missing", "rescued.h5", "--csv", "missing.csv", cwd=folder)
     assert missing.returncode == 3
     assert (folder / "missing.csv").read_text().count("farm0_t0_s") == 3
-    done = leeward("run", "campaign.yaml", "--adopt", "rescued.h5", "--only-from", "missing.csv", cwd=folder)
+    done = leeward_here("run", "campaign.yaml", "--adopt", "rescued.h5", "--only-from", "missing.csv", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert len(results(folder / "layouts.h5")) == SEEDS
 
@@ -112,7 +112,7 @@ def test_layouts_of_another_campaign_are_not_adopted(crashed):
         file["farm0_t0_s0"]["layout"][0] += 50_000
         file.copy("farm0_t0_s0", "farm7_t0_s0")
         file["farm7_t0_s0"].attrs["farm_idx"] = 7
-    done = leeward("run", "campaign.yaml", "--adopt", "odd.h5", "--only", "seed=0", cwd=folder)
+    done = leeward_here("run", "campaign.yaml", "--adopt", "odd.h5", "--only", "seed=0", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "m outside the area" in done.stderr
     (told,) = [line for line in audit(folder / "layouts.run") if line["event"] == "adopted"]

@@ -22,7 +22,7 @@ from leeward.store.merge import merge
 from leeward.store.reader import Limits, read_files
 from leeward.store.recovery import Recoverer, recover
 from leeward.store.verdicts import Verdict
-from run_cases import leeward, make_campaign, results
+from run_cases import leeward, leeward_here, make_campaign, results
 from test_rescue import layout, write_worker_file
 
 KEYS = [(0, 0, seed) for seed in range(12)]
@@ -341,20 +341,20 @@ def test_the_command(crashed):
     assert rows["layouts.h5_temp/worker_102.h5"] == ["not-hdf5", "10", "0", "10", "0+"]
     assert rows["layouts.h5_temp/worker_103.h5"] == ["empty", "0", "0", "0", "0+"]
     assert "leeward run campaign.yaml --adopt salvaged.h5" in done.stdout
-    again = leeward("run", "campaign.yaml", "--adopt", "salvaged.h5", cwd=folder)
+    again = leeward_here("run", "campaign.yaml", "--adopt", "salvaged.h5", cwd=folder)
     assert again.returncode == 0, again.stderr
     assert len(results(folder / "layouts.h5")) == 30
-    checked = leeward("check", "layouts.h5", "--complete", "--deep", cwd=folder)
+    checked = leeward_here("check", "layouts.h5", "--complete", "--deep", cwd=folder)
     assert checked.returncode == 0, checked.stdout
     # and salvage says so when nothing is missing any more
-    whole = leeward("salvage", "layouts.h5", "layouts.h5_temp/worker_103.h5", "-o", "again.h5", cwd=folder)
+    whole = leeward_here("salvage", "layouts.h5", "layouts.h5_temp/worker_103.h5", "-o", "again.h5", cwd=folder)
     assert whole.returncode == 0, whole.stdout
     assert "Nothing that was expected is missing." in whole.stdout
 
 
 def test_as_json_and_without_writing(crashed):
     folder, _ = crashed
-    done = leeward("salvage", "layouts.h5_temp", "-o", "salvaged.h5", "--dry-run", "--json", cwd=folder)
+    done = leeward_here("salvage", "layouts.h5_temp", "-o", "salvaged.h5", "--dry-run", "--json", cwd=folder)
     assert done.returncode == 3
     said = json.loads(done.stdout)
     assert said["results"] >= 18
@@ -371,14 +371,16 @@ def test_with_a_campaign_an_aep_has_to_be_that_of_its_layout(crashed):
         file["farm0_t0_s1/layout"][1, 2] -= 1000.0  # as a flipped bit may
     for command in (["merge", "--on-bad", "skip"], ["merge", "--on-bad", "salvage"], ["salvage"]):
         output = f"{len(command)}{command[-1]}.h5"
-        done = leeward(command[0], "moved.h5", "-o", output, *command[1:], "--campaign", "campaign.yaml", cwd=folder)
+        done = leeward_here(
+            command[0], "moved.h5", "-o", output, *command[1:], "--campaign", "campaign.yaml", cwd=folder
+        )
         assert done.returncode == 3, done.stderr
         assert sorted(results(folder / output)) == ["farm0_t0_s0", "farm0_t0_s2"]
         assert "the wake engine computes" in done.stdout
-    without = leeward("merge", "moved.h5", "-o", "all.h5", cwd=folder)
+    without = leeward_here("merge", "moved.h5", "-o", "all.h5", cwd=folder)
     assert without.returncode == 3, without.stderr  # one has no AEP
     assert len(results(folder / "all.h5")) == 3
-    refused = leeward("merge", "moved.h5", "-o", "none.h5", "--campaign", "campaign.yaml", cwd=folder)
+    refused = leeward_here("merge", "moved.h5", "-o", "none.h5", "--campaign", "campaign.yaml", cwd=folder)
     assert refused.returncode == 3
     assert not (folder / "none.h5").exists()
 
@@ -390,7 +392,7 @@ def test_coordinates_beyond_the_earth(crashed):
     with h5py.File(folder / "far.h5", "a") as file:
         for seed in (1, 2):
             file[f"farm0_t0_s{seed}/layout"][0] = [1e170, 1e180, 0.0]
-    done = leeward("merge", "far.h5", "-o", "m.h5", "--on-bad", "skip", "--campaign", "campaign.yaml", cwd=folder)
+    done = leeward_here("merge", "far.h5", "-o", "m.h5", "--on-bad", "skip", "--campaign", "campaign.yaml", cwd=folder)
     assert done.returncode == 3, done.stderr
     assert "none that the wake engine takes" in done.stdout
     assert sorted(results(folder / "m.h5")) == ["farm0_t0_s0", "farm0_t0_s2"]
@@ -404,7 +406,7 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
     write_worker_file(path, {0: None, 1: None})
     with h5py.File(path, "a") as file:
         file["farm0_t0_s1/layout"][:] = [[600.0, 700.0, 4400.0], [1000.0, 1000.0, 3000.0]]
-    done = leeward("salvage", "odd.h5", "-o", "s.h5", "--campaign", "campaign.yaml", cwd=folder)
+    done = leeward_here("salvage", "odd.h5", "-o", "s.h5", "--campaign", "campaign.yaml", cwd=folder)
     assert "1 result refused by the campaign" in done.stdout
     assert "To keep them without its judgement: leeward salvage odd.h5 -o s.h5" in done.stdout
     assert sorted(results(folder / "s.h5")) == ["farm0_t0_s0"]
@@ -415,13 +417,13 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
 def test_a_quarantine_that_is_named(tmp_path):
     """Files in it have names of their own."""
     make_campaign(tmp_path, seeds=2, execution={"engine": "inline"})
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     run = tmp_path / "layouts.run"
     (shard,) = run.glob("results/*/farm0_t0_s1.h5")
     shard.rename(run / "quarantine" / "farm0_t0_s1.h5.0123abcd")
-    done = leeward("salvage", "layouts.run", "-o", "s.h5", cwd=tmp_path)
+    done = leeward_here("salvage", "layouts.run", "-o", "s.h5", cwd=tmp_path)
     assert "layouts.run/quarantine has files that did not verify" in done.stdout
-    done = leeward("salvage", "layouts.run", "layouts.run/quarantine", "-o", "s.h5", cwd=tmp_path)
+    done = leeward_here("salvage", "layouts.run", "layouts.run/quarantine", "-o", "s.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stdout + done.stderr
     assert len(results(tmp_path / "s.h5")) == 2
 
@@ -435,7 +437,7 @@ def test_many_files(tmp_path):
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, timeout=120)
     assert done.returncode == 0, done.stderr
     assert len(results(tmp_path / "s.h5")) == 80
-    again = leeward("salvage", "s.h5", "-o", "t.h5", cwd=tmp_path)
+    again = leeward_here("salvage", "s.h5", "-o", "t.h5", cwd=tmp_path)
     assert "(0 verified and 80 plausible were found)" in again.stdout  # they do not become more than they are
     assert not [path for path in tmp_path.iterdir() if path.name.startswith(".")]
 
@@ -445,13 +447,13 @@ def test_left_overs_of_a_killed_salvage(tmp_path):
     left = tmp_path / ".s.h5.00112233.salvage"
     left.mkdir()
     (left / "0.h5").write_bytes(b"half")
-    assert leeward("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path).returncode == 0
+    assert leeward_here("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path).returncode == 0
     assert not left.exists()
 
 
 def test_nothing_to_be_had(tmp_path):
     (tmp_path / "a.h5").write_bytes(b"nothing" * 100)
-    done = leeward("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path)
+    done = leeward_here("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path)
     assert done.returncode == 3
     assert "no valid result was found" in done.stderr
     assert "not-hdf5" in done.stdout
@@ -461,20 +463,20 @@ def test_nothing_to_be_had(tmp_path):
 def test_two_files_with_different_results_of_a_key(tmp_path):
     write_foreign_file(tmp_path / "a.h5", KEYS[:3], aep=100.0)
     write_foreign_file(tmp_path / "b.h5", KEYS[2:5], aep=90.0)
-    done = leeward("salvage", "a.h5", "b.h5", "-o", "s.h5", cwd=tmp_path)
+    done = leeward_here("salvage", "a.h5", "b.h5", "-o", "s.h5", cwd=tmp_path)
     assert done.returncode == 3
     assert "farm0_t0_s2: the same layout with different AEP" in done.stderr
     assert "a.h5" in done.stderr
     assert ".salvage" not in done.stderr  # the files are named, not the copies
     assert "leeward salvage a.h5 b.h5 -o s.h5 --prefer best" in done.stdout
-    done = leeward("salvage", "a.h5", "b.h5", "-o", "s.h5", "--prefer", "best", cwd=tmp_path)
+    done = leeward_here("salvage", "a.h5", "b.h5", "-o", "s.h5", "--prefer", "best", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert results(tmp_path / "s.h5")["farm0_t0_s2"].aep == 100.0
 
 
 def test_salvaged_sources_are_never_removed(crashed):
     folder, _ = crashed
-    done = leeward(
+    done = leeward_here(
         "merge", "layouts.h5_temp", "-o", "m.h5", "--on-bad", "salvage", "--remove-sources", "--dry-run", cwd=folder
     )
     assert "1 source would be removed, 3 would stay" in done.stdout, done.stdout
@@ -483,7 +485,7 @@ def test_salvaged_sources_are_never_removed(crashed):
 
 def test_the_campaign_of_a_damaged_file_is_kept(tmp_path):
     make_campaign(tmp_path, seeds=4)
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     content = bytearray((tmp_path / "layouts.h5").read_bytes())
     content[content.rindex(b"fingerprint") + 30] ^= 1
     (tmp_path / "broken.h5").write_bytes(content)
@@ -491,6 +493,6 @@ def test_the_campaign_of_a_damaged_file_is_kept(tmp_path):
     assert report.results == 3
     (about,) = report.salvaged
     assert (about.verified, about.plausible, len(about.lost)) == (3, 0, 1)
-    done = leeward("missing", "s.h5", cwd=tmp_path)
+    done = leeward_here("missing", "s.h5", cwd=tmp_path)
     assert done.returncode == 3
     assert "1" in done.stdout

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from run_cases import LEEWARD, audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
+from run_cases import LEEWARD, audit, calls, digests, kill_group, leeward_here, make_campaign, shards, start, until
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts file systems as Linux does")
 
@@ -37,7 +37,7 @@ def fill(disk):
 
 def whole(run):
     """Every file with a final name in the run directory can be read to its end."""
-    done = leeward("check", run, cwd=run.parent)
+    done = leeward_here("check", run, cwd=run.parent)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
@@ -79,10 +79,10 @@ def test_a_disk_that_stays_full(tmp_path, small_disk):
         kill_group(process)
     assert "gave up after" in (tmp_path / "output.txt").read_text()
     whole(run)
-    full = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    full = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert full.returncode == 4  # said at once, by the probe
     (small_disk / "filler").unlink()
-    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert len(digests(small_disk / "layouts.h5")) == 4
 
@@ -114,7 +114,7 @@ def test_a_log_on_the_full_disk_and_a_reader_that_is_gone(tmp_path, small_disk):
 
 def test_too_little_room_is_said_at_once(tmp_path, small_disk):
     make_campaign(tmp_path, seeds=1000)
-    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 4
     assert "MB are free there, and 1000 results" in done.stderr
     assert calls(tmp_path) == []
@@ -123,12 +123,12 @@ def test_too_little_room_is_said_at_once(tmp_path, small_disk):
 def test_a_read_only_disk_is_said_at_once(tmp_path, small_disk):
     make_campaign(tmp_path, seeds=2)
     subprocess.run(["mount", "-o", "remount,ro", small_disk], check=True)
-    done = leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 4
     assert "Read-only file system" in done.stderr
     assert "Traceback" not in done.stderr
     subprocess.run(["mount", "-o", "remount,rw", small_disk], check=True)
-    assert leeward("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path).returncode == 0
+    assert leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path).returncode == 0
 
 
 def test_a_folder_that_takes_nothing_for_a_while(tmp_path):
