@@ -65,13 +65,13 @@ class Storm:
         return self.folder / "layouts.h5"
 
     def rage(self, limit_s: float) -> None:
-        """Until the campaign is complete."""
+        """Until the campaign is complete, and enough coordinators were killed, the last with only merging left."""
         began = time.monotonic()
         rng = random.Random(self.seed)
         execution = {"workers": 2, "timeout_s": 60, "retries": 10_000}
         make_campaign(self.folder, seeds=self.tasks, orders={"all": f"wait={TASK_S}"}, execution=execution)
         code = None
-        while code != 0:
+        while code != 0 or self.coordinator_kills < self.least_coordinator_kills:
             self.seconds = time.monotonic() - began
             if self.is_told and self.seconds > self._told + TELL_EVERY_S:
                 self._told = self.seconds

@@ -18,7 +18,7 @@ IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_storm_of_kills():
     seed = int(os.environ.get("LEEWARD_FAULTS_SEED") or random.SystemRandom().randrange(10**6))
-    tasks, workers, coordinators, limit_s = (900, 1000, 200, 6 * 3600.0) if IS_LONG else (40, 30, 5, 500.0)
+    tasks, workers, coordinators, limit_s = (900, 1000, 200, 6 * 3600.0) if IS_LONG else (16, 8, 3, 500.0)
     print(f"\nseed {seed}")
     with quick_folder() as folder:
         storm = rage(folder, tasks, workers, coordinators, seed, limit_s, is_told=IS_LONG)
