@@ -14,8 +14,8 @@ IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_soak(tmp_path):
-    """The short one has no pauses: as many tasks as go into half a minute."""
-    soak = Soak(tmp_path, 3600.0, 500_000, pause_s=0.05) if IS_LONG else Soak(tmp_path, 25.0, 20_000, every_s=0.5)
+    """The short one has no pauses: as many tasks as go into ten seconds."""
+    soak = Soak(tmp_path, 3600.0, 500_000, pause_s=0.05) if IS_LONG else Soak(tmp_path, 10.0, 20_000, every_s=0.2)
     soak.soak()
     print(f"\n{soak.table()}")
     assert not soak.problems, soak.table()

@@ -12,8 +12,8 @@ import pytest
 from stalls import FOR_EVER, slow_disk, slowed, stalling_campaign, start_with_limits
 
 from leeward.store.lock import process_start
-from leeward.watch import snapshot
-from run_cases import audit, calls, digests, kill_group, leeward, shards, start, until, workers_of
+from leeward.watch import activity, snapshot
+from run_cases import audit, calls, digests, kill_group, leeward, leeward_here, shards, start, until, workers_of
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 long = pytest.mark.skipif(os.environ.get("LEEWARD_FAULTS") != "long", reason="only with LEEWARD_FAULTS=long")
@@ -45,16 +45,17 @@ def ended(process, folder, seconds=120):
     return process.wait(seconds), (folder / "output.txt").read_text()
 
 
-def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed):
+def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed, monkeypatch):
     """One was stopped, one lets no other thread run, a third goes on; whoever asks meanwhile is told."""
+    monkeypatch.setattr(activity, "SHORTEST_SILENCE_S", 0.0)  # five heartbeats that do not come are enough
     orders = {0: "wait=3 stop", 1: "wait=3 spin"}  # after a sign of life that names the task
-    stalling_campaign(tmp_path, seeds=6, orders=orders, execution={"workers": 3, "timeout_s": 30})
+    stalling_campaign(tmp_path, seeds=6, orders=orders, execution={"workers": 3, "timeout_s": 20})
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
         until(lambda: len(shards(tmp_path / "layouts.run")) == 4, "the others are done")
         found = until(lambda: len(seen := hung(tmp_path)) == 2 and seen, "both look hung")
         assert found.keys() == {"farm0_t0_s0", "farm0_t0_s1"}
-        shown = leeward("status", "layouts.run", cwd=tmp_path)
+        shown = leeward_here("status", "layouts.run", cwd=tmp_path)
         assert shown.stdout.count("LOOKS HUNG") == 2, shown.stdout
         assert ended(process, tmp_path)[0] == 0
     finally:
@@ -67,7 +68,7 @@ def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed):
 
 def test_a_worker_stopped_between_two_tasks(tmp_path, undisturbed):
     """It has none when it is stopped; then it is given one."""
-    stalling_campaign(tmp_path, seeds=2, orders={1: "wait=5"}, execution={"workers": 2, "timeout_s": 10})
+    stalling_campaign(tmp_path, seeds=2, orders={1: "wait=3"}, execution={"workers": 2, "timeout_s": 7})
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
         until(lambda: len(list((tmp_path / "layouts.run" / "workers").glob("*.json"))) == 2, "two workers are there")
@@ -121,12 +122,12 @@ def test_workers_that_stand_still_end_with_their_coordinator(tmp_path, undisturb
 
 def test_a_coordinator_that_was_stopped_blames_nobody(tmp_path, undisturbed):
     """For longer than the time-out: what its workers said meanwhile counts."""
-    stalling_campaign(tmp_path, seeds=4, orders={"all": "wait=1"}, execution={"workers": 2, "timeout_s": 6})
+    stalling_campaign(tmp_path, seeds=4, orders={"all": "wait=1"}, execution={"workers": 2, "timeout_s": 4})
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
         until(lambda: len(calls(tmp_path)) == 2, "two are computed")
         process.send_signal(signal.SIGSTOP)
-        time.sleep(7.5)
+        time.sleep(5.5)
         process.send_signal(signal.SIGCONT)
         code, said = ended(process, tmp_path)
         assert code == 0, said
@@ -160,10 +161,10 @@ def test_a_run_that_was_suspended_as_a_whole(tmp_path, undisturbed):
 # --- a slow disk -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("call", "seconds"), [("fsync", 3.0), pytest.param("write", 7.0, marks=long)])
+@pytest.mark.parametrize(("call", "seconds"), [("fsync", 2.0), pytest.param("write", 7.0, marks=long)])
 def test_storing_may_take_longer_than_the_time_out(tmp_path, undisturbed, call, seconds):
     """Which is for computing. Nobody is killed, and nothing is computed twice."""
-    stalling_campaign(tmp_path, seeds=2, execution={"workers": 2, "timeout_s": 6, "retries": 0})
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 2, "timeout_s": 4, "retries": 0})
     environment = slow_disk(tmp_path, "/results", seconds, call=call)
     process = start("run", "campaign.yaml", cwd=tmp_path, env=environment)
     try:
@@ -209,7 +210,7 @@ def test_a_disk_that_hangs_once(tmp_path, undisturbed, where, computed):
     """For ever: the worker is killed, and its task is not blamed. What had its name already counts."""
     stalling_campaign(tmp_path, seeds=2, execution={"workers": 1, "timeout_s": 60, "retries": 0})
     environment = slow_disk(tmp_path, where, FOR_EVER, times=1)
-    process = start_with_limits(tmp_path, environment=environment, STORE_LIMIT_S=6.0)
+    process = start_with_limits(tmp_path, environment=environment, STORE_LIMIT_S=4.0)
     try:
         code, said = ended(process, tmp_path)
     finally:
