@@ -1,7 +1,8 @@
 """Damaged files of every kind: whether each gets an answer in time, and whether what is called valid is what it was.
 
 `python tests/faults/damage.py --variants 20000` tries so many and prints tables; `--seed S --only N` tries one of them
-again, as the number in a problem says, and `--keep FILE` leaves the damaged file there.
+again, as the number in a problem says, and `--keep FILE` leaves the damaged file there. With `--few` fewer sound files
+are made, of which the variants are others.
 
 What must be valid is known from what libhdf5 reads of a sound file (`damage_originals`): a result no byte of which was
 touched, in a file whose shared bytes were not. Of sealed results it is known exactly, unless what all of a file hangs
@@ -28,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # when started plainly: the 
 
 from damage_commands import NO_PERMISSION, by_command, without_permission
 from damage_kinds import Damaged, drawn
-from damage_originals import Hits, Original, is_same, make_originals
+from damage_originals import FEW, MANY, Hits, Original, is_same, make_originals
 from damage_table import Errors, judged_aside, tables
 from steps import quick_folder
 
@@ -74,8 +75,9 @@ class Variant:
 
 
 def variant_of(originals: Sequence[Original], seed: int, number: int) -> Variant:
+    """The first ones are of each kind in turn, so that a short trial has enough of the rare ones."""
     original = originals[number % len(originals)]
-    kind, damaged = drawn(original, random.Random(f"{seed} {number}"))
+    kind, damaged = drawn(original, random.Random(f"{seed} {number}"), number)
     return Variant(number, kind, original, damaged)
 
 
@@ -116,12 +118,12 @@ class Outcome:
 class Trial:
     """Tries variants a round at a time: one damaged copy of each original, all in one folder."""
 
-    def __init__(self, folder: Path, seed: int) -> None:
+    def __init__(self, folder: Path, seed: int, counts: tuple[int, int, int]) -> None:
         self.outcome = Outcome(seed)
         self._folder = folder
         self._seed = seed
         (folder / "originals").mkdir()
-        self.originals, self.campaign = make_originals(folder / "originals")
+        self.originals, self.campaign = make_originals(folder / "originals", counts)
         read_files.__kwdefaults__["limits"] = LIMITS  # merging takes none: those of this process are changed
         _measure_children(self.outcome)
 
@@ -328,10 +330,10 @@ def _span(variants: Iterable[Variant]) -> str:
 # --- all -------------------------------------------------------------------------------------------------------------
 
 
-def try_all(folder: Path, seed: int, count: int) -> Outcome:
+def try_all(folder: Path, seed: int, counts: tuple[int, int, int], count: int) -> Outcome:
     """So many variants, after the sound files themselves."""
     began = time.monotonic()
-    trial = Trial(folder, seed)
+    trial = Trial(folder, seed, counts)
     outcome = trial.outcome
     _demand_sound(trial)
     base_mb = _peak_mb(resource.RUSAGE_SELF)
@@ -374,8 +376,8 @@ def _demand_sound(trial: Trial) -> None:
     trial.outcome.errors.clear()
 
 
-def try_one(folder: Path, seed: int, number: int, keep: Path | None) -> Outcome:
-    trial = Trial(folder, seed)
+def try_one(folder: Path, seed: int, counts: tuple[int, int, int], number: int, keep: Path | None) -> Outcome:
+    trial = Trial(folder, seed, counts)
     (variant,) = trial.variants([number])
     print(variant)
     if keep is not None:
@@ -409,17 +411,19 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("LEEWARD_FAULTS_SEED") or 1))
     parser.add_argument("--variants", type=int, default=500)
+    parser.add_argument("--few", action="store_true", help="sound files")
     parser.add_argument("--only", type=int, help="the number of one variant")
     parser.add_argument("--keep", type=Path, help="where to leave that one")
     options = parser.parse_args()
+    counts = FEW if options.few else MANY
     with quick_folder() as folder:
         if options.only is not None:
-            outcome = try_one(folder, options.seed, options.only, options.keep)
+            outcome = try_one(folder, options.seed, counts, options.only, options.keep)
         else:
-            outcome = try_all(folder, options.seed, options.variants)
+            outcome = try_all(folder, options.seed, counts, options.variants)
             print(tables(outcome))
     for problem in outcome.problems:
-        print(f"PROBLEM, seed {outcome.seed}: {problem}")
+        print(f"PROBLEM, seed {outcome.seed}{', --few' if options.few else ''}: {problem}")
     sys.exit(1 if outcome.problems else 0)
 
 

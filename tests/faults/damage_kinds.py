@@ -340,10 +340,14 @@ KINDS: dict[str, tuple[int, Kind]] = {
     "no file": (2, no_file),
 }
 
+IN_TURN = 6  # so often each kind comes before they are drawn by weight
 
-def drawn(original: Original, rng: Random) -> tuple[str, Damaged]:
-    """A kind, and a case of it that makes a difference."""
+
+def drawn(original: Original, rng: Random, number: int) -> tuple[str, Damaged]:
+    """A kind, in turn for the first numbers, and a case of it that makes a difference."""
     name = rng.choices(list(KINDS), [weight for weight, _ in KINDS.values()])[0]
+    if number < IN_TURN * len(KINDS):
+        name = list(KINDS)[number % len(KINDS)]
     while True:
         damaged = KINDS[name][1](original, rng)
         if damaged.make is not None or damaged.content != original.content:

@@ -24,7 +24,8 @@ from leeward.store.shard import store_result
 from merge_cases import found_in
 from run_cases import make_campaign
 
-SHARDS, MERGED, FOREIGN = 60, 10, 130  # how many of each
+MANY = (60, 10, 130)  # shards, merged files, foreign files
+FEW = (20, 5, 35)  # as various, for a short trial: most of its time would go into making many
 TURBINES = 25  # of a foreign result; in rows of five
 MOST_SEEDS = 9
 FOLDER = "optimized_layouts"
@@ -64,12 +65,13 @@ class Original:
         return f"worker_{number}.h5" if self.group == "foreign" else f"layouts_{number}.h5"
 
 
-def make_originals(folder: Path) -> tuple[list[Original], Campaign]:
+def make_originals(folder: Path, counts: tuple[int, int, int] = MANY) -> tuple[list[Original], Campaign]:
     """All of them, the kinds mixed, and the campaign that the foreign ones are of."""
-    campaign = load(make_campaign(folder, farms=FOREIGN, seeds=MOST_SEEDS, turbines_per_farm=TURBINES))
-    made = [_shard(folder, number) for number in range(SHARDS)]
-    made += [_merged(folder, number, campaign) for number in range(MERGED)]
-    made += [_foreign(folder, number, campaign) for number in range(FOREIGN)]
+    shards, merged, foreign = counts
+    campaign = load(make_campaign(folder, farms=foreign, seeds=MOST_SEEDS, turbines_per_farm=TURBINES))
+    made = [_shard(folder, number) for number in range(shards)]
+    made += [_merged(folder, number, campaign) for number in range(merged)]
+    made += [_foreign(folder, number, campaign) for number in range(foreign)]
     for original in made:
         _look_into(original)
     return [made[number * 77 % len(made)] for number in range(len(made))], campaign
