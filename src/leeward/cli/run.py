@@ -150,9 +150,10 @@ def _quieten_dask() -> None:
     """What it would print besides: all of it is said by the run itself, in words about layouts."""
     import distributed.config  # noqa: F401 (sets up its logging)
 
-    logger = logging.getLogger("distributed")
-    logger.handlers[:] = [logging.NullHandler()]
-    logger.propagate = False
+    for top in ("distributed", "tornado", "asyncio"):
+        for name in (top, *(name for name in logging.root.manager.loggerDict if name.startswith(f"{top}."))):
+            logging.getLogger(name).handlers[:] = [logging.NullHandler()]
+            logging.getLogger(name).propagate = False
 
 
 def _given(options: dict[str, Any]) -> dict[str, Any]:

@@ -93,4 +93,4 @@ class Engine(Protocol):
         """What has happened since the last call; waits at most so long if nothing has."""
 
     def close(self) -> list[Key]:
-        """End all workers now; the keys of tasks in hand whose attempt has been recorded."""
+        """End all workers now; the keys of tasks in hand whose attempt may have been recorded."""

@@ -112,9 +112,12 @@ def _has_failed(record: Record) -> bool:
 
 
 def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None) -> None:
-    """Take back the last attempt, which was ended on request or by the disk; worker: only if it is this one's."""
+    """Take back the last attempt, which was ended on request or by the disk; worker: only if it is this one's.
+
+    One that is known to have failed stays.
+    """
     old = read_record(paths.failure(key))
-    if old is not None and (worker is None or (old.attempts and old.attempts[-1]["worker"] == worker)):
+    if old is not None and not _has_failed(old) and (worker is None or (old.attempts and old.attempts[-1]["worker"] == worker)):
         if len(old.attempts) <= 1 and old.failure is None:
             forget(paths, key)
         else:

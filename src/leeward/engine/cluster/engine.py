@@ -128,7 +128,7 @@ class ClusterEngine:
 
     def close(self) -> list[Key]:
         units = [unit for member in self._members.values() for unit in member.units.values()]
-        begun = [key for unit in units for key in unit.begun]
+        in_hand = [key for unit in units for key in unit.left]  # the news that one was begun may be on its way
         for unit in units:
             unit.future.release()
         if self._link.is_alive:
@@ -139,7 +139,7 @@ class ClusterEngine:
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
         self._hide(self._beats)
-        return begun
+        return in_hand
 
     def _say_farewell(self) -> None:
         """So that worker processes end now, and not when they have been idle for a while."""
