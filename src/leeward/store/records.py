@@ -117,7 +117,9 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None) -> Non
     One that is known to have failed stays.
     """
     old = read_record(paths.failure(key))
-    if old is not None and not _has_failed(old) and (worker is None or (old.attempts and old.attempts[-1]["worker"] == worker)):
+    if old is None or _has_failed(old):
+        return
+    if worker is None or (old.attempts and old.attempts[-1]["worker"] == worker):
         if len(old.attempts) <= 1 and old.failure is None:
             forget(paths, key)
         else:
