@@ -141,7 +141,7 @@ class Coordinator:
         elif isinstance(outcome, Began):
             self._began(outcome)
         elif isinstance(outcome, Returned):
-            self._returned(outcome.key)
+            self.write(functools.partial(self._returned, outcome))
         elif isinstance(outcome, Failed):
             self._failed(outcome)
         elif isinstance(outcome, Stuck):
@@ -157,10 +157,14 @@ class Coordinator:
             facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
             self.write(lambda: begin_attempt(self._paths, *facts))
 
-    def _returned(self, key: Key) -> None:
-        """Nobody has said that it was begun; but its result may be there, and the news lost with a worker."""
+    def _returned(self, outcome: Returned) -> None:
+        """Nobody has said that it was begun; but it may have been, and the news lost with its worker."""
+        key = outcome.key
+        last = self._known_attempts(key).unfinished if outcome.mark else None
         if (line := self._find(key)) is not None:
             self._done(key, line, "")
+        elif last is not None and f"-{outcome.mark}" in last:
+            self._failed(Failed(key, "died", "its worker was lost as soon as it had begun", "", 0.0, last))
         else:
             self._in_hand.discard(key)
             self._queue.appendleft(key)

@@ -53,14 +53,18 @@ class _Worker:
 
 
 class LocalEngine:
-    """As many workers as asked for, started when there is work for them. campaign: its frozen text."""
+    """As many workers as asked for, started when there is work for them.
 
-    def __init__(self, campaign: str, paths: RunPaths, workers: int, timeout_s: float | None) -> None:
+    campaign: its frozen text. mark: letters in the names of all workers, before what makes each unique.
+    """
+
+    def __init__(self, campaign: str, paths: RunPaths, workers: int, timeout_s: float | None, mark: str = "") -> None:
         self._order = {
             "campaign": campaign,
             "output": os.path.abspath(paths.output),
         }
         self._paths = paths
+        self._mark = mark
         self._most = workers
         self._timeout_s = float("inf") if timeout_s is None else timeout_s
         self._workers: list[_Worker] = []
@@ -135,7 +139,7 @@ class LocalEngine:
             self._spawn()
 
     def _spawn(self) -> None:
-        token = secrets.token_hex(4)
+        token = self._mark + secrets.token_hex(4)
         log = self._paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
         with _opened_log(log) as errors:

@@ -71,9 +71,13 @@ class Unstuck:
 
 @dataclass(frozen=True)
 class Returned:
-    """Nobody has begun it, and nobody will."""
+    """It is to be handed out again: nobody has said that it was begun.
+
+    mark: if its worker was lost. An attempt on the disk by a worker that has it in its name was made in this run.
+    """
 
     key: Key
+    mark: str = ""
 
 
 Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned

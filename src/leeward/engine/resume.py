@@ -72,11 +72,12 @@ def tidy(paths: RunPaths) -> None:
     try:
         for folder in paths.root.glob(f"{CREDENTIALS}*"):
             shutil.rmtree(folder)
+        for path in paths.root.glob(f"{PROBE}*"):
+            path.unlink()
         for path in paths.workers.iterdir():
             path.unlink(missing_ok=True)  # a worker that lives on writes it anew
         for path in (
             *paths.root.rglob(f".*{TEMPORARY}"),
-            *paths.root.glob(f"{PROBE}*"),
             *paths.output.parent.glob(f".{paths.output.name}.*{TEMPORARY}"),
         ):
             if path.lstat().st_mtime < long_ago:

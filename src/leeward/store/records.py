@@ -51,6 +51,13 @@ class Record:
     def interruptions(self) -> int:
         return len(self.attempts) - self.deaths
 
+    @property
+    def unfinished(self) -> str | None:
+        """The worker of the last attempt, if nothing is known of how that ended."""
+        if not self.attempts or (self.failure is not None and self.failure.attempt == len(self.attempts)):
+            return None
+        return str(self.attempts[-1]["worker"])
+
     def is_hopeless(self, retries: int) -> bool:
         """Whether the task has had its chances. Being cut off is rarely the task's fault: it has many more of these."""
         if self.failure is not None and self.failure.final:

@@ -6,6 +6,7 @@ out than the workers hold, so that scheduler and coordinator stay small however 
 """
 
 import contextlib
+import glob
 import itertools
 import json
 import queue
@@ -13,7 +14,7 @@ import re
 import secrets
 import time
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
 from leeward import __version__
@@ -50,6 +51,7 @@ class ClusterEngine:
         self._tell = tell
         self._left = left
         self._token = f"leeward-{secrets.token_hex(8)}"
+        self._mark = secrets.token_hex(4)
         self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._members: dict[str, Member] = {}
         self._units: dict[str, Member] = {}
@@ -60,7 +62,6 @@ class ClusterEngine:
         self._numbers = itertools.count()
         self._probe = paths.root / f"{PROBE}{self._token}"
         self._order = self._make_order()
-        self._beats: set[str] = set()
         self._said: set[str] = set()
         self._somebody = self._said_alone = time.monotonic()
         self._listen()
@@ -73,6 +74,7 @@ class ClusterEngine:
             raise StorageError(f"{self._probe}: cannot be written ({error})") from error
         return {
             "token": self._token,
+            "mark": self._mark,
             "campaign": self._campaign.frozen_text(),
             "output": str(self._paths.output.absolute()),
             "probe": str(self._probe.absolute()),
@@ -138,7 +140,7 @@ class ClusterEngine:
         self._link.close()
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
-        self._hide(self._beats)
+        self._hide("*")
         return in_hand
 
     def _say_farewell(self) -> None:
@@ -176,9 +178,7 @@ class ClusterEngine:
                 if outcome.key not in unit.left:  # another worker has it by now
                     continue
                 unit.note(outcome)
-                if isinstance(outcome, Began):
-                    self._units[name].processes.add(outcome.worker)
-                elif isinstance(outcome, Done | Computed):
+                if isinstance(outcome, Done | Computed):
                     self._suspects.discard(outcome.key)
                 yield outcome
 
@@ -206,17 +206,15 @@ class ClusterEngine:
         """The sign of life of a worker that cannot write it where `leeward status` looks."""
         name = str(beat.get("worker"))
         if _WORKER_NAME.match(name):
-            self._beats.add(name)
             with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
                 path = self._paths.workers / f"{name}.json"
                 replace_file(path, json.dumps({**beat, "time": time.time()}).encode(), durable=False)
 
-    def _hide(self, names: Iterable[str]) -> None:
-        """Worker processes that are gone, and could not say so."""
+    def _hide(self, host: str) -> None:
+        """Worker processes that are gone, and could not say so; one that lives on says so again."""
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
-            for name in names:
-                if _WORKER_NAME.match(name):
-                    (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
+            for path in self._paths.workers.glob(f"{host}-*-{self._mark}*.json"):
+                path.unlink(missing_ok=True)
 
     # --- workers come and go -----------------------------------------------------------------------------------------
 
@@ -268,14 +266,16 @@ class ClusterEngine:
         if not member.is_ending:
             self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
         self._link.lost(member)
-        self._hide(member.processes)
+        self._hide(glob.escape(member.host))
         return [
             outcome for unit in list(member.units.values()) for outcome in self._give_up(member, unit, kind, message)
         ]
 
     def _give_up(self, member: Member, unit: Unit, kind: str, message: str) -> list[Outcome]:
         """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways."""
-        outcomes = list(unit.given_up(kind, message, member.joined))
+        if not (member.stores or unit.begun):  # no attempt on the disk would tell
+            unit.begun[next(key for key in unit.keys if key in unit.left)] = f"{member.host}-0-{self._mark}"
+        outcomes = list(unit.given_up(kind, message, self._mark))
         if kind == "died":
             self._suspects |= unit.begun.keys()
         self._drop(member, unit)
@@ -361,7 +361,7 @@ class ClusterEngine:
 
     def _send(self, member: Member, keys: list[Key]) -> None:
         name = f"{self._token}-{next(self._numbers)}"
-        unit = Unit(name, set(keys), self._deadline())
+        unit = Unit(name, keys, set(keys), self._deadline())
         member.units[name] = unit
         self._units[name] = member
         unit.future = self._link.client.submit(

@@ -19,11 +19,12 @@ END_MARGIN_S = 10.0
 class Unit:
     """Tasks on their way to one Dask worker.
 
-    left: those without an outcome. begun: of these, by which worker process. stuck: of these, for want of a disk.
-    heard: when something was, last.
+    keys: in their order. left: those without an outcome. begun: of these, by which worker process. stuck: of these, for
+    want of a disk. heard: when something was, last.
     """
 
     name: str
+    keys: list[Key]
     left: set[Key]
     deadline: float
     future: Any = None
@@ -43,15 +44,15 @@ class Unit:
             self.left.discard(key)
             self.begun.pop(key, None)
 
-    def given_up(self, kind: str, message: str, since: float) -> Iterable[Outcome]:
+    def given_up(self, kind: str, message: str, mark: str) -> Iterable[Outcome]:
         """What becomes of tasks without an outcome: those that were begun have failed, the others go back."""
-        for key in sorted(self.left):
+        for key in self.keys:
             if key in self.stuck:
                 yield Unstuck(key)
             if key in self.begun:
-                yield Failed(key, kind, message, "", time.monotonic() - since, self.begun[key])
-            else:
-                yield Returned(key)
+                yield Failed(key, kind, message, "", time.monotonic() - self.heard, self.begun[key])
+            elif key in self.left:
+                yield Returned(key, mark)
 
 
 @dataclass(eq=False)
@@ -60,7 +61,7 @@ class Member:
 
     slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
     ends: when its job does, on our clock, if known. unfit: why it gets no tasks. is_spent: too little time is left
-    for another one. is_ending: its job is being ended. processes: names of its worker processes.
+    for another one. is_ending: its job is being ended.
     """
 
     address: str
@@ -76,7 +77,6 @@ class Member:
     unfit: str | None = None
     is_spent: bool = False
     is_ending: bool = False
-    processes: set[str] = field(default_factory=set)
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What its pilot says of itself."""

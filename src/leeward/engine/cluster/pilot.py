@@ -42,8 +42,8 @@ _changed = threading.Lock()
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
     """Prepare this Dask worker for a run, and say what it is; also called again it does no harm.
 
-    order: token of the run and the topic of its messages; campaign, its frozen text; output, as the coordinator calls
-    it; probe and content, a file in the run directory and what is in it; timeout_s.
+    order: token, of the run and of its messages; mark, for the names of worker processes; campaign, its frozen text;
+    output, as the coordinator calls it; probe and content, a file in the run directory and what is in it; timeout_s.
     """
     with _changed:
         for token, pilot in list(_pilots.items()):
@@ -163,7 +163,7 @@ class _Pilot:
         with self._changed:
             if self._idle:
                 return self._idle.pop()[1]
-        return LocalEngine(self._order["campaign"], self._paths, 1, self._order["timeout_s"])
+        return LocalEngine(self._order["campaign"], self._paths, 1, self._order["timeout_s"], self._order["mark"])
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:

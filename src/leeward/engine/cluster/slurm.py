@@ -18,11 +18,11 @@ from pathlib import Path
 from typing import Any
 
 import dask
-from dask_jobqueue.slurm import SLURMCluster, SLURMJob
 from distributed import Client, Security
 from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
+from leeward.engine.cluster.jobqueue import SLURMCluster, SLURMJob
 from leeward.engine.cluster.links import CONNECT_S, Connected, Tell
 from leeward.engine.cluster.members import Member
 from leeward.engine.cluster.squeue import Job, parse_queue

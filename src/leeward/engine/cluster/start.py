@@ -1,24 +1,33 @@
 """From the settings of a campaign to an engine on a cluster."""
 
+import threading
 from collections.abc import Callable
 
 from leeward.campaign import Campaign
 from leeward.engine.cluster.engine import ClusterEngine
 from leeward.engine.cluster.links import Link, connect
-from leeward.engine.cluster.slurm import SlurmLink
+from leeward.errors import LeewardError
 from leeward.store.paths import RunPaths
 
+Tell = Callable[..., None]
 
-def cluster_engine(
-    campaign: Campaign, paths: RunPaths, tell: Callable[..., None], left: Callable[[], int]
-) -> ClusterEngine:
+
+def cluster_engine(campaign: Campaign, paths: RunPaths, tell: Tell, left: Callable[[], int]) -> ClusterEngine:
     """On a running Dask cluster, or on one that is started for it."""
-    execution = campaign.execution
-    link: Link = (
-        connect(execution.dask, tell) if execution.engine == "dask" else SlurmLink(execution.slurm, paths, tell)
-    )
+    link = _link(campaign, paths, tell)
     try:
         return ClusterEngine(campaign, paths, link, tell, left)
     except BaseException:
         link.close()
         raise
+
+
+def _link(campaign: Campaign, paths: RunPaths, tell: Tell) -> Link:
+    execution = campaign.execution
+    if execution.engine == "dask":
+        return connect(execution.dask, tell)
+    if threading.current_thread() is not threading.main_thread():
+        raise LeewardError("the engine slurm can be started in the main thread only, as dask-jobqueue can")
+    from leeward.engine.cluster.slurm import SlurmLink
+
+    return SlurmLink(execution.slurm, paths, tell)
