@@ -10,6 +10,8 @@ from leeward.campaign.validation import Strict
 _JOBS = re.compile(r"([0-9]+)(?::([0-9]+))?\Z")
 _MEMORY = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*[KMGT]i?B\Z")
 _WALLTIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-5]?[0-9]):(?P<seconds>[0-5]?[0-9])\Z")
+PLAIN_PATH = re.compile(r"[\w./~+@:=,-]+\Z")
+SHORTEST_WALLTIME_S = 60.0
 
 Positive = Annotated[float, Field(gt=0)]
 Count = Annotated[int, Field(ge=1)]
@@ -30,6 +32,14 @@ def _jobs(value: Any) -> Any:
     if not (most >= 1 and least <= most):
         raise ValueError(f"is {value!r:.60}; expected 1 or more, and the smaller number first, such as 2:20")
     return str(value)
+
+
+def seconds_of(walltime: str) -> float:
+    """Of hours:minutes:seconds, with days in front or not."""
+    found = _WALLTIME.match(walltime)
+    parts = {} if found is None else found.groupdict(default="0")
+    units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
+    return float(sum(int(parts.get(name, 0)) * unit for name, unit in units.items()))
 
 
 class DaskSpec(Strict):
@@ -88,7 +98,26 @@ class SlurmSpec(Strict):
     def _is_walltime(cls, walltime: str) -> str:
         if not _WALLTIME.match(walltime):
             raise ValueError(f"is {walltime!r}; expected hours:minutes:seconds such as 2:00:00, or 1-12:00:00")
+        if seconds_of(walltime) < SHORTEST_WALLTIME_S:
+            raise ValueError(f"is {walltime!r}; expected a minute or more: SLURM counts in minutes")
         return walltime
+
+    @field_validator("options")
+    @classmethod
+    def _leave_jobs_to_us(cls, options: list[str]) -> list[str]:
+        for option in options:
+            if re.match(r"(-J|-a|-M|--job-name|--array|--clusters?)\b", option):
+                raise ValueError(
+                    f"has {option!r}, by which leeward would lose sight of its jobs; expected other options"
+                )
+        return options
+
+    @field_validator("python", "scratch", "credentials")
+    @classmethod
+    def _is_plain_path(cls, path: str | None) -> str | None:
+        if path is not None and not PLAIN_PATH.match(path):
+            raise ValueError(f"is {path!r}; expected a path without spaces and quotes: it goes into a batch script")
+        return path
 
     @property
     def least_jobs(self) -> int:
@@ -100,10 +129,7 @@ class SlurmSpec(Strict):
 
     @property
     def walltime_s(self) -> float:
-        found = _WALLTIME.match(self.walltime)
-        parts = {} if found is None else found.groupdict(default="0")
-        units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
-        return float(sum(int(parts[name]) * unit for name, unit in units.items()))
+        return seconds_of(self.walltime)
 
 
 class Execution(Strict):

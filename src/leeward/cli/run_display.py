@@ -101,6 +101,10 @@ def sentence(event: dict[str, Any]) -> str | None:
         "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
         "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
         "alone": _alone,
+        "not-closed": lambda e: (
+            f"the cluster could not be closed in an orderly way ({e['message']}); jobs that stay end by themselves: "
+            f"{', '.join(e['jobs']) or 'none is known'}"
+        ),
         "slurm-refuses": lambda e: f"SLURM does not do as asked ({e['message']}); tried again in {e['again_s']:g} s",
         "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
         "failed": lambda e: f"{e['key']} failed: {e['message']}",

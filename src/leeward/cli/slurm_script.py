@@ -1,5 +1,6 @@
 """`leeward slurm-script`: a batch file that runs a campaign inside a job, again and again until it is complete."""
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -32,14 +33,19 @@ SCRIPT = Template("""\
 #SBATCH --requeue
 #SBATCH --signal=B:TERM@$warning
 $directives
-set -u
-cd $folder
+cd $folder || exit 1
 $prologue
-go_on() { # back into the queue, unless somebody has cancelled the job
-  if [ "$$(squeue --noheader --format=%T --jobs="$$SLURM_JOB_ID")" = RUNNING ]; then
-    echo "$$(date '+%Y-%m-%d %H:%M:%S') time is nearly up: back into the queue"
-    scontrol requeue "$$SLURM_JOB_ID"
-  fi
+go_on() { # back into the queue, unless somebody has cancelled the job; SLURM may be busy
+  for pause in 1 2 4; do
+    state=$$(squeue --noheader --format=%T --jobs="$$SLURM_JOB_ID")
+    if [ "$$state" = RUNNING ]; then
+      echo "$$(date '+%Y-%m-%d %H:%M:%S') time is nearly up: back into the queue"
+      scontrol requeue "$$SLURM_JOB_ID" && return
+    elif [ -n "$$state" ]; then
+      return
+    fi
+    sleep "$$pause"
+  done
 }
 
 warned() { # tasks in hand may finish; if that takes too long, what is stored is stored
@@ -122,21 +128,33 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
     directives = [
         *([] if settings.partition is None else [f"--partition={settings.partition}"]),
         *([] if settings.account is None else [f"--account={settings.account}"]),
-        *settings.options,
+        *(settings.options if engine == "local" else []),  # those of the jobs that do the work
     ]
     return SCRIPT.substitute(
         campaign=campaign.replace("\n", " "),
-        name=f"leeward-{stem}",
+        name="leeward-" + re.sub(r"[^\w.-]", "_", stem),
         cores=job["cores"],
-        memory=str(job["memory"]).replace(" ", "").replace("iB", "").removesuffix("B"),
+        memory=_megabytes(str(job["memory"])),
         walltime=settings.walltime,
         warning=warning,
         patience=warning - LAST_CALL_S if warning > 2 * LAST_CALL_S else warning // 2,
         directives="".join(f"#SBATCH {directive}\n" for directive in directives),
         folder=shlex.quote(str(Path.cwd())),
         prologue="".join(f"{line}\n" for line in settings.prologue),
-        command=shlex.join([_program(), "run", *options, *_engine(settings, engine), "--grace", str(warning // 2)]),
+        command=shlex.join([_program(), "run", *options, *_engine(settings, engine), *_once_more(warning)]),
     )
+
+
+def _once_more(warning: int) -> list[str]:
+    """The job before this one may have died with its node, and cannot give back what it held."""
+    return ["--take-over", "--grace", str(warning // 2)]
+
+
+def _megabytes(memory: str) -> str:
+    """As sbatch takes it: whole mebibytes, rounded up."""
+    number, factor, binary = re.fullmatch(r"([0-9.]+)\s*([KMGT])(i?)B", memory).groups()  # type: ignore[union-attr]
+    size = float(number) * (1024 if binary else 1000) ** (" KMGT".index(factor))
+    return f"{-(-int(size) // 1024**2)}M"
 
 
 def _engine(settings: "SlurmSpec", engine: str) -> list[str]:

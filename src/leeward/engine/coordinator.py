@@ -93,7 +93,7 @@ class Coordinator:
             cut_off = engine.close()
             self._abandoned, self._in_hand = self._in_hand, set()
             self._stuck.clear()
-            self._forgive(cut_off)
+            self._forgive(cut_off, engine.mark)
 
     def look_again(self) -> None:
         """For results of workers that went on for a while when nobody heard them any more."""
@@ -106,7 +106,7 @@ class Coordinator:
         """Tasks that are to be done, those in hand among them."""
         return len(self._queue) + len(self._in_hand)
 
-    def _forgive(self, keys: list[Key]) -> None:
+    def _forgive(self, keys: list[Key], mark: str) -> None:
         """Tasks that were cut off by us, which is no fault of theirs; nothing is done where the directory is lost."""
         try:
             self._lock.check()
@@ -114,7 +114,7 @@ class Coordinator:
             self._tell("not-forgiven", tasks=len(keys), message=str(error))
             return
         for key in keys:
-            self.write(functools.partial(forgive_attempt, self._paths, key))
+            self.write(functools.partial(forgive_attempt, self._paths, key, mark=mark))
 
     def _goes_on(self) -> bool:
         if not self._stop.is_asked:

@@ -23,6 +23,8 @@ class InlineEngine:
     hear: is told at once of a disk that takes nothing; raises when it is time to give up.
     """
 
+    mark = ""
+
     def __init__(self, campaign: Campaign, paths: RunPaths, hear: Callable[[Outcome], None]) -> None:
         self._campaign = campaign
         self._paths = paths

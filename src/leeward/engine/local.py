@@ -64,7 +64,7 @@ class LocalEngine:
             "output": os.path.abspath(paths.output),
         }
         self._paths = paths
-        self._mark = mark
+        self.mark = mark
         self._most = workers
         self._timeout_s = float("inf") if timeout_s is None else timeout_s
         self._workers: list[_Worker] = []
@@ -139,7 +139,7 @@ class LocalEngine:
             self._spawn()
 
     def _spawn(self) -> None:
-        token = self._mark + secrets.token_hex(4)
+        token = self.mark + secrets.token_hex(4)
         log = self._paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
         with _opened_log(log) as errors:

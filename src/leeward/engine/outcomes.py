@@ -84,7 +84,12 @@ Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
 
 
 class Engine(Protocol):
-    """Where tasks are computed. It decides nothing: which task, how often and until when is the coordinator's."""
+    """Where tasks are computed. It decides nothing: which task, how often and until when is the coordinator's.
+
+    mark: part of the names of its workers, if it does not know for certain which attempts they have recorded.
+    """
+
+    mark: str
 
     @property
     def room(self) -> int:

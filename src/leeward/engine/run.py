@@ -3,6 +3,7 @@
 import importlib.util
 import os
 import shutil
+import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -13,7 +14,7 @@ from typing import Any
 from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
-from leeward.campaign.execution import Execution
+from leeward.campaign.execution import PLAIN_PATH, Execution
 from leeward.engine import resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
@@ -136,13 +137,13 @@ def run(
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
     options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
-    campaign = with_user_defaults(campaign)
-    if campaign.execution.engine in ("dask", "slurm"):
-        _demand_cluster(campaign.execution)
-    return _Run(campaign, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
+    execution = with_user_defaults(campaign).execution
+    if execution.engine in ("dask", "slurm"):
+        _demand_cluster(execution, Path(output).absolute())
+    return _Run(campaign, execution, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
 
 
-def _demand_cluster(execution: Execution) -> None:
+def _demand_cluster(execution: Execution, output: Path) -> None:
     """What engines beyond one machine need, before anything is done."""
     for name in ("distributed", "dask_jobqueue", "cryptography"):
         if importlib.util.find_spec(name) is None:
@@ -154,6 +155,11 @@ def _demand_cluster(execution: Execution) -> None:
             "the engine is dask, and no scheduler is named; expected the address of a running one, for example "
             "--scheduler tls://host:8786"
         )
+    if execution.engine == "slurm" and not (PLAIN_PATH.match(str(output)) and PLAIN_PATH.match(sys.executable)):
+        raise InputError(
+            f"the output is {output}, and Python {sys.executable}; expected no spaces and quotes in them: under SLURM "
+            "they go into batch scripts"
+        )
     if execution.engine == "slurm" and shutil.which("sbatch") is None:
         raise InputError(
             "sbatch is not here; the engine slurm is for a machine of a SLURM cluster, such as a login node"
@@ -161,10 +167,11 @@ def _demand_cluster(execution: Execution) -> None:
 
 
 class _Run:
-    """One run, from taking the directory to giving it back."""
+    """One run, from taking the directory to giving it back. execution: the campaign's, with the user's defaults."""
 
-    def __init__(self, campaign: Campaign, paths: RunPaths, options: Options, hear: Hear) -> None:
+    def __init__(self, campaign: Campaign, execution: Execution, paths: RunPaths, options: Options, hear: Hear) -> None:
         self.campaign = campaign
+        self.execution = execution
         self.paths = paths
         self.options = options
         self._hear = hear
@@ -211,7 +218,7 @@ class _Run:
             self.audit,
             self.tell,
             stop,
-            retries=self.campaign.execution.retries,
+            retries=self.execution.retries,
             grace_s=self.options.grace_s,
             storage_wait_s=self.options.storage_wait_s,
             find=self._find,
@@ -308,7 +315,7 @@ class _Run:
         }
         self.coordinator.patiently(lambda: resume.forget_records(self.paths, void))
         kept = {key: record for key, record in records.items() if key not in void}
-        retries = self.campaign.execution.retries
+        retries = self.execution.retries
         failed |= {key: record for key, record in kept.items() if record.is_hopeless(retries)}
         self._suspects = {key for key, record in kept.items() if record.attempts}
 
@@ -354,13 +361,13 @@ class _Run:
         done = sum(key in self.report.results for key in wanted)
         failed = sum(key in self.coordinator.failed for key in wanted)
         self.coordinator.total = len(wanted)
-        engine = self.campaign.execution.engine
+        engine = self.execution.engine
         workers = {"local": self._cores(len(tasks)), "inline": 1}.get(engine)
         facts = {"total": len(wanted), "done": done, "failed": failed, "workers": workers, "engine": engine}
         self.tell("began", campaign=self.campaign.name, **facts)
 
     def _cores(self, most: int) -> int:
-        return max(1, min(self.campaign.execution.workers or usable_cores(), most))
+        return max(1, min(self.execution.workers or usable_cores(), most))
 
     def _compute(self, tasks: list[Key]) -> None:
         try:
@@ -376,16 +383,14 @@ class _Run:
             self.report.computed = self.coordinator.computed
 
     def _engine(self, tasks: int) -> Engine:
-        execution = self.campaign.execution
+        execution = self.execution
         if execution.engine == "inline":
             return InlineEngine(self.campaign, self.paths, self.coordinator.hear)
         if execution.engine in ("dask", "slurm"):
             from leeward.engine.cluster.start import cluster_engine
 
-            return cluster_engine(self.campaign, self.paths, self.tell, lambda: self.coordinator.left)
-        return LocalEngine(
-            self.campaign.frozen_text(), self.paths, self._cores(tasks), self.campaign.execution.timeout_s
-        )
+            return cluster_engine(self.campaign, execution, self.paths, self.tell, lambda: self.coordinator.left)
+        return LocalEngine(self.campaign.frozen_text(), self.paths, self._cores(tasks), self.execution.timeout_s)
 
     def _merge(self) -> int:
         """All results into the output; how many had to be given up, and are to be computed again.

@@ -118,15 +118,15 @@ def _has_failed(record: Record) -> bool:
     return record.failure is not None and record.failure.attempt == len(record.attempts)
 
 
-def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None) -> None:
-    """Take back the last attempt, which was ended on request or by the disk; worker: only if it is this one's.
+def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
+    """Take back the last attempt, which was ended on request or by the disk; one that is known to have failed stays.
 
-    One that is known to have failed stays.
+    worker: only if it is this one's. mark: only if its worker's name has it.
     """
     old = read_record(paths.failure(key))
-    if old is None or _has_failed(old):
+    if old is None or old.unfinished is None:
         return
-    if worker is None or (old.attempts and old.attempts[-1]["worker"] == worker):
+    if (worker is None or old.unfinished == worker) and mark in old.unfinished:
         if len(old.attempts) <= 1 and old.failure is None:
             forget(paths, key)
         else:

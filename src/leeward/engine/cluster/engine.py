@@ -13,20 +13,22 @@ import queue
 import re
 import secrets
 import time
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Callable, Iterator
+from math import inf
 from typing import Any
 
 from leeward import __version__
-from leeward.campaign import Campaign
+from leeward.campaign import Campaign, Execution
 from leeward.engine.cluster import pilot
 from leeward.engine.cluster.links import Link
-from leeward.engine.cluster.members import Member, Pace, Unit
+from leeward.engine.cluster.members import MOST_TOGETHER, Member, Pace, Unit
 from leeward.engine.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.engine.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.engine.resume import PROBE
 from leeward.errors import StorageError
 from leeward.files import replace_file
+from leeward.store.index import index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.shard import result_in
@@ -34,6 +36,7 @@ from leeward.store.shard import result_in
 MOST_AHEAD = 20_000  # tasks that have left the coordinator
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
 SAY_AGAIN_S = 300.0
+STUCK_S = 30.0
 STALLED_S = 10.0  # without news of a unit
 CLOSE_S = 5.0  # for workers to hear that a run is over
 _WORKER_NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
@@ -44,25 +47,35 @@ Tell = Callable[..., None]
 class ClusterEngine:
     """left: how many tasks are left in all, for a cluster that grows and shrinks with them."""
 
-    def __init__(self, campaign: Campaign, paths: RunPaths, link: Link, tell: Tell, left: Callable[[], int]) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        execution: Execution,
+        paths: RunPaths,
+        link: Link,
+        tell: Tell,
+        left: Callable[[], int],
+    ) -> None:
         self._campaign = campaign
+        self._execution = execution
         self._paths = paths
         self._link = link
         self._tell = tell
         self._left = left
         self._token = f"leeward-{secrets.token_hex(8)}"
-        self._mark = secrets.token_hex(4)
+        self.mark = secrets.token_hex(4)
         self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._members: dict[str, Member] = {}
         self._units: dict[str, Member] = {}
         self._waiting: deque[Key] = deque()
         self._most_waiting = 0
-        self._suspects: set[Key] = set()
+        self._deaths: Counter[Key] = Counter()
         self._pace = Pace()
         self._numbers = itertools.count()
         self._probe = paths.root / f"{PROBE}{self._token}"
         self._order = self._make_order()
         self._said: set[str] = set()
+        self._beats: dict[str, set[str]] = {}
         self._somebody = self._said_alone = time.monotonic()
         self._listen()
 
@@ -74,12 +87,12 @@ class ClusterEngine:
             raise StorageError(f"{self._probe}: cannot be written ({error})") from error
         return {
             "token": self._token,
-            "mark": self._mark,
+            "mark": self.mark,
             "campaign": self._campaign.frozen_text(),
             "output": str(self._paths.output.absolute()),
             "probe": str(self._probe.absolute()),
             "content": content,
-            "timeout_s": self._campaign.execution.timeout_s,
+            "timeout_s": self._execution.timeout_s,
         }
 
     def _listen(self) -> None:
@@ -115,6 +128,7 @@ class ClusterEngine:
         self._waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
+        self._demand_connection()
         self._hand_out()
         outcomes: list[Outcome] = []
         with contextlib.suppress(queue.Empty):
@@ -124,6 +138,7 @@ class ClusterEngine:
                 message = self._messages.get_nowait()
         outcomes += self._give_up_silent()
         outcomes += self._free_stalled()
+        self._demand_connection()
         self._look_after()
         self._most_waiting = self._count_room()
         return outcomes
@@ -167,20 +182,46 @@ class ClusterEngine:
         return []
 
     def _said_by_worker(self, message: dict[str, Any]) -> Iterator[Outcome]:
-        for beat in message.get("beats", ()):
-            self._show(beat)
+        if "beats" in message:
+            self._show(message["beats"], message.get("worker", ""))
         name = message.get("unit", "")
         if name in self._units:
-            unit = self._units[name].units[name]
+            member = self._units[name]
+            unit = member.units[name]
             unit.deadline, unit.heard = self._deadline(), time.monotonic()
             for facts in message["outcomes"]:
-                outcome = self._outcome(facts, self._units[name])
+                outcome = self._outcome(facts, member)
                 if outcome.key not in unit.left:  # another worker has it by now
                     continue
                 unit.note(outcome)
                 if isinstance(outcome, Done | Computed):
-                    self._suspects.discard(outcome.key)
+                    self._deaths.pop(outcome.key, None)
                 yield outcome
+                yield from self._compare_disks(member, outcome)
+            if not unit.left and name in self._units:
+                self._drop(member, unit)
+
+    def _compare_disks(self, member: Member, outcome: Outcome) -> Iterator[Outcome]:
+        """A disk that takes nothing stops the run, unless it is that of one member only."""
+        now = time.monotonic()
+        if isinstance(outcome, Stuck):
+            member.stuck_since = min(member.stuck_since, now)
+            if not member.stores:
+                yield from self._put_away(member, f"its own disk takes nothing: {outcome.message}")
+        elif not isinstance(outcome, Began):
+            member.stuck_since = inf
+        if isinstance(outcome, Done):
+            for other in [other for other in self._members.values() if now - other.stuck_since > STUCK_S]:
+                yield from self._put_away(other, "the disk takes nothing from there, and results from elsewhere")
+
+    def _put_away(self, member: Member, reason: str) -> Iterator[Outcome]:
+        """No more tasks for it; those that it has go elsewhere, and are not blamed."""
+        self._refuse(member, reason)
+        member.stuck_since = inf
+        for unit in list(member.units.values()):
+            yield from (Unstuck(key) for key in unit.stuck)
+            yield from (Returned(key) for key in unit.left)
+            self._drop(member, unit)
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
         """What a pilot has said; the opposite of its `_message`."""
@@ -200,12 +241,16 @@ class ClusterEngine:
         result = result_in(facts["shard"], key)
         if result is None or result.fingerprint != self._campaign.fingerprint(key.farm_idx, key.type_idx):
             return Failed(key, "died", "the result that its worker sent does not verify", "", facts["took_s"], worker)
-        return Computed(key, result, facts["line"], worker)
+        return Computed(key, result, index_line(result), worker)
 
-    def _show(self, beat: dict[str, Any]) -> None:
-        """The sign of life of a worker that cannot write it where `leeward status` looks."""
-        name = str(beat.get("worker"))
-        if _WORKER_NAME.match(name):
+    def _show(self, beats: list[dict[str, Any]], sender: str) -> None:
+        """Signs of life of the processes of a Dask worker that cannot write them where `leeward status` looks."""
+        shown = {str(beat.get("worker")): beat for beat in beats if _WORKER_NAME.match(str(beat.get("worker")))}
+        for name in self._beats.get(sender, set()) - shown.keys():
+            with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+                (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
+        self._beats[sender] = set(shown)
+        for name, beat in shown.items():
             with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
                 path = self._paths.workers / f"{name}.json"
                 replace_file(path, json.dumps({**beat, "time": time.time()}).encode(), durable=False)
@@ -213,7 +258,7 @@ class ClusterEngine:
     def _hide(self, host: str) -> None:
         """Worker processes that are gone, and could not say so; one that lives on says so again."""
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
-            for path in self._paths.workers.glob(f"{host}-*-{self._mark}*.json"):
+            for path in self._paths.workers.glob(f"{host}-*-{self.mark}*.json"):
                 path.unlink(missing_ok=True)
 
     # --- workers come and go -----------------------------------------------------------------------------------------
@@ -233,10 +278,10 @@ class ClusterEngine:
             return
         facts = future.result()
         member.prepared(facts)
-        self._link.joined(member)
         if facts["version"] != __version__:
             self._refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
             return
+        self._link.joined(member)
         news = f"{member.host} {member.stores}" if not member.stores else "stores"
         self._tell(
             "joined",
@@ -273,11 +318,12 @@ class ClusterEngine:
 
     def _give_up(self, member: Member, unit: Unit, kind: str, message: str) -> list[Outcome]:
         """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways."""
+        suspects = set(unit.begun) or {next(key for key in unit.keys if key in unit.left)}
         if not (member.stores or unit.begun):  # no attempt on the disk would tell
-            unit.begun[next(key for key in unit.keys if key in unit.left)] = f"{member.host}-0-{self._mark}"
-        outcomes = list(unit.given_up(kind, message, self._mark))
+            unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
+        outcomes = list(unit.given_up(kind, message, self.mark))
         if kind == "died":
-            self._suspects |= unit.begun.keys()
+            self._deaths.update(suspects)
         self._drop(member, unit)
         return outcomes
 
@@ -288,8 +334,10 @@ class ClusterEngine:
 
     def _ended(self, name: str, future: Any) -> list[Outcome]:
         """All that was said in it has been heard; what is left has been left."""
-        if name not in self._units or not self._link.is_alive:  # Dask cancels all when the scheduler goes
+        if name not in self._units:
             return []
+        if future.status not in ("finished", "error"):  # Dask cancels all when a connection breaks, also for a moment
+            raise EngineLostError(f"the connection to the Dask scheduler at {self._link.address} was lost")
         member = self._units[name]
         unit = member.units[name]
         if not unit.left:
@@ -327,7 +375,7 @@ class ClusterEngine:
         return outcomes
 
     def _deadline(self) -> float:
-        return time.monotonic() + self._campaign.execution.timeout_s + START_LIMIT_S + STORE_LIMIT_S
+        return time.monotonic() + self._execution.timeout_s + START_LIMIT_S + STORE_LIMIT_S
 
     # --- handing out -------------------------------------------------------------------------------------------------
 
@@ -344,20 +392,28 @@ class ClusterEngine:
                 self._send(member, keys)
 
     def _pick(self, member: Member, most: int) -> list[Key]:
-        """Tasks for one unit, of the same farm and type where there are any; a suspect alone, one at a time."""
-        is_taken = member.holds_any(self._suspects)
-        allowed = [key for key in self._waiting if not (is_taken and key in self._suspects)]
+        """Tasks for one unit, of the same farm and type where there are any; a suspect has one for itself."""
+        nearest = list(itertools.islice(self._waiting, 4 * MOST_TOGETHER))
+        allowed = [key for key in nearest if key not in self._deaths or self._may_hold(member, key)]
         if not allowed:
             return []
         first = allowed[0]
-        if first in self._suspects:
+        if first in self._deaths:
             chosen = [first]
         else:
-            others = [key for key in allowed if key not in self._suspects]
+            others = [key for key in allowed if key not in self._deaths]
             chosen = sorted(others, key=lambda key: key[:2] != first[:2])[:most]
         for key in chosen:
             self._waiting.remove(key)
         return chosen
+
+    def _may_hold(self, member: Member, suspect: Key) -> bool:
+        """Tasks that were lost with a worker meet few of their kind, and none any more when it is their last try."""
+        beside = [key for unit in member.units.values() for key in unit.left if key in self._deaths]
+        last = self._execution.retries
+        if self._deaths[suspect] >= last or any(self._deaths[key] >= last for key in beside):
+            return not beside
+        return len(beside) < max(1, member.slots // 4)
 
     def _send(self, member: Member, keys: list[Key]) -> None:
         name = f"{self._token}-{next(self._numbers)}"
@@ -387,26 +443,31 @@ class ClusterEngine:
             priority=10,
         )
 
+    def _demand_connection(self) -> None:
+        if not self._link.is_alive:  # it may come back, but not to what it had in hand
+            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
+
     # --- from time to time -------------------------------------------------------------------------------------------
 
     def _look_after(self) -> None:
         now = time.monotonic()
-        if not self._link.is_alive:  # it may come back, but not to what it had in hand
-            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
         members = list(self._members.values())
         for member in members:
             member.is_spent = member.is_ready and not member.has_time_for(self._pace.longest_s)
         self._link.tend(self._left(), members)
-        if any(member.is_ready or (member.slots == 0 and member.unfit is None) for member in members):
+        if any(member.is_ready for member in members):
             self._somebody = self._said_alone = now
             return
-        expected = self._link.expects
-        if expected is None and now - self._somebody > NOBODY_AFTER_S:
+        preparing = sum(member.slots == 0 and member.unfit is None for member in members)
+        expected = f"{preparing} worker(s) do not answer yet" if preparing else self._link.expects
+        if (expected is None or preparing) and now - self._somebody > NOBODY_AFTER_S:
             unfit = next((member.unfit for member in members if member.unfit), "none is there")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
         if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
             self._said_alone = now
             self._said.add("alone")
+            for address in self._link.addresses():  # one may have come while we began to listen
+                self._join(address)
             self._tell("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
 
 

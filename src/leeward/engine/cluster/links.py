@@ -1,5 +1,6 @@
 """The way to a Dask cluster: one that runs already, or one whose jobs we start and stop ourselves."""
 
+import contextlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -39,7 +40,8 @@ class Link(Protocol):
     def tend(self, left: int, members: Sequence[Member]) -> None:
         """Called often: to have as many workers as so many tasks need. Raises when there is no hope."""
 
-    def close(self) -> None: ...
+    def close(self) -> None:
+        """Raises nothing: what was computed is merged next."""
 
 
 class Connected:
@@ -72,7 +74,8 @@ class DaskLink(Connected):
         pass
 
     def close(self) -> None:
-        self.client.close(timeout=CONNECT_S)
+        with contextlib.suppress(TimeoutError, OSError):  # whoever does not answer notices by itself
+            self.client.close(timeout=CONNECT_S)
 
 
 def connect(settings: DaskSpec, tell: Tell) -> DaskLink:

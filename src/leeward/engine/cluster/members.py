@@ -3,6 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from math import inf
 from typing import Any
 
 from leeward.engine.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
@@ -61,7 +62,7 @@ class Member:
 
     slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
     ends: when its job does, on our clock, if known. unfit: why it gets no tasks. is_spent: too little time is left
-    for another one. is_ending: its job is being ended.
+    for another one. is_ending: its job is being ended. stuck_since: when a disk began to take nothing from it.
     """
 
     address: str
@@ -77,6 +78,7 @@ class Member:
     unfit: str | None = None
     is_spent: bool = False
     is_ending: bool = False
+    stuck_since: float = inf
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What its pilot says of itself."""
@@ -92,9 +94,6 @@ class Member:
     @property
     def held(self) -> int:
         return sum(len(unit.left) for unit in self.units.values())
-
-    def holds_any(self, keys: set[Key]) -> bool:
-        return any(not keys.isdisjoint(unit.left) for unit in self.units.values())
 
     @property
     def is_past_its_end(self) -> bool:

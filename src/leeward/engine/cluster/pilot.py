@@ -24,7 +24,7 @@ from distributed.core import Status
 from leeward import __version__
 from leeward.engine import space
 from leeward.engine.local import LocalEngine
-from leeward.engine.outcomes import Done, Failed, Outcome
+from leeward.engine.outcomes import Began, Done, Failed, Outcome
 from leeward.errors import LeewardError, StorageError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
@@ -40,18 +40,16 @@ _changed = threading.Lock()
 
 
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
-    """Prepare this Dask worker for a run, and say what it is; also called again it does no harm.
+    """Prepare this Dask worker for a run, and say what it is. It stays prepared as long as the answer is kept.
 
     order: token, of the run and of its messages; mark, for the names of worker processes; campaign, its frozen text;
     output, as the coordinator calls it; probe and content, a file in the run directory and what is in it; timeout_s.
     """
+    worker = get_worker()
+    pilot = _Pilot(order, worker, str(worker.get_current_task()))
     with _changed:
-        for token, pilot in list(_pilots.items()):
-            if pilot.output == order["output"] and token != order["token"]:
-                _pilots.pop(token).end()  # the coordinator that started it has lost the run directory
-        if order["token"] not in _pilots:
-            _pilots[order["token"]] = _Pilot(order, get_worker())
-        return _pilots[order["token"]].facts()
+        _pilots[order["token"]] = pilot
+    return pilot.facts()
 
 
 def work_off(token: str, unit: str, keys: list[str]) -> int:
@@ -72,17 +70,18 @@ def tear_down(token: str) -> None:
 
 
 class _Pilot:
-    """One run on one Dask worker."""
+    """One run on one Dask worker. key: of the task that has set it up, whose result its coordinator keeps."""
 
-    def __init__(self, order: dict[str, Any], worker: Worker) -> None:
-        self.output: str = order["output"]
+    def __init__(self, order: dict[str, Any], worker: Worker, key: str) -> None:
         self._order = order
         self._worker = worker
+        self._key = key
         self._unreached = _why_unreached(order)
         self._own_folder: Path | None = None
         if self._unreached is not None:
             self._own_folder = Path(tempfile.mkdtemp(prefix="leeward-", dir=worker.local_directory))
-        self._paths = RunPaths((self._own_folder or Path(self.output).parent) / Path(self.output).name)
+        output = Path(order["output"])
+        self._paths = RunPaths((self._own_folder or output.parent) / output.name)
         if self._own_folder is not None:
             space.prepare_folders(self._paths)
         self._idle: list[tuple[float, LocalEngine]] = []
@@ -130,6 +129,8 @@ class _Pilot:
         engine.start(key)
         while True:
             outcomes = engine.poll(POLL_S)
+            if any(isinstance(outcome, Began) for outcome in outcomes):
+                began = time.monotonic()  # starting a process is not the task's
             seconds = time.monotonic() - began
             outbox.put([self._message(outcome, seconds) for outcome in outcomes])
             if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
@@ -161,8 +162,10 @@ class _Pilot:
 
     def _take_engine(self) -> LocalEngine:
         with self._changed:
-            if self._idle:
-                return self._idle.pop()[1]
+            engine = self._idle.pop()[1] if self._idle else None
+        if engine is not None:
+            engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
+            return engine
         return LocalEngine(self._order["campaign"], self._paths, 1, self._order["timeout_s"], self._order["mark"])
 
     def _put_back(self, engine: LocalEngine) -> None:
@@ -174,8 +177,9 @@ class _Pilot:
 
     def _look_after(self) -> None:
         while not self._over.wait(LOOK_AFTER_S):
-            if self._worker.status not in ALIVE:
-                self.end()
+            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # nobody is left
+                tear_down(self._order["token"])
+                return
             self._close_idle(IDLE_S)
             if self._own_folder is not None:
                 self._send_heartbeats()

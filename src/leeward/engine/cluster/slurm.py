@@ -34,7 +34,10 @@ from leeward.store.paths import RunPaths
 TEND_S = 1.0
 LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
 TRY_AGAIN_S = 60.0  # after sbatch has refused
+ANSWER_S = 60.0
+MOST_AT_ONCE = 10  # jobs that are submitted in one go
 JOBS_IN_VAIN = 3
+CLOSE_S = 60.0
 DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
 TAIL = 2000  # characters of a log
 
@@ -76,7 +79,7 @@ class SlurmLink(Connected):
         self._logs = paths.logs
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
-        self._joined: set[str] = set()
+        self._known: set[str] = set()  # names of members that have come
         self._in_vain: list[str] = []
         self._has_started = False
         self._doing: Future[None] | None = None
@@ -125,12 +128,13 @@ class SlurmLink(Connected):
         if waiting:
             reasons = ", ".join(sorted({job.reason for job in waiting}))
             return f"{len(waiting)} job(s) wait in SLURM's queue ({reasons})"
-        return f"{len(self._cluster.workers)} job(s) are starting" if self._cluster.workers or self._doing else None
+        starting = set(self._cluster.workers) - self._known
+        return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
 
     def joined(self, member: Member) -> None:
-        self._joined.add(member.name)
         self._in_vain.clear()
-        member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
+        if member.ends is None:
+            member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
 
     def lost(self, member: Member) -> None:
         self._looked = 0.0  # is its job gone too?
@@ -145,6 +149,7 @@ class SlurmLink(Connected):
         if now - self._tended < TEND_S:
             return
         self._tended = now
+        self._known.update(member.name for member in members)
         for member in members:
             if member.job in self._queue and self._queue[member.job].ends is not None:
                 member.ends = self._queue[member.job].ends
@@ -157,16 +162,17 @@ class SlurmLink(Connected):
             self._adjust(self._wanted(left), members)
 
     def close(self) -> None:
-        """All jobs end, also those that SLURM has not started yet, and whatever Dask says."""
-        name = self._cluster.job_name
-        try:
-            self.client.close(timeout=CONNECT_S)
-            self._cluster.close(timeout=CONNECT_S)
-        finally:
-            subprocess.run(
-                ["scancel", "--quiet", f"--name={name}"], capture_output=True, timeout=CONNECT_S, check=False
-            )
-            shutil.rmtree(self._credentials, ignore_errors=True)
+        """All jobs end, also those that SLURM has not started yet, and whatever Dask says. Nothing is raised."""
+        shutil.rmtree(self._credentials, ignore_errors=True)
+        numbers = [job.job_id for job in self._cluster.workers.values() if job.job_id is not None]
+        for step in (self.client.close, self._cluster.close):
+            try:
+                step(timeout=CLOSE_S)
+            except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or does not answer
+                self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
+        command = ["scancel", "--quiet", *numbers]
+        with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; the jobs end by themselves
+            subprocess.run(command, capture_output=True, timeout=CLOSE_S, check=False)
 
     # --- how many jobs -----------------------------------------------------------------------------------------------
 
@@ -180,14 +186,17 @@ class SlurmLink(Connected):
         known = {member.name: member for member in members}
         spec = self._cluster.worker_spec
         idle = [name for name in spec if name not in known or not known[name].held]
-        ending = {name for name in idle if name in known and known[name].is_spent}
+        ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
+        for name in ending:
+            if known[name].unfit and not known[name].is_ending:
+                self._note_in_vain(str(known[name].job), str(known[name].unfit))
         surplus = len(spec) - len(ending) - wanted
         waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
             ending |= set(waiting_first[:surplus])
         for name in ending & known.keys():
             known[name].is_ending = True  # no more tasks for it from now on
-        missing = wanted - (len(spec) - len(ending))
+        missing = min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE)
         if ending or missing > 0 or set(spec) != set(self._cluster.workers):
             self._do(self._change(ending, max(missing, 0)))
 
@@ -211,8 +220,8 @@ class SlurmLink(Connected):
 
     def _see_to(self, error: BaseException | None) -> None:
         """What SLURM has said to what was tried last."""
+        self._has_started = self._has_started or bool(self._cluster.workers)
         if error is None:
-            self._has_started = self._has_started or bool(self._cluster.workers)
             return
         if not isinstance(error, RuntimeError | OSError):
             raise error
@@ -226,31 +235,36 @@ class SlurmLink(Connected):
 
     async def _look(self) -> None:
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
-        command = ("squeue", "--noheader", "--format=%i|%T|%r|%L", f"--name={self._cluster.job_name}")
+        command = ("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
         child = await asyncio.create_subprocess_exec(
             *command,
             stdout=asyncio.subprocess.PIPE,
             stderr=asyncio.subprocess.PIPE,
             start_new_session=True,  # Ctrl-C is not for it
         )
-        output, errors = await child.communicate()
+        try:
+            output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+        except TimeoutError:
+            child.kill()
+            raise RuntimeError(f"squeue has not answered for {ANSWER_S:g} s") from None
         if child.returncode != 0:
             raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
-        self._queue = parse_queue(output.decode(errors="replace"), time.monotonic())
+        ours = {job.job_id for job in self._cluster.workers.values()}
+        queue = parse_queue(output.decode(errors="replace"), time.monotonic())
+        self._queue = {number: job for number, job in queue.items() if number in ours}
         for name, job in list(self._cluster.workers.items()):
             if job.job_id is not None and job.job_id not in self._queue:
                 job.status = Status.closed
                 del self._cluster.workers[name]
                 self._cluster.worker_spec.pop(name, None)
-                if name not in self._joined:
-                    self._note_in_vain(job.job_id)
+                if name not in self._known:
+                    self._note_in_vain(job.job_id, f"its log ends: {self._log_of(job.job_id)}")
 
-    def _note_in_vain(self, job_id: str) -> None:
+    def _note_in_vain(self, job_id: str, why: str) -> None:
         self._in_vain.append(job_id)
         if len(self._in_vain) >= JOBS_IN_VAIN:
             raise EngineLostError(
-                f"{JOBS_IN_VAIN} jobs in a row ended before their worker was there; the log of the last one, "
-                f"{job_id}, ends: {self._log_of(job_id)}"
+                f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {job_id}: {why}"
             )
 
     def _log_of(self, job_id: str) -> str:

@@ -3,7 +3,7 @@
 import threading
 from collections.abc import Callable
 
-from leeward.campaign import Campaign
+from leeward.campaign import Campaign, Execution
 from leeward.engine.cluster.engine import ClusterEngine
 from leeward.engine.cluster.links import Link, connect
 from leeward.errors import LeewardError
@@ -12,18 +12,19 @@ from leeward.store.paths import RunPaths
 Tell = Callable[..., None]
 
 
-def cluster_engine(campaign: Campaign, paths: RunPaths, tell: Tell, left: Callable[[], int]) -> ClusterEngine:
+def cluster_engine(
+    campaign: Campaign, execution: Execution, paths: RunPaths, tell: Tell, left: Callable[[], int]
+) -> ClusterEngine:
     """On a running Dask cluster, or on one that is started for it."""
-    link = _link(campaign, paths, tell)
+    link = _link(execution, paths, tell)
     try:
-        return ClusterEngine(campaign, paths, link, tell, left)
+        return ClusterEngine(campaign, execution, paths, link, tell, left)
     except BaseException:
         link.close()
         raise
 
 
-def _link(campaign: Campaign, paths: RunPaths, tell: Tell) -> Link:
-    execution = campaign.execution
+def _link(execution: Execution, paths: RunPaths, tell: Tell) -> Link:
     if execution.engine == "dask":
         return connect(execution.dask, tell)
     if threading.current_thread() is not threading.main_thread():
