@@ -289,6 +289,7 @@ class Execution(Strict):
     workers: Count | None = None
     timeout_s: Positive = 3600.0
     retries: Annotated[int, Field(ge=0)] = 2
+    loose_results: Count = 20_000
     import_folders: list[str] = Field(
         default_factory=list
     )  # in which the module of a recipe of one's own is looked for first

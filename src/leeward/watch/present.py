@@ -23,6 +23,7 @@ _NAME = re.compile(rf"^(farm{_NUMBER}_t{_NUMBER})_s({_NUMBER})\.h5$", re.MULTILI
 _LINE = re.compile(
     rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
 )
+_PACKED = re.compile(rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})"', re.MULTILINE)
 _KEY = re.compile(rb'\{"key": ?"(\w{1,60})"')
 _CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
 
@@ -79,6 +80,27 @@ def in_shards(paths: RunPaths) -> Present:
     lines = in_lines(content[: content.rfind(b"\n") + 1])  # the last line may be in the making
     found.aeps, found.created, found.unreadable = lines.aeps, lines.created, lines.unreadable
     return found
+
+
+def add_packed(present: Present, paths: RunPaths) -> list[Path]:
+    """What packs hold, by the indexes beside them; which packs have none that fits."""
+    untold = []
+    contents = []
+    for pack in paths.pack_files():
+        content = output_index(pack, is_pack=True)
+        if content is None:
+            untold.append(pack)
+        else:
+            contents.append(content)
+    packed = b"".join(contents)
+    seeds = defaultdict(list)
+    for prefix, seed in _PACKED.findall(packed):
+        seeds[prefix].append(seed)
+    for prefix, texts in seeds.items():
+        present.seeds[_pair(prefix.decode())].update(map(int, texts))
+    if present.known_aeps < present.count:
+        present.add(in_lines(packed))
+    return untold
 
 
 def in_output(output: Path) -> Present | None:
