@@ -31,8 +31,8 @@ from leeward.store.packs import finish, unpack
 from leeward.store.paths import RunPaths, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.records import Record
-from leeward.store.schema import Value
 from leeward.store.results import BadFile, BadPack, RunFiles
+from leeward.store.schema import Value
 from leeward.store.shards import BadShard, read_shards
 from leeward.store.writer import OutputHoldsMoreError
 

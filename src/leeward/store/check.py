@@ -151,17 +151,19 @@ def _judged(all_found: Iterable[Found], run: RunPaths | None, judge: Judge | Non
             continue
         reason = None
         verdict = Verdict.IMPLAUSIBLE
-        if found.is_valid and run is not None and found.key is not None and not _is_in_place(found.path, run, found.key):
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {run.shard(found.key)}"
+        home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
+        if found.is_valid and home is not None:
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
         elif found.is_valid and judge is not None and found.result is not None:
             reason = judge(found.result)
         rejected += reason is not None
         yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
 
 
-def _is_in_place(path: Path, run: RunPaths, key: Key) -> bool:
-    """A pack may hold any key; a shard is where its key says."""
-    return path.parent == run.packs or path == run.shard(key)
+def _misplaced(path: Path, run: RunPaths, key: Key) -> Path | None:
+    """Where a shard should be, if it is not there; a pack may hold any key."""
+    home = run.shard(key)
+    return None if path in (home, run.packs / path.name) else home
 
 
 def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> FoundFile:

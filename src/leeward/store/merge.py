@@ -19,10 +19,10 @@ from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record
 from leeward.store.removal import held_runs, remove_proved, would_be_removed
+from leeward.store.results import BadFile, BadPack, Doubled, RunFiles, read_results
 from leeward.store.salvage import salvaged_sources
 from leeward.store.schema import Result, Value
 from leeward.store.second_pass import Recompute, SecondPass, Tell
-from leeward.store.results import BadFile, BadPack, Doubled, RunFiles, read_results
 from leeward.store.shards import BadShard, ShardPaths
 from leeward.store.sources import Source, gather
 from leeward.store.survey import Judge, Survey

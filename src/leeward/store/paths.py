@@ -12,6 +12,7 @@ from leeward.store.keys import Key
 
 INDEX = ".index"  # how the name of a cache beside a file of results ends
 
+
 @dataclass(frozen=True)
 class RunPaths:
     """Where everything of one run lies: `layouts.h5`, and `layouts.run/` beside it."""

@@ -22,8 +22,8 @@ from leeward.store.contents import (
     uncovered,
 )
 from leeward.store.index import IndexLines, index_line, write_output_index
-from leeward.store.schema import SUCCESS, Result, Value
 from leeward.store.results import BadFile
+from leeward.store.schema import SUCCESS, Result, Value
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.writer_process import STALL_SECONDS, WriterProcess
 from leeward.store.writing import result_frame, root_frame
