@@ -329,7 +329,7 @@ def pack_some(folder: Path, fault: Fault | None) -> Act:
             left = [key for key in keys if paths.shard(key).exists()]
         if left:
             done = pack(paths, left, place, ATTRIBUTES, record=record)
-            assert not (done.bad or done.kept), done
+            assert (done.bad, done.kept) == ([], []), done
 
     return act
 

@@ -353,7 +353,8 @@ class _Run:
     def _say_what_is_to_come(self, tasks: list[Key]) -> None:
         pairs = {(key.farm_idx, key.type_idx) for key in tasks}
         turbines = max((self.campaign.n_turbines(*pair) for pair in pairs), default=0)
-        space.check_space(self.paths, len(tasks), len(self.report.results), turbines)
+        loose = self.campaign.execution.loose_results
+        space.check_space(self.paths, len(tasks), len(self.report.results), turbines, loose)
         wanted = self.report.wanted
         done = sum(key in self.report.results for key in wanted)
         failed = sum(key in self.coordinator.failed for key in wanted)
