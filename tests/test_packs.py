@@ -197,9 +197,17 @@ def test_a_result_in_a_pack_and_a_shard_counts_once(run):
     assert results == list(ALL)
     assert {(one.key.seed, one.pack) for one in others} == {(seed, path) for seed in range(5)}
     assert len(list(read_results(RunFiles(run)))) == 13
-    assert finish(others) == []
+    assert finish(run, others) == []
     assert loose(run) == [5, 6, 7]
     assert answers(run) == (list(ALL), [])
+
+
+def test_an_index_that_was_not_written_is_written_later(run):
+    path = packed(run, range(5)).path
+    before = output_index(path, is_pack=True)
+    output_index_path(path).unlink()
+    assert finish(run, []) == []
+    assert output_index(path, is_pack=True) == before
 
 
 def test_the_same_in_two_packs(run):
@@ -312,7 +320,7 @@ def test_the_merge_takes_packs_and_shards(run):
     again = merge_run(run, {})
     assert again.count == 8
     assert again.keys == set(keys(ALL))
-    finish(one for one in answers(run)[1])
+    finish(run, answers(run)[1])
     assert not merge_run(run, {}).replaced
     packed(run, [6, 7])
     assert not merge_run(run, {}).replaced, "packing changes nothing"

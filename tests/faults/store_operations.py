@@ -325,7 +325,7 @@ def pack_some(folder: Path, fault: Fault | None) -> Act:
         left = keys
         if turn == "anew":
             doubled = [found for found in read_results(RunFiles(paths)) if isinstance(found, Doubled)]
-            finish(doubled, record)
+            finish(paths, doubled, record)
             left = [key for key in keys if paths.shard(key).exists()]
         if left:
             done = pack(paths, left, place, ATTRIBUTES, record=record)

@@ -281,7 +281,7 @@ class _Run:
                     stored.add(found.key, found)
         moved = {bad.path for bad in stored.bad}
         doubled = [one for one in stored.doubled if one.pack not in moved]
-        kept = self.coordinator.patiently(lambda: finish(doubled, self.audit.record))
+        kept = self.coordinator.patiently(lambda: finish(self.paths, doubled, self.audit.record))
         self.packing.add(stored.loose)
         self.packing.add(key_of_shard(removal.path) for removal in kept)
         if moved:

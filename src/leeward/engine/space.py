@@ -38,7 +38,7 @@ def probe(paths: RunPaths) -> None:
 def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
     """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen.
 
-    loose: how many results may lie in files of their own; of more, a thousand each share a file and the index beside it.
+    loose: how many results may lie in files of their own; of more, a thousand each share a file and its index.
     """
     each = OVERHEAD + 16 * turbines
     shard = -(-each // BLOCK) * BLOCK

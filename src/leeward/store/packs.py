@@ -14,7 +14,7 @@ from leeward.errors import StorageError
 from leeward.files import sync_folder
 from leeward.store.contents import Contents, Holdings, Identities, contents_of
 from leeward.store.found import FoundResult
-from leeward.store.index import output_index_path
+from leeward.store.index import IndexLines, index_line, output_index_path, told_count, write_output_index
 from leeward.store.keys import Key
 from leeward.store.merge_report import Removal
 from leeward.store.paths import RunPaths
@@ -161,8 +161,10 @@ def _announcing(record: Record, pack: Path) -> Announce:
     return announce
 
 
-def finish(doubled: Iterable[Doubled], record: Record = no_record, processes: int = 1) -> list[Removal]:
-    """Remove shards that packs hold, where whoever packed them was cut off before that; those that stay, and why."""
+def finish(
+    paths: RunPaths, doubled: Iterable[Doubled], record: Record = no_record, processes: int = 1
+) -> list[Removal]:
+    """What a packing was cut off before: shards go that packs hold, indexes are written; which shards stay, and why."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
@@ -170,7 +172,24 @@ def finish(doubled: Iterable[Doubled], record: Record = no_record, processes: in
     for path, shards in by_pack.items():
         removals = remove(proved(shards, path, processes), _announcing(record, path), batch=_BATCH)
         kept += [removal for removal in removals if removal.reason]
+    try:
+        packs = paths.pack_files()
+        if packs:
+            remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+        for path in packs:
+            if told_count(path) is None:
+                _write_index(path)
+    except OSError as error:
+        raise StorageError(f"{paths.packs}: an index cannot be written ({error})") from error
     return kept
+
+
+def _write_index(path: Path) -> None:
+    lines = IndexLines()
+    for found in read_files([path]):
+        if isinstance(found, FoundResult) and found.is_valid:
+            lines.add(index_line(found))
+    write_output_index(path, lines)
 
 
 def unpack(paths: RunPaths, bad: BadPack, record: Record = no_record) -> list[FoundResult]:
