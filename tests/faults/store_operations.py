@@ -379,7 +379,7 @@ def is_packed(folder: Path) -> None:
 def _is_unpacked(folder: Path) -> None:
     paths = run_paths(folder)
     assert seeds(paths) == set(STORED)
-    assert not list(paths.packs.iterdir())
+    assert not paths.pack_files()
     assert [path for path in paths.quarantine.iterdir() if path.name.startswith("pack-")]
 
 

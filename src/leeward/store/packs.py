@@ -31,6 +31,7 @@ from leeward.store.writer import Written, write_merged
 
 PACK_IN_THE_MAKING = ".pack-"  # how the names of these begin
 
+_WORKSPACE = "unpacking"  # one name for all: what a killed one left goes with the next
 _BATCH = 1000  # shards whose removal is announced, and confirmed, in one go
 
 
@@ -198,7 +199,7 @@ def unpack(paths: RunPaths, bad: BadPack, record: Record = no_record) -> list[Fo
     The pack stays: after this it can go to quarantine.
     """
     try:
-        with Workspace(bad.path) as folder, Recoverer(folder) as recoverer:
+        with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
             recovery = recoverer.recover(bad.path)
     except OSError as error:
         raise StorageError(f"{bad.path}: what it holds cannot be looked for ({error})") from error
