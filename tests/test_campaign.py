@@ -86,6 +86,7 @@ def test_overrides(tmp_path):
         "workers": 3,
         "timeout_s": 5.0,
         "retries": 0,
+        "loose_results": 20_000,
         "import_folders": [],
     }
     assert other.settings(0, 0)["optimiser"] == {"recipe": "random"}

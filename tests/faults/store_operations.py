@@ -385,7 +385,7 @@ def _is_unpacked(folder: Path) -> None:
 
 def _no_packs(folder: Path) -> None:
     is_cleaned(folder)
-    assert not run_paths(folder).packs.exists()
+    assert not run_paths(folder).pack_files()
 
 
 STORE = {

@@ -16,22 +16,20 @@ from leeward.engine.coordinator import Coordinator
 from leeward.engine.cores import usable_cores
 from leeward.engine.inline import InlineEngine
 from leeward.engine.local import LocalEngine
+from leeward.engine.order import Order
 from leeward.engine.outcomes import Engine
 from leeward.engine.packing import Packing
 from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.store.audit import Audit, utc_now
-from leeward.store.found import FoundResult
 from leeward.store.index import Brief, index_line, output_index_path
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.merge import RunMerge, merge_run
-from leeward.store.packs import finish, unpack
-from leeward.store.paths import RunPaths, key_of_shard
-from leeward.store.quarantine import quarantine
+from leeward.store.paths import RunPaths
 from leeward.store.records import Record
-from leeward.store.results import BadFile, BadPack, RunFiles
+from leeward.store.results import RunFiles
 from leeward.store.schema import Value
 from leeward.store.shards import BadShard, read_shards
 from leeward.store.writer import OutputHoldsMoreError
@@ -180,6 +178,7 @@ class _Run:
                 except StopNowError:
                     self.tell("stopped", signal=stop.signal)
                 self.report.signal = stop.signal
+                self.report.quarantined = self.order.quarantined
         finally:
             lock.release()
         self.report.seconds = time.monotonic() - began
@@ -187,8 +186,8 @@ class _Run:
 
     def _coordinator(self, lock: Lock, stop: StopRequests) -> Coordinator:
         most = self.campaign.execution.loose_results
-        self.packing = Packing(self.paths, most, self._attributes, self.audit.record, self.tell)
-        return Coordinator(
+        packing = Packing(self.paths, most, self._attributes, self.audit.record, self.tell)
+        coordinator = Coordinator(
             self.paths,
             lock,
             self.audit,
@@ -198,8 +197,10 @@ class _Run:
             grace_s=self.options.grace_s,
             storage_wait_s=self.options.storage_wait_s,
             find=self._find,
-            packing=self.packing,
+            packing=packing,
         )
+        self.order = Order(self.paths, packing, coordinator.patiently, self.audit.record, self.tell)
+        return coordinator
 
     def _work(self, stop: StopRequests) -> None:
         space.probe(self.paths)
@@ -262,37 +263,17 @@ class _Run:
                 "run-began", tasks=len(self.report.wanted), stored=len(stored.results), version=__version__
             )
         )
-        self._put_in_order(stored)
+        if self.order.put_in_order(stored):
+            resume.refuse_changed(self.campaign, self.paths, stored)
         restored = 0
         if self._is_output_not_adopted():
-            restored = resume.take_back(self.campaign, self.paths, stored, self._store, notice)
+            restored = resume.take_back(self.campaign, self.paths, stored, self.order.store, notice)
         patiently(lambda: resume.freeze(self.campaign, self.paths, self.audit.record))
         lines = b"".join(stored.lines.unpacked())
         patiently(lambda: resume.write_index(self.paths, lines))
         self._look_at_records()
         if stored.results or stored.bad:
             self.tell("checked", valid=len(stored.results), bad=len(stored.bad), restored=restored)
-
-    def _put_in_order(self, stored: resume.Stored) -> None:
-        """Bad files out of the way; what bad packs still hold is kept, and packing that was cut off is finished."""
-        for bad in stored.bad:
-            for found in self._quarantine(bad):
-                if found.key is not None and found.key not in stored.results:
-                    stored.add(found.key, found)
-        moved = {bad.path for bad in stored.bad}
-        doubled = [one for one in stored.doubled if one.pack not in moved]
-        kept = self.coordinator.patiently(lambda: finish(self.paths, doubled, self.audit.record))
-        self.packing.add(stored.loose)
-        self.packing.add(key_of_shard(removal.path) for removal in kept)
-        if moved:
-            resume.refuse_changed(self.campaign, self.paths, stored)
-
-    def _store(self, action: Callable[[], Path]) -> None:
-        """A result that comes from elsewhere; with room made for its file where there are too many."""
-        path = self.coordinator.patiently(action)
-        self.packing.add([key_of_shard(path)])
-        if self.packing.is_due:
-            self.coordinator.patiently(self.packing.pack)
 
     def _is_output_not_adopted(self) -> bool:
         """An output that is itself adopted is looked at there."""
@@ -325,7 +306,7 @@ class _Run:
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), self._store, notice)
+        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), self.order.store, notice)
         results.update(adoption.results)
         lines = b"".join(adoption.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
@@ -394,7 +375,7 @@ class _Run:
             )
         except OutputHoldsMoreError as error:
             return self._make_up_for(error)
-        rescued = {found.key for bad in merged.bad_files for found in self._quarantine(bad)} - merged.keys
+        rescued = {found.key for bad in merged.bad_files for found in self.order.put_aside(bad)} - merged.keys
         for key in [key for key in results if key not in merged.keys and key not in rescued]:
             del results[key]
         self.report.merged = merged
@@ -404,7 +385,7 @@ class _Run:
     def _make_up_for(self, error: OutputHoldsMoreError) -> int:
         """The output holds what some files do not any more: it comes back from there, or is computed again."""
         for bad in error.bad_files:
-            self._quarantine(bad)
+            self.order.put_aside(bad)
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
         there = patiently(lambda: resume.read_stored(RunFiles(self.paths), self._cores(2), notice)).results
@@ -412,32 +393,12 @@ class _Run:
         for key in gone:
             del results[key]
         known = resume.Stored(results)
-        restored = resume.take_back(self.campaign, self.paths, known, self._store, notice)
+        restored = resume.take_back(self.campaign, self.paths, known, self.order.store, notice)
         lines = b"".join(known.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
         if not (error.bad_files or gone or restored):
             raise error
         return max(1, len(error.bad_files) + len(gone))
-
-    def _quarantine(self, bad: BadFile) -> list[FoundResult]:
-        """Put a file out of the way; what a pack still holds is in files of its own before, and told."""
-        rescued: list[FoundResult] = []
-        if isinstance(bad, BadPack) and os.path.lexists(bad.path):
-            rescued = self.coordinator.patiently(lambda: unpack(self.paths, bad, self.audit.record))
-            self.packing.add(found.key for found in rescued if found.key is not None)
-        where = self.coordinator.patiently(lambda: self._moved(bad))
-        if where is None:
-            return rescued
-        self.report.quarantined += 1
-        facts = {"verdict": str(bad.verdict), "reason": bad.reason, "where": str(where), "rescued": len(rescued)}
-        self.tell("quarantined", file=str(bad.path), **facts)
-        return rescued
-
-    def _moved(self, bad: BadFile) -> Path | None:
-        """Where a bad file is now; None where somebody was faster, or an earlier try got as far as moving it."""
-        if not os.path.lexists(bad.path):
-            return None
-        return quarantine(self.paths, bad.path, bad.verdict, bad.reason, self.audit.record)
 
     def _find(self, key: Key) -> dict[str, Any] | None:
         """A result that a dead worker may have stored; a bad one is put out of the way."""
@@ -447,7 +408,7 @@ class _Run:
         (found,) = self.coordinator.patiently(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):
             return index_line(found)
-        self._quarantine(found)
+        self.order.put_aside(found)
         return None
 
     def _attributes(self) -> dict[str, Value]:
