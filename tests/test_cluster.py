@@ -1,6 +1,7 @@
 """Dask clusters on this machine whose parts are killed while a campaign runs: real processes, real kills."""
 
 import os
+import re
 import signal
 import sys
 import time
@@ -108,7 +109,7 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
             kill_group(process)
         until(lambda: not worker_processes(tmp_path), "worker processes end")
     text = (tmp_path / "output.txt").read_text()
-    assert f"the Dask scheduler at {own.address} is gone" in text
+    assert re.search(f"the (connection to the )?Dask scheduler at {own.address} (is gone|was lost)", text)
     assert "2 layout(s) are missing" in text
     assert "To go on: leeward run campaign.yaml" in text
     assert "Traceback" not in text
@@ -158,5 +159,5 @@ def test_a_task_that_kills_dask_workers_is_given_up_and_nobody_else_is_blamed(tm
     assert [path.stem for path in (run / "failures").iterdir()] == ["farm0_t0_s1"]
     record = read_record(run / "failures" / "farm0_t0_s1.json")
     assert (record.deaths, len(record.attempts), record.failure.kind) == (2, 2, "died")
-    assert "is gone" in record.failure.message
+    assert "is gone" in record.failure.message or "its worker was lost" in record.failure.message
     assert calls(tmp_path).count(1) == 2

@@ -149,7 +149,7 @@ def engine(tmp_path, paper):
     campaign = load(make_campaign(tmp_path, seeds=3000, execution={"timeout_s": 0.05}))
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
-    made = module.ClusterEngine(campaign, paths, paper, paper.tell, lambda: 0)
+    made = module.ClusterEngine(campaign, campaign.execution, paths, paper, paper.tell, lambda: 0)
     yield made
     made.close()
 

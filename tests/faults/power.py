@@ -36,6 +36,7 @@ SEQUELS = {
     "merge, new output": ("clean --merged",),
     "merge, over an output": ("clean --merged",),
     "store, new folder": ("merge, new output",),
+    "pack": ("merge, with packs",),
 }
 
 

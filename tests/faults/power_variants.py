@@ -92,6 +92,8 @@ def _merge_and_clean(folder: Path, fault: Fault | None) -> Act:
 _no_files = functools.partial(_syncing_less, lambda path, is_folder: not is_folder)
 _no_folders = functools.partial(_syncing_less, lambda path, is_folder: is_folder)
 _not_above = functools.partial(_syncing_less, lambda path, is_folder: path.name == "results")
+_no_packs = functools.partial(_syncing_less, lambda path, is_folder: path.name == "packs")
+_not_above_packs = functools.partial(_syncing_less, lambda path, is_folder: path.name == "layouts.run")
 _plain = OPERATIONS["merge, new output"]
 
 WRONG = {
@@ -104,6 +106,9 @@ WRONG = {
     "wrong: merge, the file is not synced": _wrong("merge, over an output", _write_without_sync),
     "wrong: merge, its folder is not synced": _wrong("merge, new output", lambda folder: _no_folders()),
     "wrong: merge and clean, the folder is not synced": Operation(_plain.prepare, _merge_and_clean, _plain.expect),
+    "wrong: pack, the file is not synced": _wrong("pack", _write_without_sync),
+    "wrong: pack, its folder is not synced": _wrong("pack", lambda folder: _no_packs()),
+    "wrong: pack, the folder above is not synced": _wrong("pack", lambda folder: _not_above_packs()),
 }
 
 # what is to be found of each, among other things
@@ -117,6 +122,9 @@ FOUND = {
     "wrong: merge, the file is not synced": r"layouts.h5: neither old nor new, but \d+ bytes, all zeros",
     "wrong: merge, its folder is not synced": r"layouts.h5: the log says that it was merged, and it is not there",
     "wrong: merge and clean, the folder is not synced": r"lost: farm0_t0_s1, farm0_t0_s2",
+    "wrong: pack, the file is not synced": r"packs/pack-\w+-\w+.h5: ",
+    "wrong: pack, its folder is not synced": r"lost: farm0_t0_s[1-4]",
+    "wrong: pack, the folder above is not synced": r"lost: farm0_t0_s[1-4]",
 }
 
 

@@ -9,6 +9,8 @@ from operation import Act, Operation, run_paths, seeds
 
 from foreign_files import write_foreign_file
 from leeward.errors import InputError
+from leeward.store.found import FoundResult
+from leeward.store.results import RunFiles, read_results
 from run_cases import calls as recipe_calls
 from run_cases import leeward as leeward_command
 from run_cases import make_campaign
@@ -51,7 +53,11 @@ def _run(folder: Path, fault: Fault | None) -> Act:
 
 
 def _stored_seeds(folder: Path) -> set[int]:
-    return seeds(run_paths(folder))
+    """In files of their own, and in packs."""
+    paths = run_paths(folder)
+    if not paths.packs.exists():
+        return seeds(paths)
+    return {found.key.seed for found in read_results(RunFiles(paths)) if isinstance(found, FoundResult)}
 
 
 def is_run(folder: Path) -> None:
@@ -112,9 +118,23 @@ def _is_run_anew(folder: Path) -> None:
     assert (old[0] / "campaign.yaml").exists()
 
 
+def _with_packing(folder: Path) -> None:
+    make_campaign(folder, seeds=len(SEEDS), execution={**INLINE, "loose_results": 1})
+
+
+def _is_run_and_packed(folder: Path) -> None:
+    """All of them, and few in files of their own."""
+    paths = run_paths(folder)
+    found = [one for one in read_results(RunFiles(paths)) if isinstance(one, FoundResult)]
+    assert {one.key.seed for one in found} == set(SEEDS)
+    assert len(found) == len(SEEDS)
+    assert not list(paths.failures.glob("*.json"))
+
+
 RUNS = {
     "run": Operation(with_campaign, _run, is_run, modes=KILLS, every=4, sample=2),
     "run, calls fail": Operation(with_campaign, _run, is_run, modes=FAILURES, every=3, sample=2),
+    "run, packing": Operation(_with_packing, _run, _is_run_and_packed, every=4, sample=2),
     "run --adopt": Operation(_with_worker_files, _run_and_adopt, _is_run_and_adopted, every=5, sample=2),
     "run --new": Operation(_with_other_run, _run_anew, _is_run_anew, every=3, sample=2, keeps_output=False),
 }

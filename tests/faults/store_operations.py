@@ -17,11 +17,15 @@ from foreign_files import own_result, write_crashed_folder
 from leeward.store import lock as locks
 from leeward.store.audit import Audit, read_lines
 from leeward.store.clean import clean
+from leeward.store.found import FoundResult
+from leeward.store.keys import Key
 from leeward.store.lock import Lock, Owner, read_owner
 from leeward.store.merge import merge, merge_run
+from leeward.store.packs import finish, pack
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
 from leeward.store.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
+from leeward.store.results import Doubled, RunFiles, read_results
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
 
@@ -305,6 +309,85 @@ def _moved_and_tidied(folder: Path) -> None:
     assert not [path for path in folder.rglob("*.tmp") if path.name.endswith(("0011.tmp", "0022.tmp"))]
 
 
+# --- packing ---------------------------------------------------------------------------------------------------------
+
+PACKED = range(1, 5)  # of the results that are there
+
+
+def pack_some(folder: Path, fault: Fault | None) -> Act:
+    """As a run does: the same pack again in the same process; what a killed one has packed already is finished."""
+    paths = run_paths(folder)
+    record = Audit(paths.audit).record
+    keys = [Key(0, 0, seed) for seed in PACKED]
+    place = paths.new_pack()
+
+    def act(turn: str) -> None:
+        left = keys
+        if turn == "anew":
+            doubled = [found for found in read_results(RunFiles(paths)) if isinstance(found, Doubled)]
+            finish(paths, doubled, record)
+            left = [key for key in keys if paths.shard(key).exists()]
+        if left:
+            done = pack(paths, left, place, ATTRIBUTES, record=record)
+            assert (done.bad, done.kept) == ([], []), done
+
+    return act
+
+
+def _pack_traced(folder: Path, fault: Fault | None) -> Act:
+    sys.executable = str(traced_python(folder, fault, "writing"))
+    return pack_some(folder, fault)
+
+
+def _with_damaged_pack(folder: Path) -> None:
+    """One result of it is lost, which a shard has too."""
+    prepared(folder)
+    pack_some(folder, None)("first")
+    (path,) = run_paths(folder).pack_files()
+    content = bytearray(path.read_bytes())
+    content[content.index(own_result(seed=2).layout.tobytes()[:32]) + 5] ^= 16
+    path.write_bytes(content)
+    store_result(run_paths(folder), own_result(seed=2))
+
+
+def _with_packs(folder: Path) -> None:
+    prepared(folder)
+    pack_some(folder, None)("first")
+    merge_run(run_paths(folder), ATTRIBUTES)
+
+
+def _with_packs_to_merge(folder: Path) -> None:
+    prepared(folder)
+    pack_some(folder, None)("first")
+
+
+def _is_merged_from_packs(folder: Path) -> None:
+    assert run_paths(folder).output.exists()
+    is_packed(folder)
+
+
+def is_packed(folder: Path) -> None:
+    """Once, all that was to be packed, and none of it as a shard."""
+    paths = run_paths(folder)
+    assert seeds(paths) == set(STORED) - set(PACKED)
+    found = list(read_results(RunFiles(paths)))
+    assert all(isinstance(one, FoundResult) for one in found), found
+    assert {one.key.seed for one in found} == set(STORED)
+    assert not list(paths.packs.glob(".*")), "left over"
+
+
+def _is_unpacked(folder: Path) -> None:
+    paths = run_paths(folder)
+    assert seeds(paths) == set(STORED)
+    assert not paths.pack_files()
+    assert [path for path in paths.quarantine.iterdir() if path.name.startswith("pack-")]
+
+
+def _no_packs(folder: Path) -> None:
+    is_cleaned(folder)
+    assert not run_paths(folder).pack_files()
+
+
 STORE = {
     "store, new folder": Operation(prepared, simple(_store), _all_stored),
     "store, folder is there": Operation(_with_folder, simple(_store), _all_stored),
@@ -335,5 +418,12 @@ STORE = {
         with_foreign_files, start_merge_of_sources, _sources_are_merged, sample=2, every=3
     ),
     "clean": Operation(_with_left_overs, functools.partial(start_cleaning, False), _moved_and_tidied, sample=2),
+    "pack": Operation(prepared, pack_some, is_packed, sample=2),
+    "pack, libhdf5": Operation(prepared, _pack_traced, is_packed, modes=WRITING_MODES, traced="writing", sample=2),
+    "merge, with packs": Operation(_with_packs_to_merge, start_merge, _is_merged_from_packs, sample=2),
+    "clean, with a damaged pack": Operation(
+        _with_damaged_pack, functools.partial(start_cleaning, False), _is_unpacked, sample=2
+    ),
+    "clean --merged, with packs": Operation(_with_packs, functools.partial(start_cleaning, True), _no_packs, sample=2),
     "clean --merged": Operation(with_output, functools.partial(start_cleaning, True), is_cleaned, sample=2),
 }

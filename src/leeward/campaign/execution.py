@@ -107,9 +107,7 @@ class SlurmSpec(Strict):
     def _leave_jobs_to_us(cls, options: list[str]) -> list[str]:
         for option in options:
             if re.match(r"(-J|-a|-M|--job-name|--array|--clusters?)\b", option):
-                raise ValueError(
-                    f"has {option!r}, by which leeward would lose sight of its jobs; expected other options"
-                )
+                raise ValueError(f"has {option!r}, by which leeward would lose sight of its jobs")
         return options
 
     @field_validator("python", "scratch", "credentials")
@@ -139,6 +137,7 @@ class Execution(Strict):
     workers: Count | None = None
     timeout_s: Positive = 3600.0
     retries: Annotated[int, Field(ge=0)] = 2
+    loose_results: Count = 20_000
     dask: Annotated[DaskSpec, BeforeValidator(nothing_as_keys)] = DaskSpec()
     slurm: Annotated[SlurmSpec, BeforeValidator(nothing_as_keys)] = SlurmSpec()
     import_folders: list[str] = Field(default_factory=list)

@@ -88,6 +88,7 @@ optimiser:
 #   workers: 4                    # default: as many as there are cores to use
 #   timeout_s: 3600               # a layout that takes longer is stopped and tried again
 #   retries: 2
+#   loose_results: 20000          # more results than these are put together into larger files
 #   import_folders: []            # where a recipe of your own lies, if not beside this file
 #   slurm: {jobs: 2:20, cores: 32, memory: 64GB, walltime: 2:00:00}   # docs/cluster.md has more
 #   dask: {scheduler: tls://host:8786}

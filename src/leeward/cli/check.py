@@ -21,6 +21,7 @@ from leeward.cli.wording import (
     size,
     table,
 )
+from leeward.store.paths import is_pack, is_shard
 from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
 
@@ -88,6 +89,7 @@ class _Folder:
     path: Path
     is_run: bool
     files: int = 0
+    packs: int = 0
     results: int = 0
     bad: int = 0
     size: int = 0
@@ -127,6 +129,7 @@ class _Listing:
         path, is_run = _home(found.path)
         folder = self.folders.setdefault(path, _Folder(path, is_run))
         folder.files += 1
+        folder.packs += is_run and is_pack(found.path)
         folder.results += found.valid
         folder.bad += not found.is_valid
         folder.size += max(found.size, 0)
@@ -145,10 +148,10 @@ class _Listing:
 
 
 def _home(file: Path) -> tuple[Path, bool]:
-    """The run directory of a shard, or the folder of another file."""
-    results = file.parent.parent
-    is_run = results.name == "results" and results.parent.suffix == ".run"
-    return (results.parent, True) if is_run else (file.parent, False)
+    """The run directory of a shard or of a pack, or the folder of another file."""
+    if is_shard(file):
+        return file.parents[2], True
+    return (file.parents[1], True) if is_pack(file) else (file.parent, False)
 
 
 def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, Any]:
@@ -207,7 +210,8 @@ def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[st
 
 def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
     if folder.is_run or len(folder.valid) > MOST_FILES_OF_A_FOLDER:
-        what = f"{folder.path}: {count(folder.files, 'shard' if folder.is_run else 'file')}"
+        what = f"{folder.path}: {count(folder.files - folder.packs, 'shard' if folder.is_run else 'file')}"
+        what += f", {count(folder.packs, 'pack')}" if folder.packs else ""
         verdict = f"valid, but for {folder.bad}, below" if folder.bad else "valid"
         yield [what, str(folder.results), size(folder.size), verdict]
         return

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 def clean(
     run: Annotated[Path, typer.Argument(help="Run directory, for example layouts.run.")],
     merged: Annotated[
-        bool, typer.Option("--merged", help="Remove the shards whose results are in the verified layouts.h5.")
+        bool, typer.Option("--merged", help="Remove the files whose results are in the verified layouts.h5.")
     ] = False,
     dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would happen.")] = False,
     take_over: Annotated[
@@ -29,12 +29,13 @@ def clean(
     ] = False,
     quiet: Quiet = False,
 ) -> None:
-    """Move invalid files to quarantine, or remove merged shards.
+    """Move invalid files to quarantine, or remove merged results.
 
     Bad files are never deleted: they are in `quarantine`, with the reason beside them, and the next run computes their
-    tasks again. With --merged a shard goes only when its result was found again in layouts.h5 on the disk.
+    tasks again; what a bad pack still holds becomes shards first. With --merged a shard or pack goes only when all that
+    it holds was found again in layouts.h5 on the disk.
 
-    Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or shards had to stay; 1 other
+    Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or some had to stay; 1 other
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
     """
     from leeward.store.sources import demand_possible, is_run
@@ -73,7 +74,9 @@ def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, te
 def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[str]:
     would = "would be " if report.dry_run else ""
     if merged:
-        yield f"{paths.root}: {count(len(report.removed), 'shard')} {would}removed, {len(report.kept)} kept"
+        packs = sum(path.parent == paths.packs for path in report.removed)
+        gone = count(len(report.removed) - packs, "shard") + (f" and {count(packs, 'pack')}" if packs else "")
+        yield f"{paths.root}: {gone} {would}removed, {len(report.kept)} kept"
         yield from (f"  kept {removal.path}: {removal.reason}" for removal in report.kept[:MOST_LISTED])
         if len(report.kept) > MOST_LISTED:
             yield f"  and {len(report.kept) - MOST_LISTED} more"
@@ -82,6 +85,8 @@ def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[s
         return
     yield f"{paths.root}: {count(len(report.bad), 'bad file')} {would}moved to {paths.quarantine}"
     yield from (f"  {bad.path}: {bad.verdict}, {bad.reason}" for bad in report.bad)
+    if report.unpacked:
+        yield f"  {count(report.unpacked, 'result')} of bad packs kept, in files of their own"
     if report.temporary:
         yield f"  {count(len(report.temporary), 'left-over temporary file')} {would}removed"
     if report.bad:

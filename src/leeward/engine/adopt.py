@@ -20,6 +20,8 @@ from leeward.store.verdicts import Verdict
 
 SAME_AEP = 1e-9  # relative
 
+Place = tuple[int, int]  # number of a file among the sources, and of a result in it
+
 
 @dataclass
 class Adoption:
@@ -56,19 +58,20 @@ def adopt(
     """
     adoption = Adoption()
     files = [path for source in gather(sources) for path in source.files]
-    best: dict[Key, tuple[float, int]] = {}
+    best: dict[Key, tuple[float, Place]] = {}
     for turn in ("choose", "store"):
-        place = 0
+        place: Place = (0, 0)  # a file that is gone at the second turn changes no other place
         for found in read_files(files, contents=True):
             notice()
             if isinstance(found, FoundFile):
                 if turn == "choose":
                     _note_file(adoption, found)
+                place = (place[0] + 1, 0)
                 continue
-            place += 1
+            place = (place[0], place[1] + 1)
             if turn == "choose":
                 _choose(campaign, adoption, found, place, best, done)
-            elif found.key is not None and found.result is not None and best.get(found.key, (0, 0))[1] == place:
+            elif found.key is not None and found.result is not None and best.get(found.key, (0.0, None))[1] == place:
                 result = _adopted(campaign, adoption, found.result)
                 store(functools.partial(store_result, paths, result))
                 line = index_line(result)
@@ -86,8 +89,8 @@ def _choose(
     campaign: Campaign,
     adoption: Adoption,
     found: FoundResult,
-    place: int,
-    best: dict[Key, tuple[float, int]],
+    place: Place,
+    best: dict[Key, tuple[float, Place]],
     done: Collection[Key],
 ) -> None:
     """Remember where the best result of each key is."""

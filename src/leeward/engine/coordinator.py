@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterable
 from typing import Any
 
 from leeward.engine.outcomes import Began, Computed, Done, Engine, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.engine.packing import Packing
 from leeward.engine.stopping import StopRequests
 from leeward.errors import LeewardError, StorageError
 from leeward.store.audit import Audit, append_line
@@ -38,7 +39,8 @@ class Coordinator:
     """Drives an engine through tasks.
 
     results: what is stored, by key; grows on the way, by little for each. computed: how many of these now. failed: keys
-    without hope, and their last failure. find: looks into the store, after the death of a worker.
+    without hope, and their last failure. find: looks into the store, after the death of a worker. packing: of results,
+    when they are in too many files.
     """
 
     def __init__(
@@ -53,6 +55,7 @@ class Coordinator:
         grace_s: float,
         storage_wait_s: float,
         find: Find,
+        packing: Packing,
     ) -> None:
         self._paths = paths
         self._lock = lock
@@ -63,6 +66,7 @@ class Coordinator:
         self._grace_s = grace_s
         self._storage_wait_s = storage_wait_s
         self._find = find
+        self._packing = packing
         self._queue: deque[Key] = deque()
         self._in_hand: set[Key] = set()
         self._abandoned: set[Key] = set()
@@ -180,6 +184,7 @@ class Coordinator:
             self._hangs = False
             self._accepted()
         self.results[key] = Brief.of(line)
+        self._packing.add([key])
         self.computed += 1
         self.failed.pop(key, None)
         self.write(lambda: self.append_index(encode_line(line)))
@@ -281,11 +286,15 @@ class Coordinator:
             self._refused_since = None
 
     def _look_after(self) -> None:
-        """What is due from time to time: is the directory still ours, and does the disk take writes again?"""
+        """What is due from time to time: is the directory still ours, does the disk take writes again, are there too
+        many files?
+        """
         now = time.monotonic()
         if self._unwritten and now - self._tried > TRY_AGAIN_S:
             self._tried = now
             self._write_out()
+        if self._packing.is_due and not (self._unwritten or self._stop.is_asked):
+            self.write(self._packing.pack)
         if now - self._checked > INTERVAL_S:
             self._checked = now
             try:

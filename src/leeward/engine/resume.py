@@ -4,9 +4,8 @@ import functools
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
@@ -20,9 +19,10 @@ from leeward.store.paths import RunPaths, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.reader import read_files
 from leeward.store.records import BadRecordError, Record, forget, read_record
+from leeward.store.results import BadFile, BadPack, Doubled, RunFiles, read_results
 from leeward.store.schema import OWN, SUCCESS, Result
 from leeward.store.shard import store_result
-from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.shards import BadShard
 from leeward.store.verdicts import Verdict
 
 MOST_LISTED = 12
@@ -35,13 +35,16 @@ LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 class Stored:
     """Verified results; of a hundred thousand in little memory.
 
-    fingerprints: of leeward's own. lines: for the index. bad: files that are none, with verdict and reason.
+    fingerprints: of leeward's own. lines: for the index. bad: files that are none, with verdict and reason. loose: keys
+    of those in files of their own. doubled: files of results that packs hold too.
     """
 
     results: dict[Key, Brief] = field(default_factory=dict)
     fingerprints: dict[Key, str] = field(default_factory=dict)
     lines: IndexLines = field(default_factory=IndexLines)
-    bad: list[BadShard] = field(default_factory=list)
+    bad: list[BadFile] = field(default_factory=list)
+    loose: list[Key] = field(default_factory=list)
+    doubled: list[Doubled] = field(default_factory=list)
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = index_line(found)
@@ -51,18 +54,21 @@ class Stored:
             self.fingerprints[key] = sys.intern(found.fingerprint)
 
 
-def read_stored(
-    paths: RunPaths, shards: Sequence[Path] | None = None, processes: int = 1, notice: Callable[[], None] | None = None
-) -> Stored:
-    """Read every shard, or these, in child processes; notice: called now and then."""
+def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
+    """Read every pack and every shard, in child processes; notice: called now and then."""
     stored = Stored()
-    for found in read_shards(ShardPaths(paths) if shards is None else shards, processes=processes):
+    packs = set(files.packs)
+    for found in read_results(files, processes=processes):
         if notice is not None:
             notice()
-        if isinstance(found, BadShard):
+        if isinstance(found, BadShard | BadPack):
             stored.bad.append(found)
+        elif isinstance(found, Doubled):
+            stored.doubled.append(found)
         elif found.key is not None:
             stored.add(found.key, found)
+            if found.path not in packs:
+                stored.loose.append(found.key)
     return stored
 
 

@@ -21,7 +21,9 @@ from leeward.engine.coordinator import Coordinator
 from leeward.engine.cores import usable_cores
 from leeward.engine.inline import InlineEngine
 from leeward.engine.local import LocalEngine
+from leeward.engine.order import Order
 from leeward.engine.outcomes import Engine, EngineLostError
+from leeward.engine.packing import Packing
 from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
@@ -31,10 +33,10 @@ from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from leeward.store.merge import RunMerge, merge_run
 from leeward.store.paths import RunPaths
-from leeward.store.quarantine import quarantine
 from leeward.store.records import Record
+from leeward.store.results import RunFiles
 from leeward.store.schema import Value
-from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.shards import BadShard, read_shards
 from leeward.store.writer import OutputHoldsMoreError
 
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
@@ -206,13 +208,16 @@ class _Run:
                 except StopNowError:
                     self.tell("stopped", signal=stop.signal)
                 self.report.signal = stop.signal
+                self.report.quarantined = self.order.quarantined
         finally:
             lock.release()
         self.report.seconds = time.monotonic() - began
         return self.report
 
     def _coordinator(self, lock: Lock, stop: StopRequests) -> Coordinator:
-        return Coordinator(
+        most = self.execution.loose_results
+        packing = Packing(self.paths, most, self._attributes, self.audit.record, self.tell)
+        coordinator = Coordinator(
             self.paths,
             lock,
             self.audit,
@@ -222,7 +227,10 @@ class _Run:
             grace_s=self.options.grace_s,
             storage_wait_s=self.options.storage_wait_s,
             find=self._find,
+            packing=packing,
         )
+        self.order = Order(self.paths, packing, coordinator.patiently, self.audit.record, self.tell)
+        return coordinator
 
     def _work(self, stop: StopRequests) -> None:
         space.probe(self.paths)
@@ -272,11 +280,11 @@ class _Run:
 
     def _look_at_what_is_there(self) -> None:
         resume.tidy(self.paths)
-        shards = ShardPaths(self.paths)
-        if shards:
-            self.tell("checking", shards=len(shards))
+        files = RunFiles(self.paths)
+        if len(files):
+            self.tell("checking", shards=files.likely_results or len(files))
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        stored = patiently(lambda: resume.read_stored(self.paths, shards, self._cores(len(shards)), notice))
+        stored = patiently(lambda: resume.read_stored(files, self._cores(len(files)), notice))
         self.coordinator.results = self.report.results = stored.results
         resume.refuse_changed(self.campaign, self.paths, stored)
         self.report.is_counted = True
@@ -285,11 +293,11 @@ class _Run:
                 "run-began", tasks=len(self.report.wanted), stored=len(stored.results), version=__version__
             )
         )
-        for path, verdict, reason in stored.bad:
-            self._quarantine(path, verdict, reason)
+        if self.order.put_in_order(stored):
+            resume.refuse_changed(self.campaign, self.paths, stored)
         restored = 0
         if self._is_output_not_adopted():
-            restored = resume.take_back(self.campaign, self.paths, stored, patiently, notice)
+            restored = resume.take_back(self.campaign, self.paths, stored, self.order.store, notice)
         patiently(lambda: resume.freeze(self.campaign, self.paths, self.audit.record))
         lines = b"".join(stored.lines.unpacked())
         patiently(lambda: resume.write_index(self.paths, lines))
@@ -328,7 +336,7 @@ class _Run:
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), patiently, notice)
+        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), self.order.store, notice)
         results.update(adoption.results)
         lines = b"".join(adoption.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
@@ -356,7 +364,8 @@ class _Run:
     def _say_what_is_to_come(self, tasks: list[Key]) -> None:
         pairs = {(key.farm_idx, key.type_idx) for key in tasks}
         turbines = max((self.campaign.n_turbines(*pair) for pair in pairs), default=0)
-        space.check_space(self.paths, len(tasks), len(self.report.results), turbines)
+        loose = self.execution.loose_results
+        space.check_space(self.paths, len(tasks), len(self.report.results), turbines, loose)
         wanted = self.report.wanted
         done = sum(key in self.report.results for key in wanted)
         failed = sum(key in self.coordinator.failed for key in wanted)
@@ -395,7 +404,7 @@ class _Run:
     def _merge(self) -> int:
         """All results into the output; how many had to be given up, and are to be computed again.
 
-        Those are shards that do not verify, which are in quarantine now, and shards that somebody has removed.
+        Those do not verify, and their files are in quarantine now; or somebody has removed them.
         """
         results = self.report.results
         if not results:
@@ -408,45 +417,30 @@ class _Run:
             )
         except OutputHoldsMoreError as error:
             return self._make_up_for(error)
-        for path, verdict, reason in merged.bad_files:
-            self._quarantine(path, verdict, reason)
-        for key in [key for key in results if key not in merged.keys]:
+        rescued = {found.key for bad in merged.bad_files for found in self.order.put_aside(bad)} - merged.keys
+        for key in [key for key in results if key not in merged.keys and key not in rescued]:
             del results[key]
         self.report.merged = merged
         self.tell("merged", results=merged.count, output=str(self.paths.output), bad=len(merged.bad_files))
-        return before - len(results)
+        return before - len(results) + len(rescued)
 
     def _make_up_for(self, error: OutputHoldsMoreError) -> int:
-        """The output holds what some shards do not any more: they come back from there, or are computed again."""
-        for path, verdict, reason in error.bad_files:
-            self._quarantine(path, verdict, reason)
+        """The output holds what some files do not any more: it comes back from there, or is computed again."""
+        for bad in error.bad_files:
+            self.order.put_aside(bad)
         results = self.report.results
-        gone = [key for key in results if not self.paths.shard(key).exists()]
+        patiently, notice = self.coordinator.patiently, self.coordinator.notice
+        there = patiently(lambda: resume.read_stored(RunFiles(self.paths), self._cores(2), notice)).results
+        gone = [key for key in results if key not in there]
         for key in gone:
             del results[key]
-        patiently, notice = self.coordinator.patiently, self.coordinator.notice
         known = resume.Stored(results)
-        restored = resume.take_back(self.campaign, self.paths, known, patiently, notice)
+        restored = resume.take_back(self.campaign, self.paths, known, self.order.store, notice)
         lines = b"".join(known.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
         if not (error.bad_files or gone or restored):
             raise error
         return max(1, len(error.bad_files) + len(gone))
-
-    def _quarantine(self, path: Path, verdict: Any, reason: str) -> None:
-        where = self.coordinator.patiently(lambda: self._moved(path, verdict, reason))
-        if where is None:
-            return
-        self.report.quarantined += 1
-        self.tell("quarantined", file=str(path), verdict=str(verdict), reason=reason, where=str(where))
-        for key in [key for key in self.report.results if self.paths.shard(key) == path]:
-            del self.report.results[key]
-
-    def _moved(self, path: Path, verdict: Any, reason: str) -> Path | None:
-        """Where a bad file is now; None where somebody was faster, or an earlier try got as far as moving it."""
-        if not os.path.lexists(path):
-            return None
-        return quarantine(self.paths, path, verdict, reason, self.audit.record)
 
     def _find(self, key: Key) -> dict[str, Any] | None:
         """A result that a dead worker may have stored; a bad one is put out of the way."""
@@ -456,7 +450,7 @@ class _Run:
         (found,) = self.coordinator.patiently(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):
             return index_line(found)
-        self._quarantine(found.path, found.verdict, found.reason)
+        self.order.put_aside(found)
         return None
 
     def _attributes(self) -> dict[str, Value]:

@@ -4,6 +4,7 @@ import os
 import secrets
 import shutil
 
+from leeward.engine.packing import PACK_SIZE
 from leeward.errors import StorageError
 from leeward.files import TEMPORARY, replace_file, sync_folder
 from leeward.store.paths import RunPaths
@@ -34,8 +35,11 @@ def probe(paths: RunPaths) -> None:
         raise StorageError(f"{paths.root}: a probe file could not be written there ({error})") from error
 
 
-def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int) -> None:
-    """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen."""
+def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
+    """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen.
+
+    loose: how many results may lie in files of their own; of more, a thousand each share a file and its index.
+    """
     each = OVERHEAD + 16 * turbines
     shard = -(-each // BLOCK) * BLOCK
     needed = to_do * shard + (to_do + stored) * each
@@ -46,7 +50,8 @@ def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int) -> None
             f"{needed / 1e6:.1f} MB; expected more room, or another output with -o"
         )
     files = os.statvfs(paths.root).f_favail
-    if 0 < files < to_do:  # 0: the file system does not count them
+    most = min(to_do, loose + PACK_SIZE + 2 * to_do // PACK_SIZE)
+    if 0 < files < most:  # 0: the file system does not count them
         raise StorageError(
-            f"{paths.root}: room for {files} more files, and {to_do} are needed; expected more, or another output"
+            f"{paths.root}: room for {files} more files, and {most} are needed; expected more, or another output"
         )

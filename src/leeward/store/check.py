@@ -11,6 +11,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.reader import Found, Limits, read_files
 from leeward.store.sameness import Essence, covers
 from leeward.store.schema import NO_AEP, Result
+from leeward.store.shards import was_packed
 from leeward.store.sources import Source, gather
 from leeward.store.verdicts import Verdict
 
@@ -144,17 +145,25 @@ def _judged(all_found: Iterable[Found], run: RunPaths | None, judge: Judge | Non
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
-            yield _judged_file(found, run, rejected)
+            if run is None or not was_packed(found):  # in a pack now, which comes after it
+                yield _judged_file(found, run, rejected)
             rejected = 0
             continue
         reason = None
         verdict = Verdict.IMPLAUSIBLE
-        if found.is_valid and run is not None and found.key is not None and run.shard(found.key) != found.path:
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {run.shard(found.key)}"
+        home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
+        if found.is_valid and home is not None:
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
         elif found.is_valid and judge is not None and found.result is not None:
             reason = judge(found.result)
         rejected += reason is not None
         yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
+
+
+def _misplaced(path: Path, run: RunPaths, key: Key) -> Path | None:
+    """Where a shard should be, if it is not there; a pack may hold any key."""
+    home = run.shard(key)
+    return None if path in (home, run.packs / path.name) else home
 
 
 def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> FoundFile:
@@ -162,8 +171,12 @@ def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> Found
     if run is None or found.verdict is not Verdict.VALID:
         return found
     count = found.valid + found.bad
-    if found.sealed and count == 1:
+    is_pack = found.path.parent == run.packs
+    if found.sealed and (is_pack or count == 1):
         return found
+    if is_pack:
+        reason = "a file of other origin in the place of a pack"
+        return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
     what = f"{count} results" if found.sealed else "a file of other origin"
     return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=f"{what} in the place of a shard, which has one")
 

@@ -2,16 +2,19 @@
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.files import TEMPORARY
 from leeward.store.contents import Contents
 from leeward.store.merge_report import Removal
+from leeward.store.packs import PACK_IN_THE_MAKING, unpack
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record, quarantine
 from leeward.store.removal import proved, remove, remove_empty_folders
-from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.results import BadFile, BadPack, RunFiles, read_results
+from leeward.store.shards import BadShard, ShardPaths
 from leeward.store.temporary import left_overs, remove_left_over, start_of
 
 Tell = Callable[[str, int, int], None]
@@ -21,13 +24,15 @@ Tell = Callable[[str, int, int], None]
 class CleanReport:
     """What was done, or would be.
 
-    bad: shards that are not valid. quarantined: where they are now. temporary: left-overs of writers that are gone.
-    removed, kept: shards whose result is in the output, and the others with the reason. folders: empty ones.
+    bad: shards that are not valid, and packs in which anything is not. quarantined: where they are now. unpacked:
+    results of such packs that became shards again. temporary: left-overs of writers that are gone. removed, kept:
+    shards and packs whose results are in the output, and the others with the reason. folders: empty ones.
     """
 
     dry_run: bool
-    bad: list[BadShard] = field(default_factory=list)
+    bad: list[BadFile] = field(default_factory=list)
     quarantined: list[Path] = field(default_factory=list)
+    unpacked: int = 0
     temporary: list[Path] = field(default_factory=list)
     removed: list[Path] = field(default_factory=list)
     kept: list[Removal] = field(default_factory=list)
@@ -45,8 +50,9 @@ def clean(
 ) -> CleanReport:
     """Clean a run directory that the caller holds the lock of.
 
-    Shards that are not valid move to quarantine, and temporary files that nobody is writing go. With `merged`, instead,
-    the shards go whose result was found in the verified output on the disk. dry_run: only say what would happen.
+    Files that are not valid move to quarantine (what a bad pack still holds becomes shards again first), and temporary
+    files that nobody is writing go. With `merged`, instead, the shards and packs go whose every result was found in
+    the verified output on the disk. dry_run: only say what would happen.
     """
     report = CleanReport(dry_run)
     tell = tell or (lambda what, done, total: None)
@@ -62,33 +68,38 @@ def clean(
 
 
 def _move_bad(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:
-    places = ShardPaths(paths)
-    for done, found in enumerate(read_shards(places, processes=processes), 1):
-        tell("checking", done, len(places))
-        if isinstance(found, BadShard):
+    files = RunFiles(paths)
+    total = files.likely_results or 0
+    for done, found in enumerate(read_results(files, processes=processes), 1):
+        tell("checking", done, total)
+        if isinstance(found, BadShard | BadPack):
             report.bad.append(found)
     if report.dry_run:
         return
     for bad in report.bad:
+        if isinstance(bad, BadPack):
+            report.unpacked += len(unpack(paths, bad, record))
         report.quarantined.append(quarantine(paths, bad.path, bad.verdict, bad.reason, record))
 
 
 def _remove_temporary(paths: RunPaths, report: CleanReport, record: Record) -> None:
     of_shards = sorted(paths.results.glob(f"*/.*{TEMPORARY}"))
     of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
-    report.temporary = of_shards + of_output
+    of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
+    report.temporary = of_shards + of_packs + of_output
     if report.dry_run or not report.temporary:
         return
     record("remove-temporary", paths=list(map(str, report.temporary)))
     for path in of_shards:
         path.unlink(missing_ok=True)
-    for path in of_output:
+    for path in of_packs + of_output:
         remove_left_over(path)
 
 
 def _remove_merged(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:
-    places = ShardPaths(paths)
-    total = len(places)
+    shards, packs = ShardPaths(paths), paths.pack_files()
+    places = chain(shards, packs)
+    total = len(shards) + len(packs)
 
     def judged() -> Iterator[tuple[Removal, Contents]]:
         for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
@@ -106,7 +117,7 @@ def _remove_merged(paths: RunPaths, report: CleanReport, record: Record, tell: T
     removals = remove(judged(), lambda event, which: _announce(record, event, which))
     report.kept = [removal for removal in removals if removal.reason]
     report.removed = [removal.path for removal in removals if not removal.reason]
-    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results])
+    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])
 
 
 def _announce(record: Record, event: str, which: list[Removal]) -> None:

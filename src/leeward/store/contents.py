@@ -92,7 +92,7 @@ def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
 
 def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
     """Of each of these files in turn; no path twice."""
-    identities = _Identities(paths)
+    identities = Identities(paths)
     holdings = Holdings()
     for found in read_files(identities, processes=processes):
         if isinstance(found, FoundFile):
@@ -102,7 +102,7 @@ def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Content
             holdings.add(found)
 
 
-class _Identities:
+class Identities:
     """Paths on their way to the reader, with what each was just before it was read."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
@@ -134,6 +134,8 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
     missing = old.pairs - new.pairs
     if to_the_letter:
         missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
+    if not missing:  # the rule, for each of many small files against a large one
+        return missing
     stands_for = covers_all if to_the_letter else covers
     keys = set(keys_of(missing))
     keys &= {key for key in keys_of(new.pairs) if key in keys}

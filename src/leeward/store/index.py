@@ -8,6 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leeward.store.paths import INDEX
 from leeward.store.temporary import Temporary
 
 if TYPE_CHECKING:  # `leeward status` reads indexes, and does without h5py
@@ -75,7 +76,7 @@ class IndexLines:
 def output_index_path(output: Path) -> Path:
     """Beside the file itself, which may lie behind a link."""
     real = Path(os.path.realpath(output))
-    return real.with_name(f"{real.name}.index")
+    return real.with_name(f"{real.name}{INDEX}")
 
 
 def write_output_index(output: Path, lines: IndexLines) -> None:
@@ -89,8 +90,11 @@ def write_output_index(output: Path, lines: IndexLines) -> None:
         temporary.put_in_place()
 
 
-def output_index(output: Path) -> bytes | None:
-    """All lines about the results of a merged file; None if there are none, or none of the very file that is there."""
+def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
+    """All lines about the results of a merged file; None if there are none, or none of the very file that is there.
+
+    is_pack: no other file ever gets its name, so that one of the same size is the very file, copied or not.
+    """
     try:
         state = output.stat()
         content = output_index_path(output).read_bytes()
@@ -98,10 +102,20 @@ def output_index(output: Path) -> bytes | None:
         return None
     start = content.find(b"\n") + 1
     head = parsed(content[:start])
-    fits = head.get("format"), head.get("size"), head.get("mtime_ns"), head.get("count")
-    if fits != (INDEX_FORMAT, state.st_size, state.st_mtime_ns, content.count(b"\n") - 1):
+    fits = head.get("format"), head.get("size"), head.get("count")
+    if fits != (INDEX_FORMAT, state.st_size, content.count(b"\n") - 1):
         return None
-    return content[start:]
+    return content[start:] if is_pack or head.get("mtime_ns") == state.st_mtime_ns else None
+
+
+def told_count(output: Path) -> int | None:
+    """How many results the index beside a file tells of, whether it fits or not; None without one."""
+    try:
+        with output_index_path(output).open("rb") as file:
+            count = parsed(file.readline(1000)).get("count")
+    except (FileNotFoundError, IsADirectoryError):
+        return None
+    return count if isinstance(count, int) else None
 
 
 def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:

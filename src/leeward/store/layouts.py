@@ -16,6 +16,7 @@ from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.reader import Reader, read_files
 from leeward.store.schema import Result, Value
+from leeward.store.shards import was_packed
 from leeward.store.sources import gather, is_run
 from leeward.store.verdicts import Verdict
 
@@ -76,6 +77,8 @@ class Layouts(Mapping[Key, Result]):
             )
 
     def _note(self, found: FoundResult | FoundFile) -> None:
+        if isinstance(found, FoundFile) and was_packed(found):
+            return  # what it held is in a pack, which comes after it
         if found.verdict is not Verdict.VALID:
             self.bad.append(found)
         elif isinstance(found, FoundFile):

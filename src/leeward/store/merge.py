@@ -19,10 +19,11 @@ from leeward.store.merge_report import Facts, MergeRefusedError, MergeReport
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import Record, no_record
 from leeward.store.removal import held_runs, remove_proved, would_be_removed
+from leeward.store.results import BadFile, BadPack, Doubled, RunFiles, read_results
 from leeward.store.salvage import salvaged_sources
 from leeward.store.schema import Result, Value
 from leeward.store.second_pass import Recompute, SecondPass, Tell
-from leeward.store.shards import BadShard, ShardPaths, read_shards
+from leeward.store.shards import BadShard, ShardPaths
 from leeward.store.sources import Source, gather
 from leeward.store.survey import Judge, Survey
 from leeward.store.verdicts import Verdict
@@ -42,7 +43,8 @@ class RunMerge:
     """What became of the output of a run.
 
     count: results in it. keys: which these are. no_aep: those without an AEP. replaced: False if it was up to date, or
-    if there is nothing to merge. bad_files: shards that were left out. moved: where a damaged output went.
+    if there is nothing to merge. bad_files: shards that were left out, and packs in which anything is bad. moved: where
+    a damaged output went.
     """
 
     output: Path
@@ -51,7 +53,7 @@ class RunMerge:
     no_aep: int = 0
     size: int = 0
     replaced: bool = False
-    bad_files: list[BadShard] = field(default_factory=list)
+    bad_files: list[BadFile] = field(default_factory=list)
     moved: Path | None = None
 
 
@@ -63,34 +65,35 @@ def merge_run(
     tell: Tell | None = None,
     processes: int = 1,
 ) -> RunMerge:
-    """Make the output of a run anew from its shards, unless it is what they would give.
+    """Make the output of a run anew from its packs and shards, unless it is what they would give.
 
-    Bad shards are left out, and named. Raises OutputHoldsMoreError, which names the bad shards too, if the output holds
-    what the shards do not, and StorageError, after which the same call can be made again.
+    What is bad is left out, and its file named. Raises OutputHoldsMoreError, which names the bad files too, if the
+    output holds what they do not, and StorageError, after which the same call can be made again.
     """
-    places = ShardPaths(paths)
+    files = RunFiles(paths)
     merged = RunMerge(paths.output)
     known = contents_of(paths.output) if paths.output.is_file() else None
-    if known is not None and _is_up_to_date(known, places, attributes, processes):
+    current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
+    if known is not None and current is not None:
         _sync(paths.output.parent)  # an earlier try may have come to its name, and no further
-        merged.count, merged.keys, merged.size = len(known.pairs), frozenset(places.keys), known.file.size
+        merged.count, merged.keys, merged.size = len(known.pairs), frozenset(current), known.file.size
         return merged
-    results = _shard_results(places, merged, tell, processes)
+    keys: set[Key] = set()
+    results = _results_of_run(files, merged, keys, tell, processes)
     first = next(results, None)
     if first is None:
         return merged
 
     def announce(written: Written) -> None:
-        bad = len(merged.bad_files)
-        record("merge", output=str(paths.output), results=written.count, size=written.size, shards=len(places), bad=bad)
+        counts = {"shards": len(files.shards), "packs": len(files.packs), "bad": len(merged.bad_files)}
+        record("merge", output=str(paths.output), results=written.count, size=written.size, **counts)
 
     try:
         written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
     except OutputHoldsMoreError as error:
         error.bad_files = merged.bad_files
         raise
-    bad = {one.path for one in merged.bad_files}
-    merged.keys = frozenset(key for key in places.keys if not bad or paths.shard(key) not in bad)
+    merged.keys = frozenset(keys)
     merged.count, merged.no_aep = written.count, written.no_aep
     merged.size, merged.replaced, merged.moved = written.size, True, written.moved
     moved = None if written.moved is None else str(written.moved)
@@ -105,25 +108,37 @@ def _sync(folder: Path) -> None:
         raise StorageError(f"{folder}: cannot be synced ({error})") from error
 
 
-def _is_up_to_date(known: Contents, places: ShardPaths, attributes: Mapping[str, Value], processes: int) -> bool:
-    """Whether the output holds what the shards do, which are read for it only if their number is right."""
-    if not known.is_whole or len(known.pairs) != len(places):
-        return False
+def _keys_if_up_to_date(
+    known: Contents, files: RunFiles, attributes: Mapping[str, Value], processes: int
+) -> set[Key] | None:
+    """All keys, if the output holds what packs and shards do, which are read only if their number may be right."""
+    if not known.is_whole or files.likely_results not in (None, len(known.pairs)):
+        return None
     if any(known.file.attributes.get(name) != value for name, value in attributes.items() if name not in _TIMELY):
-        return False
-    for found in read_shards(places, processes=processes):
-        if isinstance(found, BadShard) or pair(found) not in known.pairs:
-            return False
-    return True
+        return None
+    keys: set[Key] = set()
+    for found in read_results(files, processes=processes):
+        if isinstance(found, BadShard | BadPack):
+            return None
+        if isinstance(found, Doubled) or found.key is None:
+            continue
+        if pair(found) not in known.pairs:
+            return None
+        keys.add(found.key)
+    return keys if len(keys) == len(known.pairs) else None
 
 
-def _shard_results(places: ShardPaths, merged: RunMerge, tell: Tell | None, processes: int) -> Iterator[Result]:
-    for done, found in enumerate(read_shards(places, contents=True, processes=processes), 1):
-        if tell is not None:
-            tell("merging", done, len(places))
-        if isinstance(found, BadShard):
+def _results_of_run(
+    files: RunFiles, merged: RunMerge, keys: set[Key], tell: Tell | None, processes: int
+) -> Iterator[Result]:
+    total = files.likely_results or 0
+    for found in read_results(files, contents=True, processes=processes):
+        if isinstance(found, BadShard | BadPack):
             merged.bad_files.append(found)
-        elif found.result is not None:
+        elif not isinstance(found, Doubled) and found.result is not None and found.key is not None:
+            keys.add(found.key)
+            if tell is not None:
+                tell("merging", len(keys), total)
             yield found.result
 
 
@@ -168,6 +183,8 @@ def merge(
             found_again = stack.enter_context(salvaged_sources(places, beside, processes, tell))
             places, survey.salvaged = found_again.places, found_again.salvaged
         survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
+        late = _packed_since(found, places)
+        survey.look_at(late, processes, lambda done: tell("checking", done, len(places) + len(late)))
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
         report.notes += notes
@@ -226,7 +243,16 @@ def _expanded(sources: Iterable[Source]) -> list[str]:
     places: list[str] = []
     for source in sources:
         places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
+        places += [] if source.run is None else map(str, source.run.pack_files())
     return places
+
+
+def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path]:
+    """Packs that have come while the sources were read: a run that goes on may have put shards there."""
+    runs = [source.run for source in sources if source.run is not None]
+    packs = [pack for run in runs for pack in run.pack_files()]
+    known = set(places) if packs else set()
+    return [pack for pack in packs if str(pack) not in known]
 
 
 def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:

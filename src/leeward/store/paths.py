@@ -1,6 +1,7 @@
 """The one module that knows the name of every file of a run."""
 
 import hashlib
+import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -8,6 +9,8 @@ from pathlib import Path
 from leeward.errors import InputError
 from leeward.files import TEMPORARY
 from leeward.store.keys import Key
+
+INDEX = ".index"  # how the name of a cache beside a file of results ends
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,10 @@ class RunPaths:
     @property
     def results(self) -> Path:
         return self.root / "results"
+
+    @property
+    def packs(self) -> Path:
+        return self.root / "packs"
 
     @property
     def failures(self) -> Path:
@@ -84,6 +91,34 @@ class RunPaths:
         for folder in self.results.iterdir():
             if folder.is_dir():
                 yield from (path for path in folder.iterdir() if not path.name.endswith(TEMPORARY))
+
+    def pack_files(self) -> list[Path]:
+        """All files that may be packs, whatever is in them, the oldest first; without caches and what is being made."""
+        if not self.packs.is_dir():
+            return []
+        names = (path.name for path in self.packs.iterdir())
+        return [self.packs / name for name in sorted(names) if not (name.startswith(".") or name.endswith(INDEX))]
+
+    def new_pack(self) -> Path:
+        """A name that comes after all that are there, and that nobody else takes at the same time."""
+        numbers = [int(path.name[5:11]) for path in self.pack_files() if path.name[5:11].isdecimal()]
+        return self.packs / f"pack-{max(numbers, default=0) + 1:06}-{secrets.token_hex(4)}.h5"
+
+    def files(self) -> Iterator[Path]:
+        """All that may hold results. Packs come last: what is packed while the shards are read is not missed so."""
+        yield from self.shards()
+        yield from self.pack_files()
+
+
+def is_pack(path: Path) -> bool:
+    """By its place."""
+    return path.parent.name == "packs" and path.parent.parent.suffix == ".run"
+
+
+def is_shard(path: Path) -> bool:
+    """By its place."""
+    results = path.parent.parent
+    return results.name == "results" and results.parent.suffix == ".run"
 
 
 def key_of_shard(path: Path) -> Key:

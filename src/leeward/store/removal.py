@@ -18,13 +18,14 @@ from leeward.store.contents import (
     read_contents,
     uncovered,
 )
+from leeward.store.index import output_index_path
 from leeward.store.lock import Lock
 from leeward.store.merge_log import append_removals
 from leeward.store.merge_report import MergeReport, Removal, SourceReport
-from leeward.store.paths import RunPaths
+from leeward.store.paths import RunPaths, is_pack
 from leeward.store.sources import Source, is_run
 
-_BATCH = 100  # files whose removal is announced, and confirmed, in one go
+_BATCH = 100
 
 Announce = Callable[[str, list[Removal]], None]  # "removing", "removed" or "kept", and which
 
@@ -95,9 +96,14 @@ def _run_root(path: Path) -> Path | None:
 
 def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
     """What each file holds, and why it has to stay; both are read now, and the output is on the disk."""
+    return proved_contents(read_contents(paths, processes), output)
+
+
+def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple[Removal, Contents]]:
+    """The same, of files that were read before; one that changes until it is removed stays."""
     _have_synced(output)
     proof = contents_of(output)
-    for contents in read_contents(paths, processes):
+    for contents in sources:
         yield Removal(contents.path, _why_not(contents, proof)), contents
 
 
@@ -135,20 +141,23 @@ def _why_not(contents: Contents, proof: Contents) -> str:
     return f"the attributes say something else than in the output: {named}" if lacking else ""
 
 
-def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:
-    """Remove what has no reason to stay; a StorageError ends it, with all that is gone announced before."""
+def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce, batch: int = _BATCH) -> list[Removal]:
+    """Remove what has no reason to stay; a StorageError ends it, with all that is gone announced before.
+
+    batch: of how many files the removal is announced, and confirmed, in one go.
+    """
     removals: list[Removal] = []
-    batch: list[tuple[Removal, Contents]] = []
+    going: list[tuple[Removal, Contents]] = []
     for removal, contents in judged:
         if removal.reason:
             announce("kept", [removal])
             removals.append(removal)
             continue
-        batch.append((removal, contents))
-        if len(batch) >= _BATCH:
-            removals += _remove_batch(batch, announce)
-            batch = []
-    return removals + _remove_batch(batch, announce)
+        going.append((removal, contents))
+        if len(going) >= batch:
+            removals += _remove_batch(going, announce)
+            going = []
+    return removals + _remove_batch(going, announce)
 
 
 def _remove_batch(batch: list[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:
@@ -167,6 +176,8 @@ def _remove_one(removal: Removal, contents: Contents) -> Removal:
     try:
         if identity(removal.path) != contents.identity:
             return Removal(removal.path, "it changed while it was looked at")
+        if is_pack(removal.path):  # first the cache: without the pack nobody would know whose it was
+            output_index_path(removal.path).unlink(missing_ok=True)
         removal.path.unlink()
     except FileNotFoundError:
         return removal

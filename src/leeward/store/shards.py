@@ -1,5 +1,6 @@
 """All shards of a run directory, in the order of their keys: each with its one result, or with what is wrong."""
 
+import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import NamedTuple, overload
@@ -7,7 +8,7 @@ from typing import NamedTuple, overload
 from leeward.errors import InputError, StorageError
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
-from leeward.store.paths import RunPaths, key_of_shard
+from leeward.store.paths import RunPaths, is_shard, key_of_shard
 from leeward.store.reader import read_files
 from leeward.store.verdicts import Verdict
 
@@ -62,6 +63,13 @@ class ShardPaths(Sequence[Path]):
         return self._others[index - len(self._keys)]
 
 
+def was_packed(file: FoundFile) -> bool:
+    """Whether what should have been read was a shard that is not there any more, in a run that packs its results."""
+    if file.size >= 0 or not is_shard(file.path) or os.path.lexists(file.path):
+        return False
+    return RunPaths.of(file.path.parents[2]).packs.is_dir()
+
+
 def read_shards(
     paths: Sequence[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
@@ -73,11 +81,12 @@ def read_shards(
         else:
             if found.is_passing:
                 raise StorageError(f"{found.path}: {found.reason}")
-            yield _judged(found, results)
+            yield judged(found, results)
             results = []
 
 
-def _judged(file: FoundFile, results: list[FoundResult]) -> FoundResult | BadShard:
+def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | BadShard:
+    """The one result of a file in the place of a shard, or what is wrong with it."""
     bad = next((found for found in results if not found.is_valid), None)
     if file.verdict is not Verdict.VALID:
         return BadShard(file.path, file.verdict, file.reason)

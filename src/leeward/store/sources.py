@@ -17,7 +17,7 @@ QUARANTINED = re.compile(r"\.h5\.[0-9a-f]{8}$")
 
 @dataclass(frozen=True)
 class Source:
-    """One file, or a run directory with all its shards; `run`: only of the latter."""
+    """One file, or a run directory with all its shards and packs; `run`: only of the latter."""
 
     path: Path
     run: RunPaths | None = None
@@ -25,7 +25,7 @@ class Source:
     @property
     def files(self) -> Iterator[Path]:
         """One by one: a run directory may have a hundred thousand."""
-        return iter([self.path]) if self.run is None else self.run.shards()
+        return iter([self.path]) if self.run is None else self.run.files()
 
 
 def gather(paths: Iterable[Path]) -> list[Source]:
@@ -59,7 +59,7 @@ def is_run(path: Path) -> bool:
     if path.suffix != ".run" or not path.is_dir():
         return False
     run = RunPaths.of(path)
-    return run.results.is_dir() or run.campaign.is_file()
+    return run.results.is_dir() or run.packs.is_dir() or run.campaign.is_file()
 
 
 def _inside(folder: Path) -> Iterator[Source]:

@@ -16,6 +16,7 @@ from leeward.store.merge_report import BadResult, Conflict, Duplicate, Rival, Sa
 from leeward.store.reader import read_files
 from leeward.store.sameness import Essence, covers, covers_all, difference, said
 from leeward.store.schema import FOREIGN, Result, Value
+from leeward.store.shards import was_packed
 from leeward.store.verdicts import Verdict
 
 Judge = Callable[[Result], str | None]
@@ -75,6 +76,8 @@ class Survey:
         """All sources, to the end: what is bad is noted, not raised."""
         for found in read_files(paths, sha256=True, contents=self.judge is not None, processes=processes):
             if isinstance(found, FoundFile):
+                if was_packed(found):  # its result is in a pack, which is read too
+                    continue
                 self._add_file(found)
                 tell(len(self.files))
             else:

@@ -81,9 +81,11 @@ class Workspace:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        shutil.rmtree(self.path)
-        if os.name == "posix":
-            os.close(self._handle)
+        try:
+            shutil.rmtree(self.path)
+        finally:
+            if os.name == "posix":
+                os.close(self._handle)
 
 
 def _remove_left_workspaces(target: Path) -> None:

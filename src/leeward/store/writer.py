@@ -22,8 +22,8 @@ from leeward.store.contents import (
     uncovered,
 )
 from leeward.store.index import IndexLines, index_line, write_output_index
+from leeward.store.results import BadFile
 from leeward.store.schema import SUCCESS, Result, Value
-from leeward.store.shards import BadShard
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.writer_process import STALL_SECONDS, WriterProcess
 from leeward.store.writing import result_frame, root_frame
@@ -34,13 +34,13 @@ _MOST_NAMED = 10
 class OutputHoldsMoreError(LeewardError):
     """An existing output holds results that its replacement lacks.
 
-    bad_files: shards that were left out, of a run: what the output holds more may be what these should hold.
+    bad_files: those of a run that were left out: what the output holds more may be what these should hold.
     """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
         self.output = output
         self.keys = keys
-        self.bad_files: list[BadShard] = []
+        self.bad_files: list[BadFile] = []
         named = ", ".join(keys[:_MOST_NAMED]) + (
             f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
         )

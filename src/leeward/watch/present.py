@@ -23,6 +23,7 @@ _NAME = re.compile(rf"^(farm{_NUMBER}_t{_NUMBER})_s({_NUMBER})\.h5$", re.MULTILI
 _LINE = re.compile(
     rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
 )
+_PACKED = re.compile(rb'\{"key":"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})"')  # as leeward writes them
 _KEY = re.compile(rb'\{"key": ?"(\w{1,60})"')
 _CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
 
@@ -79,6 +80,31 @@ def in_shards(paths: RunPaths) -> Present:
     lines = in_lines(content[: content.rfind(b"\n") + 1])  # the last line may be in the making
     found.aeps, found.created, found.unreadable = lines.aeps, lines.created, lines.unreadable
     return found
+
+
+def add_packed(present: Present, paths: RunPaths) -> list[Path]:
+    """What packs hold, by the indexes beside them, one at a time; which packs have none that fits."""
+    untold = []
+    for pack in paths.pack_files():
+        content = output_index(pack, is_pack=True)
+        if content is None:
+            untold.append(pack)
+        elif not _add_keys(present, content):
+            present.add(in_lines(content))
+    return untold
+
+
+def _add_keys(present: Present, content: bytes) -> bool:
+    """The keys of lines; whether the AEP of each of them is known already."""
+    texts = defaultdict(list)
+    for prefix, seed in _PACKED.findall(content):
+        texts[prefix].append(seed)
+    is_known = True
+    for prefix, numbers in texts.items():
+        pair, seeds = _pair(prefix.decode()), set(map(int, numbers))
+        present.seeds[pair] |= seeds
+        is_known = is_known and seeds <= present.aeps[pair].keys()
+    return is_known
 
 
 def in_output(output: Path) -> Present | None:

@@ -17,6 +17,7 @@ from leeward.watch.campaigns import campaign_of, demand_place, run_of
 from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
 from leeward.watch.present import (
     Present,
+    add_packed,
     in_lines,
     in_output,
     in_shards,
@@ -58,6 +59,8 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
             return _sorted(_lines_of_file(path)[0])
         present = present_at(path)
         lines = dict(_lines_of_output(run.output))
+        for pack in run.pack_files():
+            lines |= _lines_of_pack(pack)
         if run.index.exists():
             lines |= {line["key"]: line for line in whole_lines(run.index.read_bytes())}
     except OSError as error:
@@ -104,8 +107,12 @@ def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None
 
 
 def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> Present:
-    """Shards, and what only the output has; without an index that fits it is read, unless it is just being made."""
+    """Shards, packs, and what only the output has; without an index that fits it is read, unless it is being made."""
     present = in_shards(run)
+    for pack in add_packed(present, run):
+        packed, problems = _present_in_file(pack)
+        notes += problems
+        present.add(packed)
     content = output_index(run.output)
     is_busy = holder is not None and holder.state == "alive"
     if content is not None:
@@ -172,6 +179,11 @@ def _present_in_file(path: Path) -> tuple[Present, list[str]]:
         if line["aep"] is not None:
             present.aeps[farm, kind][seed] = line["aep"]
     return present, problems
+
+
+def _lines_of_pack(pack: Path) -> dict[str, dict[str, Any]]:
+    content = output_index(pack, is_pack=True)
+    return _lines_of_file(pack)[0] if content is None else {line["key"]: line for line in whole_lines(content)}
 
 
 def _lines_of_output(output: Path) -> dict[str, dict[str, Any]]:

@@ -1,13 +1,16 @@
 """One result, found without reading all the others."""
 
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.errors import BadSourceError
 from leeward.store.found import FoundResult
+from leeward.store.index import output_index
 from leeward.store.keys import Key
 from leeward.store.layouts import open_layouts
+from leeward.store.paths import RunPaths
 from leeward.store.reader import read_files
 from leeward.store.schema import Result
 from leeward.watch.campaigns import demand_place, run_of
@@ -27,9 +30,9 @@ def find_result(path: Path, key: Key) -> ResultSeen:
     demand_place(path)
     run = run_of(path)
     if path.is_file():
-        places = [path] if run is None else [path, run.shard(key)]
+        places = [path] if run is None else [path, run.shard(key), *_packs_with(run, key)]
     else:
-        places = [] if run is None else [run.shard(key), run.output]
+        places = [] if run is None else [run.shard(key), *_packs_with(run, key), run.output]
     for place in places:
         seen = _in_file(place, key)
         if seen is not None:
@@ -42,6 +45,15 @@ def find_result(path: Path, key: Key) -> ResultSeen:
         layouts = open_layouts(path)  # the key may lie in any of several places
     with layouts:
         return ResultSeen(layouts[key], path)
+
+
+def _packs_with(run: RunPaths, key: Key) -> Iterator[Path]:
+    """Those that hold the key as the indexes beside them say, or that have none."""
+    start = b'"%s"' % str(key).encode()
+    for pack in run.pack_files():
+        content = output_index(pack, is_pack=True)
+        if content is None or start in content:
+            yield pack
 
 
 def _in_file(place: Path, key: Key) -> ResultSeen | None:
