@@ -9,7 +9,7 @@ from leeward import __version__
 from leeward.campaign import load
 from leeward.engine import space
 from leeward.engine.cluster import engine as module
-from leeward.engine.cluster import members, pilot
+from leeward.engine.cluster import handing, members, pilot
 from leeward.engine.cluster.members import Member, Pace
 from leeward.engine.outcomes import Began, Done, EngineLostError, Failed, Returned
 from leeward.store.keys import Key
@@ -162,7 +162,7 @@ def hand_out(engine, waiting):
 
 
 def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, monkeypatch):
-    monkeypatch.setattr(module, "MOST_AHEAD", 500)
+    monkeypatch.setattr(handing, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
     waiting, done, units, sizes = tasks(3000), set(), 0, set()
@@ -269,7 +269,7 @@ def test_unfit_workers_get_no_tasks_and_are_told_of(engine, paper):
     hand_out(engine, tasks(1))
     (unit,) = paper.units()
     unit.end("error", OSError("too many open files"))
-    assert engine.poll(0.0) == [Returned(Key(0, 0, 0))]
+    assert engine.poll(0.0) == [Returned(Key(0, 0, 0), engine.mark)]
     assert engine.room == 0
     assert "too many open files" in paper.told[-1]["reason"]
 

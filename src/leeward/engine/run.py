@@ -1,9 +1,6 @@
 """A whole campaign: what is there is verified, what is missing is computed, and all of it is merged."""
 
-import importlib.util
 import os
-import shutil
-import sys
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,11 +11,12 @@ from typing import Any
 from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
-from leeward.campaign.execution import PLAIN_PATH, Execution
+from leeward.campaign.execution import Execution
 from leeward.engine import resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
 from leeward.engine.cores import usable_cores
+from leeward.engine.demands import demand_cluster
 from leeward.engine.inline import InlineEngine
 from leeward.engine.local import LocalEngine
 from leeward.engine.order import Order
@@ -141,31 +139,8 @@ def run(
     options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
     execution = with_user_defaults(campaign).execution
     if execution.engine in ("dask", "slurm"):
-        _demand_cluster(execution, Path(output).absolute())
+        demand_cluster(execution, Path(output).absolute())
     return _Run(campaign, execution, RunPaths(Path(output)), options, hear or (lambda event: None)).go()
-
-
-def _demand_cluster(execution: Execution, output: Path) -> None:
-    """What engines beyond one machine need, before anything is done."""
-    for name in ("distributed", "dask_jobqueue", "cryptography"):
-        if importlib.util.find_spec(name) is None:
-            raise LeewardError(
-                f"{name} is not installed; the engine {execution.engine} needs: pip install 'leeward[cluster]'"
-            )
-    if execution.engine == "dask" and execution.dask.scheduler is None:
-        raise InputError(
-            "the engine is dask, and no scheduler is named; expected the address of a running one, for example "
-            "--scheduler tls://host:8786"
-        )
-    if execution.engine == "slurm" and not (PLAIN_PATH.match(str(output)) and PLAIN_PATH.match(sys.executable)):
-        raise InputError(
-            f"the output is {output}, and Python {sys.executable}; expected no spaces and quotes in them: under SLURM "
-            "they go into batch scripts"
-        )
-    if execution.engine == "slurm" and shutil.which("sbatch") is None:
-        raise InputError(
-            "sbatch is not here; the engine slurm is for a machine of a SLURM cluster, such as a login node"
-        )
 
 
 class _Run:

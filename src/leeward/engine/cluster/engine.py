@@ -6,14 +6,10 @@ out than the workers hold, so that scheduler and coordinator stay small however 
 """
 
 import contextlib
-import glob
 import itertools
-import json
 import queue
-import re
 import secrets
 import time
-from collections import Counter, deque
 from collections.abc import Callable, Iterator
 from math import inf
 from typing import Any
@@ -21,8 +17,10 @@ from typing import Any
 from leeward import __version__
 from leeward.campaign import Campaign, Execution
 from leeward.engine.cluster import pilot
+from leeward.engine.cluster.beats import Beats
+from leeward.engine.cluster.handing import Handing
 from leeward.engine.cluster.links import Link
-from leeward.engine.cluster.members import MOST_TOGETHER, Member, Pace, Unit
+from leeward.engine.cluster.members import Member, Unit
 from leeward.engine.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.engine.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.engine.resume import PROBE
@@ -33,13 +31,11 @@ from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.shard import result_in
 
-MOST_AHEAD = 20_000  # tasks that have left the coordinator
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
 SAY_AGAIN_S = 300.0
 STUCK_S = 30.0
 STALLED_S = 10.0  # without news of a unit
 CLOSE_S = 5.0  # for workers to hear that a run is over
-_WORKER_NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
 Tell = Callable[..., None]
 
@@ -67,15 +63,13 @@ class ClusterEngine:
         self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
         self._members: dict[str, Member] = {}
         self._units: dict[str, Member] = {}
-        self._waiting: deque[Key] = deque()
+        self._handing = Handing(execution.retries)
         self._most_waiting = 0
-        self._deaths: Counter[Key] = Counter()
-        self._pace = Pace()
         self._numbers = itertools.count()
         self._probe = paths.root / f"{PROBE}{self._token}"
         self._order = self._make_order()
         self._said: set[str] = set()
-        self._beats: dict[str, set[str]] = {}
+        self._beats = Beats(paths.workers, self.mark)
         self._somebody = self._said_alone = time.monotonic()
         self._listen()
 
@@ -111,25 +105,15 @@ class ClusterEngine:
 
     @property
     def room(self) -> int:
-        return max(0, self._most_waiting - len(self._waiting))
-
-    def _count_room(self) -> int:
-        """How many tasks may wait to be handed out: counted at every look, as members are many and tasks more."""
-        free = sum(self._room_of(member) for member in self._members.values())
-        held = sum(member.held for member in self._members.values())
-        return min(free, MOST_AHEAD - held)
-
-    def _room_of(self, member: Member) -> int:
-        if not member.is_ready or member.is_spent:
-            return 0
-        return max(0, member.slots * self._pace.depth - member.held)
+        return max(0, self._most_waiting - len(self._handing.waiting))
 
     def start(self, key: Key) -> None:
-        self._waiting.append(key)
+        self._handing.waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
         self._demand_connection()
-        self._hand_out()
+        for member, keys in self._handing.units(self._members.values()):
+            self._send(member, keys)
         outcomes: list[Outcome] = []
         with contextlib.suppress(queue.Empty):
             message = self._messages.get(timeout=seconds)
@@ -140,7 +124,7 @@ class ClusterEngine:
         outcomes += self._free_stalled()
         self._demand_connection()
         self._look_after()
-        self._most_waiting = self._count_room()
+        self._most_waiting = self._handing.room(self._members.values())  # counted once a look: tasks are many
         return outcomes
 
     def close(self) -> list[Key]:
@@ -155,7 +139,7 @@ class ClusterEngine:
         self._link.close()
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
-        self._hide("*")
+        self._beats.hide()
         return in_hand
 
     def _say_farewell(self) -> None:
@@ -183,7 +167,7 @@ class ClusterEngine:
 
     def _said_by_worker(self, message: dict[str, Any]) -> Iterator[Outcome]:
         if "beats" in message:
-            self._show(message["beats"], message.get("worker", ""))
+            self._beats.show(message["beats"], message.get("worker", ""))
         name = message.get("unit", "")
         if name in self._units:
             member = self._units[name]
@@ -195,7 +179,7 @@ class ClusterEngine:
                     continue
                 unit.note(outcome)
                 if isinstance(outcome, Done | Computed):
-                    self._deaths.pop(outcome.key, None)
+                    self._handing.clear(outcome.key)
                 yield outcome
                 yield from self._compare_disks(member, outcome)
             if not unit.left and name in self._units:
@@ -235,31 +219,13 @@ class ClusterEngine:
             return Stuck(key, facts["message"])
         if what == "Unstuck":
             return Unstuck(key)
-        self._pace.hear(facts["took_s"])
+        self._handing.pace.hear(facts["took_s"])
         if what == "Done":
             return Done(key, facts["line"], worker)
         result = result_in(facts["shard"], key)
         if result is None or result.fingerprint != self._campaign.fingerprint(key.farm_idx, key.type_idx):
             return Failed(key, "died", "the result that its worker sent does not verify", "", facts["took_s"], worker)
         return Computed(key, result, index_line(result), worker)
-
-    def _show(self, beats: list[dict[str, Any]], sender: str) -> None:
-        """Signs of life of the processes of a Dask worker that cannot write them where `leeward status` looks."""
-        shown = {str(beat.get("worker")): beat for beat in beats if _WORKER_NAME.match(str(beat.get("worker")))}
-        for name in self._beats.get(sender, set()) - shown.keys():
-            with contextlib.suppress(OSError):  # what stays is tidied away by the next run
-                (self._paths.workers / f"{name}.json").unlink(missing_ok=True)
-        self._beats[sender] = set(shown)
-        for name, beat in shown.items():
-            with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
-                path = self._paths.workers / f"{name}.json"
-                replace_file(path, json.dumps({**beat, "time": time.time()}).encode(), durable=False)
-
-    def _hide(self, host: str) -> None:
-        """Worker processes that are gone, and could not say so; one that lives on says so again."""
-        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
-            for path in self._paths.workers.glob(f"{host}-*-{self.mark}*.json"):
-                path.unlink(missing_ok=True)
 
     # --- workers come and go -----------------------------------------------------------------------------------------
 
@@ -311,7 +277,7 @@ class ClusterEngine:
         if not member.is_ending:
             self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
         self._link.lost(member)
-        self._hide(glob.escape(member.host))
+        self._beats.hide(member.host)
         return [
             outcome for unit in list(member.units.values()) for outcome in self._give_up(member, unit, kind, message)
         ]
@@ -323,7 +289,7 @@ class ClusterEngine:
             unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
         outcomes = list(unit.given_up(kind, message, self.mark))
         if kind == "died":
-            self._deaths.update(suspects)
+            self._handing.suspect(suspects)
         self._drop(member, unit)
         return outcomes
 
@@ -360,7 +326,7 @@ class ClusterEngine:
 
     def _free_stalled(self) -> list[Outcome]:
         """Tasks that wait behind one that takes long, while others have nothing to do, go to these."""
-        if self._waiting or not self._most_waiting:
+        if self._handing.waiting or not self._most_waiting:
             return []
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
@@ -378,42 +344,6 @@ class ClusterEngine:
         return time.monotonic() + self._execution.timeout_s + START_LIMIT_S + STORE_LIMIT_S
 
     # --- handing out -------------------------------------------------------------------------------------------------
-
-    def _hand_out(self) -> None:
-        members = [member for member in self._members.values() if self._room_of(member)]
-        members.sort(key=lambda member: member.held / member.slots)
-        slots = sum(member.slots for member in members)
-        most = min(self._pace.together, -(-len(self._waiting) // max(slots, 1)))
-        for member in members:
-            while self._waiting and self._room_of(member):
-                keys = self._pick(member, min(most, self._room_of(member)))
-                if not keys:
-                    break
-                self._send(member, keys)
-
-    def _pick(self, member: Member, most: int) -> list[Key]:
-        """Tasks for one unit, of the same farm and type where there are any; a suspect has one for itself."""
-        nearest = list(itertools.islice(self._waiting, 4 * MOST_TOGETHER))
-        allowed = [key for key in nearest if key not in self._deaths or self._may_hold(member, key)]
-        if not allowed:
-            return []
-        first = allowed[0]
-        if first in self._deaths:
-            chosen = [first]
-        else:
-            others = [key for key in allowed if key not in self._deaths]
-            chosen = sorted(others, key=lambda key: key[:2] != first[:2])[:most]
-        for key in chosen:
-            self._waiting.remove(key)
-        return chosen
-
-    def _may_hold(self, member: Member, suspect: Key) -> bool:
-        """Tasks that were lost with a worker meet few of their kind, and none any more when it is their last try."""
-        beside = [key for unit in member.units.values() for key in unit.left if key in self._deaths]
-        last = self._execution.retries
-        if self._deaths[suspect] >= last or any(self._deaths[key] >= last for key in beside):
-            return not beside
-        return len(beside) < max(1, member.slots // 4)
 
     def _send(self, member: Member, keys: list[Key]) -> None:
         name = f"{self._token}-{next(self._numbers)}"
@@ -453,7 +383,7 @@ class ClusterEngine:
         now = time.monotonic()
         members = list(self._members.values())
         for member in members:
-            member.is_spent = member.is_ready and not member.has_time_for(self._pace.longest_s)
+            member.is_spent = member.is_ready and not member.has_time_for(self._handing.pace.longest_s)
         self._link.tend(self._left(), members)
         if any(member.is_ready for member in members):
             self._somebody = self._said_alone = now

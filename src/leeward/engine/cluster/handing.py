@@ -1,0 +1,77 @@
+"""Which tasks go to which Dask worker, and how many at a time."""
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Collection, Iterable, Iterator
+
+from leeward.engine.cluster.members import MOST_TOGETHER, Member, Pace
+from leeward.store.keys import Key
+
+MOST_AHEAD = 20_000  # tasks that have left the coordinator
+NEAREST = 4 * MOST_TOGETHER  # waiting tasks among which those for a unit are looked for
+
+
+class Handing:
+    """Tasks that wait to be handed out. retries: how often a task whose worker died is tried again.
+
+    Tasks that were in hand when a worker died are suspects: one of them may have done it, and would do it again.
+    """
+
+    def __init__(self, retries: int) -> None:
+        self.waiting: deque[Key] = deque()
+        self.pace = Pace()
+        self._retries = retries
+        self._deaths: Counter[Key] = Counter()
+
+    def suspect(self, keys: Iterable[Key]) -> None:
+        self._deaths.update(keys)
+
+    def clear(self, key: Key) -> None:
+        """It has a result."""
+        self._deaths.pop(key, None)
+
+    def room(self, members: Collection[Member]) -> int:
+        """How many tasks may wait: no more than are wanted at once."""
+        free = sum(self._room_of(member) for member in members)
+        return min(free, MOST_AHEAD - sum(member.held for member in members))
+
+    def _room_of(self, member: Member) -> int:
+        if not member.is_ready or member.is_spent:
+            return 0
+        return max(0, member.slots * self.pace.depth - member.held)
+
+    def units(self, members: Iterable[Member]) -> Iterator[tuple[Member, list[Key]]]:
+        """Tasks that go together, and where; those who hold least come first. They are to be sent at once."""
+        free = sorted(
+            (member for member in members if self._room_of(member)), key=lambda member: member.held / member.slots
+        )
+        most = min(self.pace.together, -(-len(self.waiting) // max(sum(member.slots for member in free), 1)))
+        for member in free:
+            while self.waiting and self._room_of(member):
+                keys = self._pick(member, min(most, self._room_of(member)))
+                if not keys:
+                    break
+                yield member, keys
+
+    def _pick(self, member: Member, most: int) -> list[Key]:
+        """Tasks for one unit, of the same farm and type where there are any; a suspect has one for itself."""
+        nearest = list(itertools.islice(self.waiting, NEAREST))
+        allowed = [key for key in nearest if key not in self._deaths or self._may_hold(member, key)]
+        if not allowed:
+            return []
+        first = allowed[0]
+        if first in self._deaths:
+            chosen = [first]
+        else:
+            others = [key for key in allowed if key not in self._deaths]
+            chosen = sorted(others, key=lambda key: key[:2] != first[:2])[:most]
+        for key in chosen:
+            self.waiting.remove(key)
+        return chosen
+
+    def _may_hold(self, member: Member, suspect: Key) -> bool:
+        """Suspects meet few of their kind, and none any more when it is their last try."""
+        beside = [key for unit in member.units.values() for key in unit.left if key in self._deaths]
+        if any(self._deaths[key] >= self._retries for key in (suspect, *beside)):
+            return not beside
+        return len(beside) < max(1, member.slots // 4)
