@@ -15,6 +15,15 @@ DATA = Path(__file__).parent / "data"
 BUILTIN = Path(builtin.__file__).parent / "danish_energy_island"
 
 
+@pytest.fixture(scope="session", autouse=True)
+def _no_defaults_of_ones_own(tmp_path_factory):
+    """Whoever runs the tests may have some."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
+        patch.delenv("LEEWARD_DEFAULTS", raising=False)
+        yield
+
+
 @pytest.fixture(scope="session")
 def site_figures():
     return yaml.safe_load((BUILTIN / "site.yaml").read_text())

@@ -8,6 +8,7 @@ import sys
 
 import pytest
 
+import leeward
 from leeward import cli
 from leeward.campaign import load
 from leeward.campaign.defaults import with_user_defaults
@@ -47,6 +48,7 @@ def inside(monkeypatch, capsys, tmp_path):
         (["--engine", "slurm", "--jobs", "5:2"], ["5:2", "2:20"]),
         (["--engine", "slurm", "--memory", "much"], ["much", "64GB"]),
         (["--engine", "slurm", "--walltime", "soon"], ["soon", "2:00:00"]),
+        (["--engine", "slurm", "--walltime", "0:00:00"], ["0:00:00", "a minute or more"]),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(inside, arguments, said):
@@ -55,6 +57,48 @@ def test_settings_that_do_not_fit_are_refused(inside, arguments, said):
     assert all(word in errors for word in said), errors
     assert errors.splitlines()[-1].startswith("leeward: ")
     assert "Traceback" not in errors
+
+
+def test_an_unknown_option_lists_the_valid_ones(inside):
+    code, _, errors = inside("run", "campaign.yaml", "--jbos", "3")
+    assert code == 2
+    assert all(option in errors for option in ("--jbos", "--engine", "--jobs", "--scheduler", "--walltime"))
+
+
+@pytest.mark.parametrize(
+    ("slurm", "said"),
+    [
+        ({"options": ["--qos=long", "--job-name=mine"]}, "'--job-name=mine', by which leeward would lose sight"),
+        ({"options": ["-a 1-10"]}, "'-a 1-10', by which leeward would lose sight"),
+        ({"prologue": ["module load python\nrm -r ~"]}, "execution.slurm.prologue"),
+        ({"scratch": "/my disk"}, "'/my disk'; expected a path without spaces"),
+        ({"job": 3}, "did you mean jobs?"),
+    ],
+)
+def test_settings_of_jobs_that_would_go_wrong_are_refused(tmp_path, slurm, said):
+    path = make_campaign(tmp_path, execution={"engine": "slurm", "slurm": slurm})
+    with pytest.raises(InputError) as refused:
+        load(path)
+    assert said in str(refused.value)
+
+
+def test_under_slurm_the_output_has_a_plain_path(tmp_path, monkeypatch):
+    place = tmp_path / "my project"
+    place.mkdir()
+    campaign = load(make_campaign(place, execution={"engine": "slurm"}))
+    with pytest.raises(InputError, match=r"my project.*expected no spaces"):
+        leeward.run(campaign, place / "layouts.h5")
+    assert not (place / "layouts.run").exists()
+
+
+def test_the_users_defaults_do_not_get_into_the_run_directory(tmp_path, defaults):
+    defaults("execution: {engine: inline, retries: 7, slurm: {account: mine}}")
+    campaign = make_campaign(tmp_path, seeds=1, execution={}, optimiser={"recipe": "random", "effort": "fast"})
+    report = leeward.run(campaign, tmp_path / "layouts.h5")
+    assert report.exit_code == 0
+    frozen = (tmp_path / "layouts.run" / "campaign.yaml").read_text()
+    assert "retries" not in frozen
+    assert "mine" not in frozen
 
 
 def test_an_address_where_nobody_answers_is_one_clear_line(inside, monkeypatch, tmp_path):

@@ -170,9 +170,10 @@ class SlurmLink(Connected):
                 step(timeout=CLOSE_S)
             except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or does not answer
                 self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
-        command = ["scancel", "--quiet", *numbers]
-        with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; the jobs end by themselves
-            subprocess.run(command, capture_output=True, timeout=CLOSE_S, check=False)
+        by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
+        for which in ([by_name], numbers):
+            with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; the jobs end by themselves
+                subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
     # --- how many jobs -----------------------------------------------------------------------------------------------
 
