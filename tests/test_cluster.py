@@ -1,7 +1,6 @@
 """Dask clusters on this machine whose parts are killed while a campaign runs: real processes, real kills."""
 
 import os
-import re
 import signal
 import sys
 import time
@@ -109,7 +108,7 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
             kill_group(process)
         until(lambda: not worker_processes(tmp_path), "worker processes end")
     text = (tmp_path / "output.txt").read_text()
-    assert re.search(f"the (connection to the )?Dask scheduler at {own.address} (is gone|was lost)", text)
+    assert f"the Dask scheduler at {own.address} is gone, or the way to it" in text
     assert "2 layout(s) are missing" in text
     assert "To go on: leeward run campaign.yaml" in text
     assert "Traceback" not in text

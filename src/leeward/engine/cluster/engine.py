@@ -65,6 +65,7 @@ class ClusterEngine:
         self._units: dict[str, Member] = {}
         self._handing = Handing(execution.retries)
         self._most_waiting = 0
+        self._is_cut_off = False
         self._numbers = itertools.count()
         self._probe = paths.root / f"{PROBE}{self._token}"
         self._order = self._make_order()
@@ -111,7 +112,7 @@ class ClusterEngine:
         self._handing.waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
-        self._demand_connection()
+        self._look_after()  # raises when there is no hope: before outcomes are taken, which would be lost
         for member, keys in self._handing.units(self._members.values()):
             self._send(member, keys)
         outcomes: list[Outcome] = []
@@ -122,8 +123,6 @@ class ClusterEngine:
                 message = self._messages.get_nowait()
         outcomes += self._give_up_silent()
         outcomes += self._free_stalled()
-        self._demand_connection()
-        self._look_after()
         self._most_waiting = self._handing.room(self._members.values())  # counted once a look: tasks are many
         return outcomes
 
@@ -173,8 +172,12 @@ class ClusterEngine:
             member = self._units[name]
             unit = member.units[name]
             unit.deadline, unit.heard = self._deadline(), time.monotonic()
-            for facts in message["outcomes"]:
-                outcome = self._outcome(facts, member)
+            try:
+                heard = [self._outcome(facts, member) for facts in message["outcomes"]]
+            except (KeyError, TypeError, ValueError) as error:
+                self._refuse(member, f"it speaks nonsense ({error!r:.80})")
+                heard = []
+            for outcome in heard:
                 if outcome.key not in unit.left:  # another worker has it by now
                     continue
                 unit.note(outcome)
@@ -303,7 +306,8 @@ class ClusterEngine:
         if name not in self._units:
             return []
         if future.status not in ("finished", "error"):  # Dask cancels all when a connection breaks, also for a moment
-            raise EngineLostError(f"the connection to the Dask scheduler at {self._link.address} was lost")
+            self._is_cut_off = True
+            return []
         member = self._units[name]
         unit = member.units[name]
         if not unit.left:
@@ -373,13 +377,11 @@ class ClusterEngine:
             priority=10,
         )
 
-    def _demand_connection(self) -> None:
-        if not self._link.is_alive:  # it may come back, but not to what it had in hand
-            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone")
-
     # --- from time to time -------------------------------------------------------------------------------------------
 
     def _look_after(self) -> None:
+        if self._is_cut_off or not self._link.is_alive:  # it may come back, but not to what it had in hand
+            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone, or the way to it")
         now = time.monotonic()
         members = list(self._members.values())
         for member in members:
