@@ -385,7 +385,7 @@ class ClusterEngine:
         now = time.monotonic()
         members = list(self._members.values())
         for member in members:
-            member.is_spent = member.is_ready and not member.has_time_for(self._handing.pace.longest_s)
+            member.is_spent = member.is_ready and not member.has_time_for(self._handing.pace.unit_s)
         self._link.tend(self._left(), members)
         if any(member.is_ready for member in members):
             self._somebody = self._said_alone = now

@@ -7,7 +7,7 @@ from collections.abc import Collection, Iterable, Iterator
 from leeward.engine.cluster.members import MOST_TOGETHER, Member, Pace
 from leeward.store.keys import Key
 
-MOST_AHEAD = 20_000  # tasks that have left the coordinator
+MOST_AHEAD = 50_000  # tasks that have left the coordinator
 NEAREST = 4 * MOST_TOGETHER  # waiting tasks among which those for a unit are looked for
 
 
@@ -32,20 +32,24 @@ class Handing:
 
     def room(self, members: Collection[Member]) -> int:
         """How many tasks may wait: no more than are wanted at once."""
+        self.pace.count(sum(member.slots for member in members if member.is_ready))
         free = sum(self._room_of(member) for member in members)
         return min(free, MOST_AHEAD - sum(member.held for member in members))
 
     def _room_of(self, member: Member) -> int:
+        """None until there is room for a whole unit: otherwise units would become ever smaller."""
         if not member.is_ready or member.is_spent:
             return 0
-        return max(0, member.slots * self.pace.depth - member.held)
+        free = member.slots * self.pace.depth - member.held
+        return free if free >= self.pace.together else 0
 
     def units(self, members: Iterable[Member]) -> Iterator[tuple[Member, list[Key]]]:
         """Tasks that go together, and where; those who hold least come first. They are to be sent at once."""
         free = sorted(
             (member for member in members if self._room_of(member)), key=lambda member: member.held / member.slots
         )
-        most = min(self.pace.together, -(-len(self.waiting) // max(sum(member.slots for member in free), 1)))
+        idle = sum(max(0, member.slots - member.held) for member in free)
+        most = min(self.pace.together, -(-len(self.waiting) // idle)) if idle else self.pace.together
         for member in free:
             while self.waiting and self._room_of(member):
                 keys = self._pick(member, min(most, self._room_of(member)))

@@ -3,7 +3,7 @@
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from math import inf
+from math import ceil, inf
 from typing import Any
 
 from leeward.engine.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
@@ -11,6 +11,7 @@ from leeward.store.keys import Key
 
 TOGETHER_S = 1.0  # tasks that are shorter travel together, up to so many seconds of work
 MOST_TOGETHER = 64
+MOST_UNITS_A_SECOND = 50.0  # that a scheduler and we are to bear
 BRIEF_S = 5.0  # of tasks that are shorter, some wait at the worker: the way there would be felt
 CAREFUL = 1.25  # tasks may take longer than the longest so far
 END_MARGIN_S = 10.0
@@ -112,23 +113,29 @@ class Pace:
 
     def __init__(self) -> None:
         self._mean_s: float | None = None
-        self.longest_s = 0.0
+        self._longest_s = 0.0
+        self.together = 1
+        self.depth = 1
 
     def hear(self, seconds: float) -> None:
-        self.longest_s = max(self.longest_s, seconds)
+        self._longest_s = max(self._longest_s, seconds)
         mean = self._mean_s
         self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds
 
-    @property
-    def together(self) -> int:
-        """Tasks in a unit."""
+    def count(self, slots: int) -> None:
+        """Anew, for a cluster of this size. together: tasks in a unit. depth: tasks that a slot may hold.
+
+        Brief tasks travel together, and so do all where a cluster is so large that units would come too fast.
+        """
         if self._mean_s is None:
-            return 1
-        return max(1, min(MOST_TOGETHER, int(TOGETHER_S / max(self._mean_s, 1e-3))))
+            return
+        mean = max(self._mean_s, 1e-3)
+        wanted = max(int(TOGETHER_S / mean), ceil(slots / mean / MOST_UNITS_A_SECOND))
+        self.together = max(1, min(MOST_TOGETHER, wanted))
+        self.depth = 2 * self.together if mean < BRIEF_S else self.together
 
     @property
-    def depth(self) -> int:
-        """Tasks that a slot may hold: the look-ahead."""
-        if self._mean_s is None or self._mean_s >= BRIEF_S:
-            return 1
-        return 2 * self.together
+    def unit_s(self) -> float:
+        """How long a unit may take."""
+        is_brief = self._mean_s is not None and self._mean_s < TOGETHER_S
+        return self._longest_s + (0.0 if is_brief else (self.together - 1) * (self._mean_s or 0.0))
