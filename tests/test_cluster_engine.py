@@ -182,17 +182,25 @@ def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, m
     assert not paper.units()
 
 
-def test_pace():
+@pytest.mark.parametrize(
+    ("seconds", "slots", "together", "depth"),
+    [
+        (60.0, 64, 1, 1),  # a long task waits with us, not at a worker
+        (2.0, 4, 1, 2),
+        (0.25, 4, 4, 8),
+        (1e-6, 2, members.MOST_TOGETHER, 2 * members.MOST_TOGETHER),
+        (10.0, 6400, 13, 13),  # so many slots that units of one would come too fast
+    ],
+)
+def test_pace(seconds, slots, together, depth):
     pace = Pace()
-    assert (pace.together, pace.depth) == (1, 1)
-    pace.hear(60.0)
-    assert (pace.together, pace.depth, pace.longest_s) == (1, 1, 60.0)  # a long task waits with us, not at a worker
-    brief, medium = Pace(), Pace()
-    brief.hear(1e-6)
-    assert brief.together == members.MOST_TOGETHER
-    assert brief.depth >= brief.together
-    medium.hear(0.25)
-    assert medium.together == 4
+    pace.count(slots)
+    assert (pace.together, pace.depth) == (1, 1)  # nothing is known of the tasks
+    pace.hear(seconds)
+    pace.count(slots)
+    assert (pace.together, pace.depth) == (together, depth)
+    if seconds >= 1.0:
+        assert pace.unit_s == pytest.approx(together * seconds)
 
 
 def test_of_a_lost_worker_begun_tasks_have_failed_and_the_others_come_back(engine, paper):
