@@ -166,7 +166,7 @@ def test_slurm_jobs_that_never_come_to_work_end_the_run_with_their_log(tmp_path)
     )
     found = leeward("run", campaign, *SMALL, "--jobs", 1, cwd=tmp_path)
     assert found.returncode == 3, found.stderr
-    assert "3 jobs in a row ended before their worker was there" in found.stdout
+    assert "3 jobs in a row ended before their worker could be used" in found.stdout
     assert "no such module" in found.stdout
     assert "To go on" in found.stdout
 
