@@ -24,26 +24,15 @@ import distributed
 import yaml
 from distributed import Client, as_completed
 
-from store import LEEWARD, RECIPE, resident_mb
+from store import LEEWARD, resident_mb, trivial_campaign
 from wake import ONE_CORE, cpu_name
 
 STEPS = 10  # lines of the table
 
 
 def make_campaign(folder, count):
-    (folder / "trivial_recipe.py").write_text(RECIPE)
-    campaign = {
-        "site": {"table": {"wind_directions_deg": [270], "wind_speeds_m_s": [10], "probability": [1.0]}},
-        "farms": [{"polygon_m": [[0, 0], [5000, 0], [5000, 5000], [0, 5000]]}],
-        "turbines": [{"rated_power_mw": 10, "rotor_diameter_m": 195, "hub_height_m": 121}],
-        "turbines_per_farm": 3,
-        "spacing_m": 600,
-        "crs": "EPSG:25831",
-        "seeds": count,
-        "optimiser": {"recipe": "trivial_recipe:place"},
-    }
     path = folder / "campaign.yaml"
-    path.write_text(yaml.safe_dump(campaign))
+    path.write_text(yaml.safe_dump(trivial_campaign(folder, count)))
     return path
 
 

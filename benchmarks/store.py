@@ -226,10 +226,10 @@ def place(problem, seed):
 """
 
 
-def measure_tasks(folder, count=400):
-    """The coordinator's own processor time, from the first task to the last; its workers' is not in it."""
+def trivial_campaign(folder, count):
+    """Tasks in which computing takes no time; their recipe lies in the folder."""
     (folder / "trivial_recipe.py").write_text(RECIPE)
-    campaign = {
+    return {
         "site": {"table": {"wind_directions_deg": [270], "wind_speeds_m_s": [10], "probability": [1.0]}},
         "farms": [{"polygon_m": [[0, 0], [5000, 0], [5000, 5000], [0, 5000]]}],
         "turbines": [{"rated_power_mw": 10, "rotor_diameter_m": 195, "hub_height_m": 121}],
@@ -238,8 +238,12 @@ def measure_tasks(folder, count=400):
         "crs": "EPSG:25831",
         "seeds": count,
         "optimiser": {"recipe": "trivial_recipe:place"},
-        "execution": {"workers": 2},
     }
+
+
+def measure_tasks(folder, count=400):
+    """The coordinator's own processor time, from the first task to the last; its workers' is not in it."""
+    campaign = {**trivial_campaign(folder, count), "execution": {"workers": 2}}
     os.chdir(folder)
     import leeward
 

@@ -12,3 +12,10 @@ RatedPower = Annotated[float, typer.Option(help="Rated power of the generic turb
 RotorDiameter = Annotated[float, typer.Option(help="Its rotor diameter, m.")]
 HubHeight = Annotated[float, typer.Option(help="Its hub height, m.")]
 WakeModelName = Annotated[str, typer.Option(help="Name of the wake model.")]
+
+GivenCampaign = Annotated[
+    Path | None,
+    typer.Argument(help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."),
+]
+
+RunOutput = Annotated[Path, typer.Option("--output", "-o", help="The deliverable; the run directory lies beside it.")]

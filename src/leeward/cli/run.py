@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward.cli.options import GivenCampaign, RunOutput
 from leeward.cli.wording import duration
 from leeward.errors import InputError
 
@@ -26,13 +27,8 @@ MOST_LISTED = 10
 
 
 def run(
-    campaign: Annotated[
-        Path | None,
-        typer.Argument(help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."),
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The deliverable; the run directory lies beside it.")
-    ] = Path("layouts.h5"),
+    campaign: GivenCampaign = None,
+    output: RunOutput = Path("layouts.h5"),
     seeds: Annotated[str | None, typer.Option(help="How many seeds, or which: 50, 0:50, 3,7,9.")] = None,
     recipe: Annotated[
         str | None, typer.Option(help="As in the campaign file: smart_start, module:function, ...")

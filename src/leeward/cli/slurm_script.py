@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward.cli.options import GivenCampaign, RunOutput
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -69,13 +70,8 @@ exit "$$code"
 
 
 def slurm_script(
-    campaign: Annotated[
-        Path | None,
-        typer.Argument(help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."),
-    ] = None,
-    output: Annotated[
-        Path, typer.Option("--output", "-o", help="The deliverable; the run directory lies beside it.")
-    ] = Path("layouts.h5"),
+    campaign: GivenCampaign = None,
+    output: RunOutput = Path("layouts.h5"),
     engine: Annotated[
         str, typer.Option(help="local: on the job's own cores. slurm: the job starts others, of which these are sizes.")
     ] = "local",
