@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
+.PHONY: demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -11,8 +11,13 @@ demo: $(VENV)/.installed
 
 test: lint test-uncompiled test-compiled
 
+# three at a time on two cores: many wait for processes more than they compute
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 3 -m "not cluster"
+
+# one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
+test-cluster: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 3 -m cluster
 
 # the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
 test-slurm: $(VENV)/.installed-test

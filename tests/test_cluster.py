@@ -20,7 +20,7 @@ from leeward.store.records import read_record
 from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
 # A word for orders that the recipe of these tests has in addition: an end for the Dask worker, too.
 WITH_PARENT = """

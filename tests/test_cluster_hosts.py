@@ -19,7 +19,7 @@ from leeward.watch import snapshot
 from run_cases import audit, digests, kill_group, leeward, make_campaign, start, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="namespaces")
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="namespaces")]
 
 
 def on(cluster: DaskCluster) -> list[str]:

@@ -14,7 +14,7 @@ from leeward.watch import snapshot
 from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
 ENGINES = ("inline", "local", "dask", "slurm")
 WITH_PROCESSES = ENGINES[1:]  # a task that kills or hangs takes nothing with it but its worker
