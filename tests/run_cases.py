@@ -137,15 +137,17 @@ def leeward(*arguments, cwd, timeout=120, **options) -> subprocess.CompletedProc
 def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
     """The same within this process, which has all imported and compiled; workers are processes of their own still.
 
-    Not for a run with the engine inline: recipes of two folders may not have one name in a process.
+    What another test's run left is forgotten: recipes of two folders may not have one name in a process.
     """
     command = ["leeward", *map(str, arguments)]
     code = None
+    sys.modules.pop("own_recipe_of_tests", None)
     with (
         contextlib.chdir(cwd),
         contextlib.redirect_stdout(io.StringIO()) as out,
         contextlib.redirect_stderr(io.StringIO()) as err,
         mock.patch.object(sys, "argv", command),
+        mock.patch.object(sys, "path", list(sys.path)),
     ):
         try:
             cli.main()
