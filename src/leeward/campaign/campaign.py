@@ -22,7 +22,7 @@ from leeward.store.keys import Key
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import StoredResult
-    from leeward.layout import LayoutProblem, Progress, Solution
+    from leeward.layout import Area, LayoutProblem, Progress, Solution
     from leeward.wind import Neighbours, Site, WakeModel
 
 PROBLEMS_KEPT = 64
@@ -214,6 +214,24 @@ class Campaign:
         """Rotor diameter of a turbine type, m."""
         return float(self._type(type_idx).rotor_diameter_m)
 
+    def area(self, farm_idx: int) -> "Area":
+        """Where the turbines of a farm may stand."""
+        from leeward.campaign import shapes
+
+        farm = self._farm(farm_idx)
+        if farm.area is None:
+            raise TypeError("a farm without its figures")
+        return shapes.area_from(farm.area, self.crs)
+
+    @property
+    def site(self) -> "Site":
+        """The wind of all farms."""
+        return self._wind[0]
+
+    @property
+    def wake_model(self) -> "WakeModel":
+        return self._wind[1]
+
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         """What the optimiser is asked; the latest ones are kept."""
         pair = farm_idx, type_idx
@@ -341,17 +359,15 @@ class Campaign:
             return self._unplaced_problem(farm_idx, type_idx)
 
     def _unplaced_problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        from leeward.campaign import physics, shapes
+        from leeward.campaign import physics
         from leeward.layout import LayoutProblem
         from leeward.wind import WindFarm
 
         farm, turbine = self._farm(farm_idx), self._type(type_idx)
         site, model, neighbours = self._wind
-        if farm.area is None:
-            raise TypeError("a farm without its figures")
         return LayoutProblem(
             WindFarm(site, physics.turbine_of(turbine), model, neighbours=neighbours, threads=1),
-            shapes.area_from(farm.area, self.crs),
+            self.area(farm_idx),
             turbine_count(self._spec, farm, turbine),
             **self._spacing(),
         )

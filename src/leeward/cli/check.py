@@ -10,20 +10,11 @@ import typer
 
 from leeward.cli.progress import Tell, progress
 from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign
-from leeward.cli.wording import (
-    EXIT_INCOMPLETE,
-    MOST_LISTED,
-    command,
-    compute_command,
-    count,
-    listed,
-    run_command,
-    size,
-    table,
-)
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.paths import is_pack, is_shard
 from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
+from leeward.wording import command, compute_command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.store.check import CheckReport

@@ -9,8 +9,9 @@ import typer
 
 from leeward.cli.progress import progress
 from leeward.cli.sources import Quiet
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, run_command
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED
 from leeward.errors import InputError
+from leeward.wording import command, count, run_command
 
 if TYPE_CHECKING:
     from leeward.cli.progress import Tell

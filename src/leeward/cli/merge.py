@@ -10,9 +10,10 @@ import typer
 
 from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED
 from leeward.errors import BadSourceError
 from leeward.store.sources import demand_possible
+from leeward.wording import command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign

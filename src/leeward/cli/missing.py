@@ -8,8 +8,9 @@ import typer
 
 from leeward.cli.sources import given_campaign
 from leeward.cli.tables import check_files, table_text, write_table
-from leeward.cli.wording import EXIT_INCOMPLETE, command, compute_command, count, table
+from leeward.cli.wording import EXIT_INCOMPLETE, table
 from leeward.errors import InputError
+from leeward.wording import command, compute_command, count
 
 if TYPE_CHECKING:
     from leeward.watch import Absence, AbsentTask

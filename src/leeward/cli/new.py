@@ -5,10 +5,10 @@ from typing import Annotated
 
 import typer
 
-from leeward.cli.wording import command
 from leeward.errors import InputError, StorageError
 from leeward.files import replace_file
 from leeward.store.sources import demand_possible
+from leeward.wording import command
 
 
 def new(

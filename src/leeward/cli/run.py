@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward.cli.options import GivenCampaign, RunOutput
-from leeward.cli.wording import duration
 from leeward.errors import InputError
+from leeward.wording import duration
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign

@@ -11,9 +11,10 @@ import typer
 from leeward.cli.merge import Prefer, facts_of, judge_of_salvaged
 from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, listed, run_command, size, table
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
+from leeward.wording import command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.store.merge_report import MergeReport, Salvaged, SourceReport

@@ -10,8 +10,9 @@ import typer
 
 from leeward.cli.sources import CampaignFile, demanded_campaign, given_place
 from leeward.cli.tables import check_files, table_text, write_table
-from leeward.cli.wording import duration, table
+from leeward.cli.wording import table
 from leeward.errors import InputError, LeewardError
+from leeward.wording import duration
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign

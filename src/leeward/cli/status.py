@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.sources import given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, command, count, duration, is_terminal, run_command, table
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, table
+from leeward.wording import command, count, duration, run_command
 
 if TYPE_CHECKING:
     from leeward.watch import Cell, HostSeen, Snapshot, WorkerSeen

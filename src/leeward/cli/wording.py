@@ -1,8 +1,6 @@
-"""How commands say things: aligned tables, sizes, durations, counts, and commands to copy."""
+"""How commands say things: aligned tables, and what they end with."""
 
-import shlex
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 from typing import TextIO
 
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
@@ -23,57 +21,6 @@ def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: s
     return "\n".join(lines)
 
 
-def count(number: int, noun: str) -> str:
-    """1 result, 2 results."""
-    return f"{number} {noun}{'' if number == 1 else 's'}"
-
-
-def size(number: float) -> str:
-    """Bytes, in a few digits."""
-    if number < 0:
-        return "-"
-    for unit in ("B", "kB", "MB"):
-        if number < 1000:
-            return f"{number:.0f} B" if unit == "B" else f"{number:.1f} {unit}"
-        number /= 1000
-    return f"{number:.1f} GB"
-
-
-def duration(seconds: float) -> str:
-    """As a person says it."""
-    whole = int(seconds + 0.5)
-    if whole < 120:
-        return f"{whole} s"
-    if whole < 7200:
-        return f"{whole // 60} min"
-    return f"{whole // 3600} h {whole // 60 % 60} min"
-
-
-def command(*words: object) -> str:
-    """Something to copy into a shell."""
-    return " ".join(["leeward", *(shlex.quote(str(word)) for word in words)])
-
-
-def run_command(output: str | Path, campaign: str | Path | None = None) -> list[object]:
-    """The words of the command that goes on with a run; without a campaign file, with the one that it has itself."""
-    output = Path(output)
-    words: list[object] = ["run", campaign or output.with_suffix(".run") / "campaign.yaml"]
-    return words if str(output) == "layouts.h5" else [*words, "-o", output]
-
-
-def compute_command(path: Path, campaign: str | None, file: str | Path) -> str:
-    """What computes the tasks that a file lists, beside the results at `path`."""
-    if path.suffix == ".run" or (path.suffix == ".h5" and path.with_suffix(".run").is_dir()):
-        return command(*run_command(path.with_suffix(".h5"), campaign), "--only-from", file)
-    output = path if path.suffix == ".h5" else Path("layouts.h5")
-    return command(*run_command(output, campaign or "CAMPAIGN"), "--adopt", path, "--only-from", file)
-
-
 def is_terminal(stream: TextIO | None) -> bool:
     """None: the stream was closed before Python started."""
     return stream is not None and stream.isatty()
-
-
-def listed(items: Sequence[object], most: int = 5) -> str:
-    """The first few of them."""
-    return ", ".join(map(str, items[:most])) + (f" and {len(items) - most} more" if len(items) > most else "")

@@ -6,7 +6,7 @@ Nothing here writes, locks or verifies: files are counted, and the caches are be
 from leeward.watch.absent import Absence, AbsentTask, absent_tasks
 from leeward.watch.campaigns import campaign_of, campaigns_of
 from leeward.watch.data import Cell, FailedTask, Holder, HostSeen, Snapshot, WorkerSeen
-from leeward.watch.read import result_lines, snapshot
+from leeward.watch.read import Observation, observe, result_lines, snapshot
 
 __all__ = [
     "Absence",
@@ -15,11 +15,13 @@ __all__ = [
     "FailedTask",
     "Holder",
     "HostSeen",
+    "Observation",
     "Snapshot",
     "WorkerSeen",
     "absent_tasks",
     "campaign_of",
     "campaigns_of",
+    "observe",
     "result_lines",
     "snapshot",
 ]

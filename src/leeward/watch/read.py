@@ -4,12 +4,13 @@ import statistics
 import time
 from collections import Counter
 from collections.abc import Collection, Iterable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
-from leeward.store.index import index_line, output_index, whole_lines
+from leeward.store.index import encode_line, index_line, output_index, whole_lines
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
@@ -29,11 +30,25 @@ from leeward.watch.present import (
 RETRIES = 2  # where no campaign says how many
 
 
+@dataclass(frozen=True)
+class Observation:
+    """One look at a place: the snapshot, and what it was counted from. campaign: None if it is not known."""
+
+    snapshot: Snapshot
+    campaign: Campaign | None
+    present: Present
+
+
 def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
     """Of a run directory, of the file beside one, or of a lone file of results.
 
     It may be written at the same time, and by another machine. now: seconds since 1970. seeds: only the tasks of these.
     """
+    return observe(path, now=now, seeds=seeds).snapshot
+
+
+def observe(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Observation:
+    """The snapshot, with what pages tell of single tasks from."""
     demand_place(path)
     now = time.time() if now is None else now
     try:
@@ -69,11 +84,21 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
     return _sorted({name: lines.get(name, {"key": name}) for name in map(str, keys)})
 
 
+def index_contents(path: Path) -> list[bytes]:
+    """The lines of all indexes there but that of a run's own shards, which grows; of a lone file without one, made."""
+    run = run_of(path)
+    if run is None:
+        content = output_index(path)
+        return [b"".join(map(encode_line, _lines_of_file(path)[0].values())) if content is None else content]
+    indexes = [output_index(run.output), *(output_index(pack, is_pack=True) for pack in run.pack_files())]
+    return [content for content in indexes if content is not None]
+
+
 def _sorted(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [lines[name] for name in sorted(lines, key=Key.parse)]
 
 
-def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None) -> Snapshot:
+def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None) -> Observation:
     notes: list[str] = []
     campaign = _campaign(path, notes)
     holder = read_holder(run, now)
@@ -87,7 +112,7 @@ def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None
     counted = _Counted(campaign, present, failures, workers, seeds)
     goes_on = holder if holder is not None and holder.state == "alive" else None
     rate = rate_per_hour(present.created, goes_on, now)
-    return Snapshot(
+    seen = Snapshot(
         path=str(path),
         run=str(run.root),
         output=str(run.output),
@@ -104,6 +129,7 @@ def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None
         quarantined=sum(not name.endswith(".reason.json") for name in names_in(run.quarantine)),
         notes=tuple(notes),
     )
+    return Observation(seen, campaign, present)
 
 
 def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> Present:
@@ -127,10 +153,11 @@ def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> P
     return present
 
 
-def _of_file(path: Path, now: float, seeds: Collection[int] | None) -> Snapshot:
+def _of_file(path: Path, now: float, seeds: Collection[int] | None) -> Observation:
     present, notes = _present_in_lone_file(path)
-    counted = _Counted(_campaign(path, notes), present, {}, [], seeds)
-    return Snapshot(
+    campaign = _campaign(path, notes)
+    counted = _Counted(campaign, present, {}, [], seeds)
+    seen = Snapshot(
         path=str(path),
         run=None,
         output=str(path),
@@ -140,6 +167,7 @@ def _of_file(path: Path, now: float, seeds: Collection[int] | None) -> Snapshot:
         output_results=present.count,
         notes=tuple(notes),
     )
+    return Observation(seen, campaign, present)
 
 
 def _campaign(path: Path, notes: list[str]) -> Campaign | None:

@@ -1,0 +1,88 @@
+"""What pictures of layouts are drawn from: coordinates, shapes, wake losses; plain data, worked out once."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.campaign import Campaign
+from leeward.errors import InputError
+from leeward.store.schema import Result
+
+if TYPE_CHECKING:
+    from leeward.layout import Area
+
+Array = npt.NDArray[np.float64]
+Rings = tuple[Array, ...]  # one polygon: its outer ring, then those of its holes; shape (points, 2), m
+
+
+@dataclass(frozen=True, eq=False)
+class FarmShape:
+    """An area as it is drawn. polygons: the parts of it."""
+
+    farm_idx: int
+    name: str
+    polygons: tuple[Rings, ...]
+    crs: str | None
+
+
+@dataclass(frozen=True, eq=False)
+class LayoutView:
+    """One layout, and what of it needs the wake engine.
+
+    shape: None where no campaign tells it. wake_loss: share of each turbine, shape (turbines,); None where it is not
+    known, and then `remark` says why. spacing_m: the least that is allowed; None where nobody knows. neighbours: those
+    that stand already, shape (2, neighbours).
+    """
+
+    result: Result
+    farm: str
+    kind: str
+    shape: FarmShape | None
+    wake_loss: Array | None
+    spacing_m: float | None
+    neighbours: Array
+    remark: str = ""
+
+
+def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
+    """The area of a farm of the campaign."""
+    area = campaign.area(farm_idx)
+    return FarmShape(farm_idx, campaign.farms[farm_idx], polygons_of(area), area.crs)
+
+
+def polygons_of(area: "Area") -> tuple[Rings, ...]:
+    """The rings of every part."""
+    import shapely
+
+    parts: Sequence[shapely.Polygon] = shapely.get_parts(area.to_shapely())
+    return tuple(
+        tuple(np.asarray(ring.coords)[:, :2] for ring in (part.exterior, *part.interiors))
+        for part in parts
+        if isinstance(part, shapely.Polygon)
+    )
+
+
+def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
+    """A stored layout in its area, with the wake loss of each turbine; without losses it takes no wake engine."""
+    key = result.key
+    nobody = np.zeros((2, 0))
+    if campaign is None:
+        return LayoutView(result, "", "", None, None, None, nobody, "the campaign is not known")
+    if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
+        return LayoutView(result, "", "", None, None, None, nobody, f"not of the campaign {campaign.name}")
+    names = campaign.farms[key.farm_idx], campaign.types[key.type_idx]
+    shape = farm_shape(campaign, key.farm_idx)
+    if not with_losses:
+        return LayoutView(result, *names, shape, None, None, nobody)
+    problem = campaign.problem(key.farm_idx, key.type_idx)
+    others = problem.farm.neighbours
+    standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
+    spacing = float(problem.room[: problem.n_turbines].min())
+    try:
+        loss = problem.farm.simulate(*problem.positions(result.x, result.y)).wake_loss
+    except InputError as error:  # of a layout by somebody else: too few turbines, two at one point
+        return LayoutView(result, *names, shape, None, spacing, standing, str(error))
+    return LayoutView(result, *names, shape, loss, spacing, standing)
