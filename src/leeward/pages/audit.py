@@ -1,0 +1,51 @@
+"""What was done to a run directory, newest first."""
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from leeward.pages.html import Child, Markup, tag
+from leeward.pages.parts import link, section, table
+
+PAGE = 100
+LONGEST = 160  # letters of a value; the rest is folded away
+
+
+def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, *, live: bool = False) -> Markup:
+    """Events with their facts. lines: all of them, the oldest first."""
+    if not lines:
+        return section("audit", "Audit trail", tag("p", None, "There is none here."), live=live)
+    newest = list(reversed(lines))
+    shown = newest[page * PAGE : (page + 1) * PAGE]
+    pages = -(-len(lines) // PAGE)
+    rows = [[_text(line.get("time")), _text(line.get("event")), _facts(line)] for line in shown]
+    pager = tag(
+        "nav",
+        {"class": "pager", "aria-label": "pages"},
+        link(f"/audit?page={page - 1}", "‹ newer") if page else None,
+        tag("span", None, f"page {page + 1} of {pages}"),
+        link(f"/audit?page={page + 1}", "older ›") if page + 1 < pages else None,
+    )
+    return section(
+        "audit",
+        f"Audit trail: {len(lines)} events",
+        table(["time", "event", "facts"], rows, caption="audit trail"),
+        pager if pages > 1 else None,
+        live=live,
+    )
+
+
+def _facts(line: Mapping[str, Any]) -> list[Child]:
+    return [_fact(name, value) for name, value in line.items() if name not in ("time", "event") and value is not None]
+
+
+def _fact(name: str, value: object) -> Markup:
+    text = _text(value)
+    title = f"{name.replace('_', ' ')}: "
+    if len(text) <= LONGEST:
+        return tag("span", {"class": "fact"}, title, text)
+    return tag("details", None, tag("summary", None, f"{title}{len(text)} characters"), tag("pre", None, text))
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json.dumps(value)

@@ -1,0 +1,20 @@
+"""Drawings as SVG text: no script, no font, no colour that a style sheet could not change."""
+
+from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
+from leeward.pages.charts.maps import farm_map
+from leeward.pages.charts.plan import layout_plan, loss_range, loss_scale
+from leeward.pages.charts.rose import rose_chart, rose_key
+from leeward.pages.charts.shares import share_bar
+
+__all__ = [
+    "convergence",
+    "farm_map",
+    "layout_plan",
+    "loss_range",
+    "loss_scale",
+    "rank_chart",
+    "rose_chart",
+    "rose_key",
+    "share_bar",
+    "strip_chart",
+]

@@ -1,0 +1,158 @@
+"""How AEP is spread over seeds, and how it grew in a task."""
+
+from collections.abc import Callable, Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.pages.charts.axes import Scale, decimals, figure, horizontal_grid, padded, text
+from leeward.pages.html import Attribute, Markup, join, tag
+from leeward.store.keys import Key
+
+Array = npt.NDArray[np.float64]
+Link = Callable[[Key], str | None]
+
+WIDTH, HEIGHT = 640.0, 250.0
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
+MOST_DOTS = 400  # of one chart: more are drawn as a line
+
+
+def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
+    """AEP of all seeds of a farm and turbine type, the best one first. keys, aeps: from the best to the worst."""
+    across = Scale(1, max(len(aeps), 2), LEFT + 10, WIDTH - RIGHT - 10)
+    up = padded(aeps.tolist(), HEIGHT - BOTTOM, TOP)
+    middle = float(np.median(aeps))
+    lower, upper = (float(q) for q in np.quantile(aeps, (0.25, 0.75)))
+    band: dict[str, Attribute] = {
+        "x": LEFT,
+        "y": up(upper),
+        "width": WIDTH - RIGHT - LEFT,
+        "height": max(up(lower) - up(upper), 0.5),
+        "class": "band",
+    }
+    drawn = _dots(keys, aeps, across, up, link) if len(aeps) <= MOST_DOTS else _line(aeps, across, up)
+    ranks = [1, *(int(tick) for tick in across.ticks() if 1 < tick < len(aeps) and tick == int(tick)), len(aeps)]
+    return figure(
+        WIDTH,
+        HEIGHT,
+        f"AEP of {len(aeps)} seeds, from {aeps.max():.2f} to {aeps.min():.2f} GWh, median {middle:.2f}",
+        tag("rect", band, tag("title", None, f"the middle half: {lower:.2f} to {upper:.2f} GWh")),
+        join(horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh")),
+        _level(up(middle), f"median {middle:.2f} GWh"),
+        drawn,
+        [text(across(rank), HEIGHT - 16, str(rank), anchor="middle") for rank in dict.fromkeys(ranks)],
+        text((LEFT + WIDTH) / 2, HEIGHT - 2, "seeds, best first", anchor="middle"),
+    )
+
+
+def strip_chart(columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link) -> Markup:
+    """AEP of all seeds side by side, by name; the best of each is marked."""
+    shown = {name: column for name, column in columns.items() if len(column[1])}
+    every = np.concatenate([aeps for _, aeps in shown.values()])
+    up = padded(every.tolist(), HEIGHT - BOTTOM, TOP)
+    width = (WIDTH - LEFT - RIGHT) / len(shown)
+    strips, names = [], []
+    room = max(3, int(width / 6.2))  # letters
+    for place, (name, (keys, aeps)) in enumerate(shown.items()):
+        x = LEFT + (place + 0.5) * width
+        strips.append(_strip(x, width, keys, aeps, up, link))
+        names.append(text(x, HEIGHT - 16, name if len(name) <= room else f"{name[: room - 1]}…", anchor="middle"))
+    words = f"AEP of {len(every)} layouts, in {len(shown)} groups, from {every.min():.2f} to {every.max():.2f} GWh"
+    return figure(WIDTH, HEIGHT, words, join(horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh")), strips, names)
+
+
+def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
+    """AEP by phase of the optimisation, as steps; over its steps too, where that is known (shape (2, n))."""
+    curve = history if history is not None and history.shape[1] > 1 else None
+    values = [value for value in [*aeps, *([] if curve is None else curve[1].tolist())] if np.isfinite(value)]
+    up = padded(values, HEIGHT - BOTTOM, TOP)
+    digits = decimals(up.ticks()) + 1
+    half = LEFT + (WIDTH - LEFT - RIGHT) * (0.42 if curve is not None else 1.0)
+    width = (half - LEFT) / max(len(aeps), 1)
+    phases = []
+    for place, (name, aep) in enumerate(zip(names, aeps, strict=False)):
+        x = LEFT + (place + 0.5) * width
+        y = up(aep)
+        foot = HEIGHT - BOTTOM
+        phases.append(tag("path", {"d": f"M{x:g} {foot:g}V{y:g}", "class": "stem"}))
+        phases.append(
+            tag("circle", {"cx": x, "cy": y, "r": 4, "class": "dot"}, tag("title", None, f"{name}: {aep:.4f} GWh"))
+        )
+        phases.append(text(x, y - 8, f"{aep:.{digits}f}", anchor="middle"))
+        phases.append(text(x, HEIGHT - 16, name, anchor="middle"))
+    drawn = [] if curve is None else _history(curve, Scale(0, 1, half + 26, WIDTH - RIGHT), up)
+    steps = ", ".join(f"{name} {aep:.2f} GWh" for name, aep in zip(names, aeps, strict=False))
+    grid = join(horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh"))
+    return figure(WIDTH, HEIGHT, f"AEP by phase: {steps or 'not known'}", grid, phases, drawn)
+
+
+def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
+    steps, aeps = curve[:, np.isfinite(curve).all(axis=0)]
+    if len(steps) < 2:
+        return []
+    across = Scale(float(steps[0]), float(steps[-1]), room.start, room.end)
+    points = zip((across(s) for s in steps.tolist()), (up(a) for a in aeps.tolist()), strict=True)
+    line = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+    ends = [
+        text(across(float(s)), HEIGHT - 16, f"{s:.0f}", anchor=anchor)
+        for s, anchor in ((steps[0], "start"), (steps[-1], "end"))
+    ]
+    label = text((room.start + room.end) / 2, HEIGHT - 2, "steps, best so far", anchor="middle")
+    return [tag("path", {"d": line, "class": "line"}), *ends, label]
+
+
+def _dots(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link) -> Markup:
+    dots = []
+    for rank, (key, aep) in enumerate(zip(keys, aeps.tolist(), strict=True), start=1):
+        dots.append(_dot(across(rank), up(aep), key, aep, link, is_best=rank == 1))
+    return join(dots)
+
+
+def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Scale, link: Link) -> Markup:
+    """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
+    best = int(np.argmax(aeps))
+    top = _dot(x, up(float(aeps[best])), keys[best], float(aeps[best]), link, is_best=True)
+    half = min(0.3 * width, 26.0)
+    lower, middle, upper = (up(float(q)) for q in np.quantile(aeps, (0.25, 0.5, 0.75)))
+    parts = [
+        tag("path", {"d": f"M{x:g} {up(float(aeps.min())):g}V{up(float(aeps.max())):g}", "class": "stem"}),
+        tag(
+            "rect",
+            {
+                "x": round(x - half, 2),
+                "y": upper,
+                "width": round(2 * half, 2),
+                "height": max(lower - upper, 0.5),
+                "class": "band",
+            },
+        ),
+        tag("path", {"d": f"M{x - half:g} {middle:g}H{x + half:g}", "class": "median"}),
+    ]
+    if len(aeps) <= MOST_DOTS / 4:
+        others = [i for i in range(len(aeps)) if i != best]
+        parts += [_dot(x, up(float(aeps[i])), keys[i], float(aeps[i]), link, is_best=False) for i in others]
+    return join([*parts, top])
+
+
+def _dot(x: float, y: float, key: Key, aep: float, link: Link, *, is_best: bool) -> Markup:
+    words = f"{key}: {aep:.2f} GWh"
+    circle = tag(
+        "circle",
+        {"cx": round(x, 2), "cy": y, "r": 5 if is_best else 3, "class": "dot best" if is_best else "dot"},
+        tag("title", None, words),
+    )
+    address = link(key)
+    return circle if address is None else tag("a", {"href": address, "aria-label": words}, circle)
+
+
+def _line(aeps: Array, across: Scale, up: Scale) -> Markup:
+    points = zip(map(across, range(1, len(aeps) + 1)), (up(aep) for aep in aeps.tolist()), strict=True)
+    every = list(points)
+    step = max(1, len(every) // 1000)
+    kept = [*every[::step], every[-1]]
+    return tag("path", {"d": "M" + "L".join(f"{x:g} {y:g}" for x, y in kept), "class": "line"})
+
+
+def _level(y: float, words: str) -> Markup:
+    line = tag("path", {"d": f"M{LEFT:g} {y:g}H{WIDTH - RIGHT:g}", "class": "median"}, tag("title", None, words))
+    return join([line, text(WIDTH - RIGHT, y - 4, words, anchor="end")])

@@ -1,0 +1,62 @@
+"""Whole pages: the head, the menu, the foot."""
+
+from collections.abc import Iterable, Sequence
+from functools import cache
+from importlib import resources
+
+from leeward import __version__
+from leeward.pages.html import Child, Markup, join, tag
+
+MENU = (("/", "Overview"), ("/map", "Map"), ("/tasks", "Tasks"), ("/workers", "Workers"), ("/failures", "Failures"))
+MENU_REST = (("/settings", "Settings"), ("/audit", "Audit"))
+
+
+@cache
+def asset(name: str) -> bytes:
+    """A file that pages need; all of them are in the package."""
+    return resources.files("leeward.pages").joinpath("assets", name).read_bytes()
+
+
+def live_page(title: str, here: str, campaign: str, content: Iterable[Child], refresh_s: float | None) -> str:
+    """A page of the dashboard. here: its address in the menu. refresh_s: how often to look for news, if ever."""
+    entries = [
+        tag("li", None, tag("a", {"href": address, "aria-current": "page" if address == here else None}, words))
+        for address, words in (*MENU, *MENU_REST)
+    ]
+    head = [
+        tag("link", {"rel": "stylesheet", "href": "/style.css"}),
+        tag("link", {"rel": "icon", "href": "/icon.svg", "type": "image/svg+xml"}),
+        tag("script", {"src": "/live.js", "defer": True}),
+    ]
+    menu = tag("nav", {"aria-label": "pages of the campaign"}, tag("ul", None, *entries))
+    top = tag("header", None, tag("a", {"href": "/", "class": "brand"}, "leeward"), tag("span", None, campaign), menu)
+    skip = tag("a", {"href": "#content", "class": "skip"}, "to the content")
+    main = tag("main", {"id": "content", "data-refresh": refresh_s}, *content)
+    status = tag("p", {"id": "news", "role": "status", "aria-live": "polite"})
+    foot = tag("footer", None, status, f"leeward {__version__}; read-only: nothing here changes a run.")
+    return _document(f"{title} – {campaign}", head, [skip, top, main, foot])
+
+
+def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[str, str]]) -> str:
+    """A page that needs nothing else. contents: names and titles of its parts."""
+    policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+    head = [
+        tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
+        tag("style", None, Markup(asset("style.css").decode())),
+    ]
+    entries = [tag("li", None, tag("a", {"href": f"#{name}"}, words)) for name, words in contents]
+    menu = tag("nav", {"aria-label": "contents"}, tag("ul", None, *entries))
+    top = tag("header", None, tag("span", {"class": "brand"}, "leeward"), tag("span", None, title), menu)
+    foot = tag("footer", None, f"Made by leeward {__version__}.")
+    return _document(title, head, [top, tag("main", {"id": "content"}, *content), foot])
+
+
+def _document(title: str, head: Sequence[Child], body: Sequence[Child]) -> str:
+    start = [
+        tag("meta", {"charset": "utf-8"}),
+        tag("meta", {"name": "viewport", "content": "width=device-width, initial-scale=1"}),
+        tag("meta", {"name": "color-scheme", "content": "light dark"}),
+        tag("title", None, title),
+    ]
+    page = tag("html", {"lang": "en"}, tag("head", None, start, head), tag("body", None, *body))
+    return f"<!doctype html>\n{join([page])}\n"

@@ -1,0 +1,32 @@
+"""Where the parts of a page lead to: to other pages of the dashboard, to places within a report, or nowhere."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from urllib.parse import urlencode
+
+from leeward.store.keys import Key
+
+
+@dataclass(frozen=True)
+class Links:
+    """Addresses; None where there is nothing to lead to. keys: of the tasks that are shown; None for all."""
+
+    is_live: bool
+    keys: frozenset[Key] | None = None
+
+    def task(self, key: Key) -> str | None:
+        """The page or the place of one task."""
+        if self.is_live:
+            return f"/task/{key}"
+        return f"#{key}" if self.keys is not None and key in self.keys else None
+
+    def tasks(self, wanted: Mapping[str, str | int | None]) -> str | None:
+        """The list of tasks that are wanted."""
+        given = {name: value for name, value in wanted.items() if value not in (None, "")}
+        return f"/tasks?{urlencode(given)}" if self.is_live else None
+
+    def cell(self, farm_idx: int, type_idx: int | None = None) -> str | None:
+        """The tasks of a farm, or of a farm and a turbine type."""
+        if self.is_live:
+            return self.tasks({"farm": farm_idx, "type": type_idx, "sort": "-aep"})
+        return f"#farm{farm_idx}"

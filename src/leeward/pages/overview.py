@@ -1,0 +1,236 @@
+"""How far a campaign is: totals, the grid of farms and turbine types, workers, failures."""
+
+from collections.abc import Iterator, Sequence
+
+from leeward.pages.charts import share_bar
+from leeward.pages.html import Child, Markup, join, tag
+from leeward.pages.links import Links
+from leeward.pages.parts import MARKS, WORDS, facts, gwh, link, section, state_mark, table, to_copy
+from leeward.store.keys import Key
+from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen
+from leeward.watch.present import key_of
+from leeward.wording import command, count, duration, run_command
+
+MOST_CELLS = 3000  # of a grid on one page
+
+
+def progress(seen: Snapshot, *, live: bool = False) -> Markup:
+    """Totals as a bar and in words."""
+    waiting = None if seen.missing is None else max(seen.missing - seen.failed - seen.running, 0)
+    counts = {"done": seen.done, "failed": seen.failed, "running": seen.running}
+    total = seen.expected if seen.expected is not None else seen.done
+    share = f"{100 * seen.done / total:.1f}".removesuffix(".0") if total else "0"
+    headline = f"{seen.done} of {seen.expected} layouts" if seen.expected is not None else count(seen.done, "layout")
+    parts: list[tuple[Child, Child]] = [(state_mark("done"), seen.done)]
+    parts += [(state_mark("failed"), seen.failed), (state_mark("running"), seen.running)]
+    if waiting is not None:
+        parts.append((tag("span", {"class": "state"}, f"{MARKS['missing']} left to do"), waiting))
+    else:
+        parts.append(("expected", "not known"))
+    if seen.rate_per_hour is not None:
+        parts.append(("rate", f"{seen.rate_per_hour:.0f} an hour" if seen.rate_per_hour >= 10 else _slow(seen)))
+    if seen.seconds_left is not None and seen.missing:
+        parts.append(("time left", duration(seen.seconds_left)))
+    if seen.beyond:
+        parts.append(("not in the campaign", seen.beyond))
+    return section(
+        "progress",
+        headline,
+        tag("p", {"class": "share"}, tag("strong", None, f"{share} %"), f" {_activity(seen)}"),
+        share_bar(counts, total, f"{share} % done"),
+        facts(parts),
+        live=live,
+    )
+
+
+def _slow(seen: Snapshot) -> str:
+    return f"{seen.rate_per_hour:.2g} an hour"
+
+
+def _activity(seen: Snapshot) -> str:
+    owner = seen.owner
+    if owner is None:
+        return "not running" if seen.run else "a merged file"
+    who = f"process {owner.pid} on {owner.host}"
+    if owner.state == "alive":
+        return f"running: {who}, since {owner.since}"
+    if owner.state == "dead":
+        return f"not running: {who} has died"
+    silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
+    return f"{who} has been silent{silence}; it may be dead"
+
+
+def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
+    """Farms down, turbine types across; each cell says how much of it is done, and leads to its tasks."""
+    cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
+    across = max(1, len(seen.types))
+    rows = max(1, MOST_CELLS // across)
+    farms = list(seen.farms)
+    shown = farms[page * rows : (page + 1) * rows]
+    pages = -(-len(farms) // rows)
+    header: list[Child] = ["farm"]
+    header += [
+        tag("span", {"title": name}, f"t{number}", tag("small", None, name)) for number, name in seen.types.items()
+    ]
+    header += ["best, GWh"]
+    lines = [_grid_line(seen, cells, farm, links) for farm in shown]
+    return section(
+        "grid",
+        "Farms and turbine types",
+        table(header, lines, right=(len(header) - 1,), caption="results by farm and turbine type"),
+        _legend(),
+        _grid_pages(page, pages) if pages > 1 else None,
+        live=live,
+    )
+
+
+def _grid_line(seen: Snapshot, cells: dict[tuple[int, int], Cell], farm: int, links: Links) -> list[Child]:
+    row = [cells[farm, kind] for kind in seen.types]
+    known = [cell for cell in row if cell.best_aep is not None]
+    best = max(known, key=lambda cell: cell.best_aep or 0.0, default=None)
+    key = None if best is None else key_of(best.best_key or "")
+    name = link(links.cell(farm), f"{farm} {seen.farms[farm]}")
+    found = "–" if best is None or key is None else link(links.task(key), gwh(best.best_aep), title=str(key))
+    return [name, *(_cell(cell, links) for cell in row), found]
+
+
+def _cell(cell: Cell, links: Links) -> Markup:
+    expected = cell.done + cell.failed + cell.running if cell.expected is None else cell.expected
+    counts = {"done": cell.done, "failed": cell.failed, "running": cell.running}
+    words = f"farm {cell.farm_idx}, type {cell.type_idx}: {cell.done} of {expected} done"
+    words += f", {cell.failed} failed" if cell.failed else ""
+    words += f", {cell.running} in work" if cell.running else ""
+    words += f", best {gwh(cell.best_aep)} GWh" if cell.best_aep is not None else ""
+    marks = [
+        tag("span", {"class": f"state-{state}"}, f" {MARKS[state]}{number}")
+        for state, number in (("failed", cell.failed), ("running", cell.running))
+        if number
+    ]
+    text = f"{cell.done}/{expected}" if cell.expected is not None else str(cell.done)
+    inner = [share_bar(counts, expected, words), tag("span", {"class": "cell-text"}, text, *marks)]
+    address = links.cell(cell.farm_idx, cell.type_idx)
+    if address is None:
+        return tag("span", {"class": "cell", "title": words}, *inner)
+    return tag("a", {"class": "cell", "href": address, "title": words}, *inner)
+
+
+def _legend() -> Markup:
+    entries = [
+        tag(
+            "li",
+            None,
+            tag("span", {"class": f"swatch fill-{state}"}),
+            f" {MARKS[state]} {WORDS[state]}",
+        )
+        for state in ("done", "failed", "running", "missing")
+    ]
+    return tag("ul", {"class": "key-list"}, *entries)
+
+
+def _grid_pages(page: int, pages: int) -> Markup:
+    return tag(
+        "nav",
+        {"aria-label": "pages of farms", "class": "pager"},
+        link(f"/?farms={page - 1}", "previous farms") if page else None,
+        f" page {page + 1} of {pages} ",
+        link(f"/?farms={page + 1}", "next farms") if page + 1 < pages else None,
+    )
+
+
+def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:
+    """Who is at work on what; those that look hung come first."""
+    if not seen.workers:
+        return section("workers", "Workers", tag("p", None, "Nobody is at work."), live=live)
+    order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
+    shown = order[:most]
+    hosts = [
+        f"{host.host}: {count(host.workers, 'worker')}, {host.busy} with a task, {host.hung} that look hung"
+        for host in seen.hosts
+    ]
+    header = ["worker", "task", "doing", "step", "best so far, GWh", "for", "last sign of life"]
+    more = len(order) - len(shown)
+    return section(
+        "workers",
+        count(len(seen.workers), "live worker"),
+        tag("ul", {"class": "plain"}, [tag("li", None, host) for host in hosts]) if len(hosts) > 1 else None,
+        table(header, [_worker_row(worker, links) for worker in shown], right=(3, 4, 5), caption="live workers"),
+        tag("p", None, link("/workers", f"and {more} more")) if more > 0 else None,
+        live=live,
+    )
+
+
+def _worker_row(worker: WorkerSeen, links: Links) -> list[Child]:
+    key = key_of(worker.task or "")
+    task = "–" if key is None else link(links.task(key), str(key))
+    age = f"{duration(worker.age_s)} ago"
+    seen = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
+    doing = (worker.phase or worker.state) if worker.task else worker.state
+    since = "" if worker.task_s is None else duration(worker.task_s)
+    return [worker.name, task, doing, worker.step if worker.task else "", gwh(worker.best_aep), since, seen]
+
+
+def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
+    """What went wrong, with its traceback, and the command that tries it again."""
+    if not seen.failures:
+        return section("failures", "Failures", tag("p", None, "None."), live=live)
+    more = len(seen.failures) - len(shown)
+    retry = command(*run_command(seen.output), "--retry-failed")
+    return section(
+        "failures",
+        f"{count(seen.failed, 'task')} failed",
+        tag("p", None, "To try all failed tasks again: ", to_copy(retry)) if seen.failed else None,
+        [failure(failed, seen, links) for failed in shown],
+        tag("p", None, link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
+        tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
+        live=live,
+    )
+
+
+def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
+    """One of them."""
+    key = key_of(failed.key)
+    name = failed.key if key is None else link(links.task(key), failed.key)
+    state = "failed" if failed.final else "again"
+    took = "" if failed.seconds is None else f", after {duration(failed.seconds)}"
+    times = f"{failed.kind}, attempt {failed.attempts}{took}, {failed.time}, {failed.worker}"
+    return tag(
+        "article",
+        {"class": "failure", "id": f"failure-{failed.key}"},
+        tag("h3", None, name, " ", state_mark(state)),
+        tag("p", None, tag("strong", None, failed.message), tag("br"), tag("small", None, times)),
+        _traceback(failed) if failed.traceback else None,
+        tag("p", None, "Again: ", to_copy(retry_command(key, seen))) if key is not None and failed.final else None,
+    )
+
+
+def _traceback(failed: FailedTask) -> Markup:
+    name = f"trace-{failed.key}"
+    return tag("details", {"id": name}, tag("summary", None, "traceback"), tag("pre", None, failed.traceback))
+
+
+def retry_command(key: Key, seen: Snapshot) -> str:
+    """What tries one failed task again."""
+    only = f"farm={key.farm_idx} type={key.type_idx} seed={key.seed}"
+    return command(*run_command(seen.output), "--retry-failed", "--only", only)
+
+
+def remarks(seen: Snapshot, *, live: bool = False) -> Markup:
+    """What looks odd, and what to do next."""
+    lines = list(_remarks(seen))
+    return section("remarks", "What to know", tag("ul", None, [tag("li", None, line) for line in lines]), live=live)
+
+
+def _remarks(seen: Snapshot) -> Iterator[Child]:
+    yield from seen.notes
+    if seen.quarantined:
+        yield f"{count(seen.quarantined, 'file')} in quarantine"
+    if seen.unreadable_lines:
+        yield f"{count(seen.unreadable_lines, 'line')} of the index cannot be read; the next run mends it"
+    if seen.run and seen.output_exists and seen.output_results is not None:
+        yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
+    if seen.run and not seen.is_running and (seen.missing or 0) > seen.failed:
+        yield join(["To go on: ", to_copy(command(*run_command(seen.output)))])
+    if seen.missing and not seen.run:
+        yield join(["To see which are missing: ", to_copy(command("missing", seen.path))])
+    places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]
+    yield join(["Counted, not verified; to verify: ", to_copy(command("check", *places))])

@@ -1,0 +1,91 @@
+"""Pieces that many pages have: tables, numbers, links, commands to copy."""
+
+import math
+from collections.abc import Iterable, Sequence
+
+from leeward.pages.html import Child, Markup, tag
+
+MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
+WORDS = {
+    "done": "done",
+    "failed": "failed",
+    "again": "to be tried again",
+    "running": "in work",
+    "missing": "not begun",
+}
+
+
+def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:
+    """A part of a page, with a heading; live: it is brought up to date while somebody looks."""
+    return tag(
+        "section",
+        {"id": name, "data-live": live, "aria-labelledby": f"{name}-title"},
+        tag("h2", {"id": f"{name}-title"}, title),
+        *children,
+    )
+
+
+def table(
+    header: Sequence[Child], rows: Iterable[Sequence[Child]], *, right: Sequence[int] = (), caption: str = ""
+) -> Markup:
+    """Columns with their names; `right`: those of numbers. Wide ones scroll within their own box."""
+
+    def cells(row: Sequence[Child], name: str) -> list[Markup]:
+        scope = "col" if name == "th" else None
+        return [
+            tag(name, {"class": "number" if i in right else None, "scope": scope}, cell) for i, cell in enumerate(row)
+        ]
+
+    return tag(
+        "div",
+        {"class": "wide", "tabindex": 0, "role": "group", "aria-label": caption or "table"},
+        tag(
+            "table",
+            None,
+            tag("caption", {"class": "hidden"}, caption) if caption else None,
+            tag("thead", None, tag("tr", None, cells(header, "th"))),
+            tag("tbody", None, [tag("tr", None, cells(row, "td")) for row in rows]),
+        ),
+    )
+
+
+def facts(pairs: Iterable[tuple[Child, Child]]) -> Markup:
+    """Names and values."""
+    return tag("dl", {"class": "facts"}, [tag("div", None, tag("dt", None, a), tag("dd", None, b)) for a, b in pairs])
+
+
+def link(address: str | None, *children: Child, title: str | None = None) -> Markup:
+    """A link, or just what it would say."""
+    if address is None:
+        return tag("span", {"title": title}, *children)
+    return tag("a", {"href": address, "title": title}, *children)
+
+
+def state_mark(state: str) -> Markup:
+    """A sign and a word: the colour alone tells nothing."""
+    return tag("span", {"class": f"state state-{state}"}, f"{MARKS[state]} {WORDS[state]}")
+
+
+def to_copy(command: str) -> Markup:
+    """A command for a shell."""
+    return tag("code", {"class": "command", "tabindex": 0}, command)
+
+
+def figure_with(picture: Markup, *caption: Child) -> Markup:
+    """A drawing and what it shows."""
+    return tag("figure", None, picture, tag("figcaption", None, *caption))
+
+
+def gwh(value: float | None, digits: int = 2) -> str:
+    """AEP, or a dash."""
+    return "–" if value is None or math.isnan(value) else f"{value:,.{digits}f}".replace(",", "\u202f")
+
+
+def percent(value: float | None) -> str:
+    """A share, or a dash."""
+    return "–" if value is None or math.isnan(value) else f"{value:.2%}"
+
+
+def metres(value: float | None) -> str:
+    """A length, or a dash."""
+    return "–" if value is None or math.isnan(value) else f"{value:.0f} m"

@@ -1,0 +1,153 @@
+"""One layout, and two side by side."""
+
+import math
+from collections.abc import Iterator, Sequence
+
+import numpy as np
+
+from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, rose_chart, rose_key
+from leeward.pages.html import Child, Markup, join, tag
+from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table
+from leeward.store.schema import Result
+from leeward.watch.drawings import LayoutView
+from leeward.wind import WindRose
+from leeward.wording import duration
+
+SHOWN = ("wake_loss", "min_spacing_m", "seconds", "phases", "aep_by_phase")
+
+
+def plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = 560.0) -> Markup:
+    """The layout to scale, with what its colours mean."""
+    known = losses or loss_range([view])
+    picture = layout_plan(view, known, side)
+    caption: list[Child] = [loss_scale(known)] if known is not None and view.wake_loss is not None else []
+    if view.remark:
+        caption.append(tag("p", None, f"No colours: {view.remark}."))
+    return figure_with(picture, *caption)
+
+
+def spacing_switch(view: LayoutView) -> Markup | None:
+    """Shows or hides the circles, without a script."""
+    if not view.spacing_m:
+        return None
+    box = tag("input", {"type": "checkbox", "class": "show-spacing"})
+    return tag("label", {"class": "switch"}, box, f" circles of the least spacing, {view.spacing_m:g} m wide")
+
+
+def result_facts(view: LayoutView) -> Markup:
+    """What a layout yields and what made it."""
+    return facts(_facts(view.result, view))
+
+
+def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
+    details = result.details
+    yield "AEP", tag("strong", None, f"{gwh(result.aep, 4)} GWh")
+    yield "wake loss", percent(_number(details.get("wake_loss")))
+    yield "closest turbines", _spacing(result, view)
+    yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
+    if view.farm:
+        yield "farm", f"{result.key.farm_idx} {view.farm}"
+        yield "turbine type", f"t{result.key.type_idx} {view.kind}"
+    yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"
+    seconds = _number(details.get("seconds"))
+    if seconds is not None:
+        yield "took", f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
+    yield "status", result.status
+    yield "origin", result.origin
+    for name, value in sorted(details.items()):
+        if name not in SHOWN and not isinstance(value, np.ndarray):
+            yield name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)
+    yield "fingerprint", tag("code", None, result.fingerprint or "none")
+    yield "digest", tag("code", None, result.digest)
+
+
+def _spacing(result: Result, view: LayoutView) -> str:
+    closest = metres(_number(result.details.get("min_spacing_m")))
+    return f"{closest}; allowed: {metres(view.spacing_m)}" if view.spacing_m else closest
+
+
+def phases(result: Result) -> Markup | None:
+    """AEP by phase of the optimisation; None where it is not known."""
+    values = result.details.get("aep_by_phase")
+    aeps = [] if not isinstance(values, np.ndarray) else [float(value) for value in values if math.isfinite(value)]
+    told = str(result.details.get("phases", ""))
+    names = told.split(",") if told else []
+    names += [f"phase {i}" for i in range(len(names), len(aeps))]
+    has_history = result.history is not None and result.history.shape[1] > 1
+    if not aeps and not has_history:
+        return None
+    return figure_with(
+        convergence(names, aeps, result.history),
+        "AEP after each phase" + ("; at the right, the best so far over the steps." if has_history else "."),
+    )
+
+
+def rose(wind: WindRose) -> Markup:
+    """Where the wind comes from."""
+    calm = 1.0 - float(wind.frequency.sum())
+    rest = f" {calm:.1%} of the time the wind is weaker or stronger than the site tells of." if calm > 5e-4 else ""
+    return figure_with(join([rose_chart(wind)]), rose_key(wind), tag("p", None, f"Share of the time.{rest}"))
+
+
+def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
+    """Every turbine in a line."""
+    rows: list[list[Child]] = [
+        [number, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(float(losses[number]))]
+        for number, (x, y) in enumerate(result.layout.T.tolist())
+    ]
+    return table(
+        ["turbine", "east, m", "north, m", "wake loss"], rows, right=(0, 1, 2, 3), caption="coordinates of the turbines"
+    )
+
+
+def comparison(first: LayoutView, second: LayoutView) -> Markup:
+    """Two layouts at one scale of colours, and what differs."""
+    losses = loss_range([first, second])
+    views = (first, second)
+    plans = [
+        tag("div", {"class": "side"}, tag("h3", None, str(view.result.key)), plan(view, losses, side=420.0))
+        for view in views
+    ]
+    rows = list(_compared(first, second))
+    header = ["", str(first.result.key), str(second.result.key), "difference"]
+    return section(
+        "comparison",
+        f"{first.result.key} and {second.result.key}",
+        tag("div", {"class": "sides"}, *plans),
+        spacing_switch(first),
+        table(header, rows, right=(1, 2, 3), caption="the two layouts in figures"),
+    )
+
+
+def _number(value: object) -> float | None:
+    is_number = isinstance(value, float | int) and not isinstance(value, bool)
+    return float(value) if is_number and math.isfinite(float(value)) else None  # type: ignore[arg-type]
+
+
+def _figures(view: LayoutView) -> dict[str, float | None]:
+    """What two layouts are compared in."""
+    result, details = view.result, view.result.details
+    return {
+        "AEP, GWh": _number(result.aep),
+        "wake loss, %": None if (loss := _number(details.get("wake_loss"))) is None else 100.0 * loss,
+        "closest turbines, m": _number(details.get("min_spacing_m")),
+        "turbines": float(result.n_turbines),
+        "rotor, m": _number(result.diameter),
+        "steps": float(result.steps),
+    }
+
+
+def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
+    """A line a figure: of the one, of the other, and how much more the other has."""
+    for (name, one), other in zip(_figures(first).items(), _figures(second).values(), strict=True):
+        if one is None or other is None:
+            yield [name, *("–" if value is None else f"{value:.3f}" for value in (one, other)), "–"]
+            continue
+        share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 else ""
+        yield [name, _short(one), _short(other), f"{_short(other - one, '+')}{share}"]
+    a, b = first.result.fingerprint, second.result.fingerprint
+    yield ["settings", tag("code", None, a[:12]), tag("code", None, b[:12]), "the same" if a == b else "others"]
+
+
+def _short(value: float, sign: str = "") -> str:
+    return f"{value:{sign}.0f}" if value == int(value) else f"{value:{sign}.3f}"

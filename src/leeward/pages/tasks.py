@@ -1,0 +1,141 @@
+"""Lists of tasks, a page at a time, and how AEP is spread over them."""
+
+from collections.abc import Mapping, Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.pages.charts import rank_chart, strip_chart
+from leeward.pages.html import Child, Markup, tag
+from leeward.pages.links import Links
+from leeward.pages.parts import WORDS, figure_with, gwh, link, metres, percent, section, state_mark, table
+from leeward.store.keys import Key
+from leeward.watch import Snapshot
+from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
+
+Array = npt.NDArray[np.float64]
+PAGE = 50
+COLUMNS = (
+    ("key", "task"),
+    ("state", "state"),
+    ("aep", "AEP, GWh"),
+    ("wake_loss", "wake loss"),
+    ("min_spacing_m", "closest"),
+    ("n_turbines", "turbines"),
+    ("seconds", "seconds"),
+)
+
+
+def task_list(
+    rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links, *, live: bool = False
+) -> Markup:
+    """One page of tasks; the names of the columns sort them. query: what is wanted, as in the address."""
+    header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
+    first = page * PAGE + 1 if rows else 0
+    shown = f"{first} to {page * PAGE + len(rows)} of {total}"
+    return section(
+        "tasks",
+        f"{total} tasks" if total != 1 else "1 task",
+        table(header, [task_row(row, links) for row in rows], right=(2, 3, 4, 5, 6), caption="tasks"),
+        _pager(page, -(-total // PAGE), shown, query, links),
+        live=live,
+    )
+
+
+def task_row(row: TaskSeen, links: Links) -> list[Child]:
+    """What there is to say about a task in a line."""
+    return [
+        link(links.task(row.key), str(row.key)),
+        state_mark(row.state),
+        gwh(row.aep),
+        percent(row.wake_loss),
+        metres(row.min_spacing_m),
+        "–" if row.n_turbines is None else row.n_turbines,
+        "–" if row.seconds is None else f"{row.seconds:.1f}",
+    ]
+
+
+def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
+    """Which tasks to show."""
+    farms = {str(number): f"{number} {name}".strip() for number, name in seen.farms.items()}
+    types = {str(number): f"t{number} {name}".strip() for number, name in seen.types.items()}
+    return tag(
+        "form",
+        {"method": "get", "action": "/tasks", "class": "filter", "role": "search", "aria-label": "filter tasks"},
+        _choice("farm", "farm", farms, query),
+        _choice("type", "turbine type", types, query),
+        tag(
+            "label",
+            None,
+            "seed",
+            tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6}),
+        ),
+        _choice("state", "state", {state: WORDS[state] for state in STATES}, query),
+        tag("input", {"type": "hidden", "name": "sort", "value": query["sort"]}) if query.get("sort") else None,
+        tag("button", {"type": "submit"}, "Show"),
+    )
+
+
+def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -> Markup | None:
+    """How AEP is spread over the seeds of a farm and type, or over the types of a farm; None if nothing is known."""
+    if wanted.farm_idx is None:
+        return None
+    title = f"{wanted.farm_idx} {seen.farms.get(wanted.farm_idx, '')}".strip()
+    if wanted.type_idx is not None:
+        keys, aeps = best_first(tasks, wanted.farm_idx, wanted.type_idx)
+        if not len(aeps):
+            return None
+        kind = f"t{wanted.type_idx} {seen.types.get(wanted.type_idx, '')}".strip()
+        best = link(links.task(keys[0]), f"seed {keys[0].seed}")
+        caption = ["The best: ", best, f", {gwh(float(aeps[0]))} GWh; the band holds the middle half."]
+        return section(
+            "spread", f"{title}, {kind}: AEP over seeds", figure_with(rank_chart(keys, aeps, links.task), *caption)
+        )
+    columns = {f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind) for kind, name in seen.types.items()}
+    if not any(len(aeps) for _, aeps in columns.values()):
+        return None
+    picture = strip_chart(columns, links.task)
+    caption = ["By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."]
+    return section("spread", f"{title}: AEP over seeds", figure_with(picture, *caption))
+
+
+def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key], Array]:
+    """Keys and AEP (GWh) of what is done of a farm and turbine type."""
+    rows = tasks.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep", backwards=True))
+    aeps = tasks.aep[rows]
+    known = ~np.isnan(aeps)
+    return [task.key for task in tasks.rows(rows[known])], aeps[known]
+
+
+def downloads(query: Mapping[str, str]) -> Markup:
+    """The same tasks as a table."""
+    wanted = {name: value for name, value in query.items() if name != "page"}
+    address = (Links(is_live=True).tasks(wanted) or "").replace("/tasks?", "/tasks.csv?", 1)
+    return tag("p", None, link(address, "Download this table as CSV"))
+
+
+def _choice(name: str, title: str, options: Mapping[str, str], query: Mapping[str, str]) -> Markup:
+    chosen = query.get(name, "")
+    entries = [tag("option", {"value": ""}, "all")]
+    entries += [tag("option", {"value": v, "selected": v == chosen}, words) for v, words in options.items()]
+    return tag("label", None, title, tag("select", {"name": name}, *entries))
+
+
+def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) -> Markup:
+    """The first click brings what one looks for to the top: the largest AEP, the smallest loss."""
+    now = query.get("sort") or "key"
+    if name == now.removeprefix("-"):
+        arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")
+    else:
+        arrow, then = "", "-aep" if name == "aep" else name
+    wanted = {**query, "sort": then, "page": ""}
+    return link(links.tasks(wanted), title, arrow)
+
+
+def _pager(page: int, pages: int, shown: str, query: Mapping[str, str], links: Links) -> Markup:
+    def to(other: int, words: str) -> Markup | None:
+        return link(links.tasks({**query, "page": other}), words) if 0 <= other < pages and other != page else None
+
+    parts = [to(0, "« first"), to(page - 1, "‹ previous"), tag("span", None, shown)]
+    parts += [to(page + 1, "next ›"), to(pages - 1, "last »")]
+    return tag("nav", {"class": "pager", "aria-label": "pages"}, *parts)

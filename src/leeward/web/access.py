@@ -1,0 +1,61 @@
+"""Who may see the dashboard: whoever has the token, and asks for the very host that is served.
+
+Loopback is shared on a login node: everybody there can reach the port, and a page of some other site, open in the
+browser of the one who serves, can be made to ask for it under a name of its own.
+"""
+
+import hmac
+import secrets
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from http.cookies import CookieError, SimpleCookie
+
+TOKEN = "token"
+LOOPBACK = ("127.0.0.1", "localhost", "::1")
+
+
+@dataclass(frozen=True)
+class Access:
+    """hosts: names by which the dashboard may be asked for, whatever the port: a tunnel may end at another one."""
+
+    hosts: frozenset[str] = frozenset(LOOPBACK)
+    token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
+
+    @classmethod
+    def of(cls, bound: str, more: Iterable[str] = ()) -> "Access":
+        """bound: the address that is listened on. more: other names of it."""
+        names = {bound, *more, *LOOPBACK} - {"0.0.0.0", "::"}
+        return cls(frozenset(name.lower() for name in names))
+
+    def cookie_name(self, port: int) -> str:
+        """One a port: cookies know no ports, and several dashboards may run."""
+        return f"leeward-{port}"
+
+    def knows_host(self, header: str | None) -> bool:
+        """Whether the Host header names this server."""
+        if not header:
+            return False
+        name = header.strip().lower()
+        if name.startswith("["):
+            name = name[1:].partition("]")[0]
+        else:
+            name = name.partition(":")[0]
+        return name in self.hosts
+
+    def is_token(self, text: str | None) -> bool:
+        """Compared in the same time whatever it is."""
+        return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
+
+    def has_cookie(self, header: str | None, port: int) -> bool:
+        """Whether a Cookie header carries the token."""
+        if not header:
+            return False
+        try:
+            found = SimpleCookie(header).get(self.cookie_name(port))
+        except CookieError:
+            return False
+        return found is not None and self.is_token(found.value)
+
+    def set_cookie(self, port: int) -> str:
+        """The Set-Cookie header: for this server only, out of reach of scripts, gone with the browser."""
+        return f"{self.cookie_name(port)}={self.token}; Path=/; HttpOnly; SameSite=Strict"
