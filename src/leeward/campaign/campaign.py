@@ -23,7 +23,7 @@ from leeward.store.keys import Key
 if TYPE_CHECKING:
     from leeward.campaign.judge import StoredResult
     from leeward.layout import Area, LayoutProblem, Progress, Solution
-    from leeward.wind import Neighbours, Site, WakeModel
+    from leeward.wind import Neighbours, Site, Turbine, WakeModel
 
 PROBLEMS_KEPT = 64
 HEADER = (
@@ -45,6 +45,7 @@ class Campaign:
         self._farms = {farm.farm_idx or 0: farm for farm in spec.farm_list}
         self._types = {turbine.type_idx or 0: turbine for turbine in spec.type_list}
         self._digests: dict[str, str] = {}
+        self._turbines: dict[int, Turbine] = {}
         self._problems: OrderedDict[tuple[int, int], LayoutProblem] = OrderedDict()
 
     @classmethod
@@ -214,6 +215,18 @@ class Campaign:
         """Rotor diameter of a turbine type, m."""
         return float(self._type(type_idx).rotor_diameter_m)
 
+    def rated_power_mw(self, type_idx: int) -> float:
+        """As it was given; a generic turbine's curve ends a little below."""
+        return float(self._type(type_idx).rated_power_mw)
+
+    def turbine(self, type_idx: int) -> "Turbine":
+        """A turbine type with its curves."""
+        from leeward.campaign import physics
+
+        if type_idx not in self._turbines:
+            self._turbines[type_idx] = physics.turbine_of(self._type(type_idx))
+        return self._turbines[type_idx]
+
     def area(self, farm_idx: int) -> "Area":
         """Where the turbines of a farm may stand."""
         from leeward.campaign import shapes
@@ -359,16 +372,14 @@ class Campaign:
             return self._unplaced_problem(farm_idx, type_idx)
 
     def _unplaced_problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        from leeward.campaign import physics
         from leeward.layout import LayoutProblem
         from leeward.wind import WindFarm
 
-        farm, turbine = self._farm(farm_idx), self._type(type_idx)
         site, model, neighbours = self._wind
         return LayoutProblem(
-            WindFarm(site, physics.turbine_of(turbine), model, neighbours=neighbours, threads=1),
+            WindFarm(site, self.turbine(type_idx), model, neighbours=neighbours, threads=1),
             self.area(farm_idx),
-            turbine_count(self._spec, farm, turbine),
+            self.n_turbines(farm_idx, type_idx),
             **self._spacing(),
         )
 

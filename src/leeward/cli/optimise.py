@@ -269,7 +269,7 @@ def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") ->
     simulation = problem.farm.simulate(solution.x, solution.y)
     columns = (solution.x, solution.y, simulation.aep_gwh, simulation.wake_loss)
     rows = (
-        [i, repr(x), repr(y), f"{aep_gwh:.6f}", f"{loss:.6f}"]
+        [i, x, y, round(aep_gwh, 6), round(loss, 6)]
         for i, (x, y, aep_gwh, loss) in enumerate(zip(*(c.tolist() for c in columns), strict=True))
     )
     write_table(path, ["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows)

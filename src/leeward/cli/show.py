@@ -47,7 +47,7 @@ def show(
     place = given_place(path)
     seen = find_result(place, _key(key))
     positions = list(enumerate(seen.result.layout.T.tolist()))
-    rows: list[list[object]] = [[turbine, repr(x), repr(y)] for turbine, (x, y) in positions]
+    rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
     if picture is not None:
         _draw(picture, demanded_campaign(campaign, [place], "--picture"), seen.result)
     if target is not None:

@@ -1,7 +1,6 @@
 """Files that commands read and write."""
 
 import csv
-import io
 import tempfile
 from collections.abc import Iterable
 from pathlib import Path
@@ -46,12 +45,10 @@ def write_table(path: Path, header: list[str], rows: Iterable[list[object]]) -> 
 
 
 def table_text(header: list[str], rows: Iterable[list[object]]) -> str:
-    """As CSV."""
-    text = io.StringIO(newline="")
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(header)
-    writer.writerows(rows)
-    return text.getvalue()
+    """As CSV, with the line ends of this system's other programs."""
+    from leeward.formats.tabular import csv_text
+
+    return csv_text(header, rows, line_end="\n")
 
 
 def read_layout(path: Path) -> tuple[Any, Any]:

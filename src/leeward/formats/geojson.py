@@ -1,0 +1,119 @@
+"""Layouts as GeoJSON (RFC 7946): longitude and latitude in WGS84, whatever the campaign's own coordinates are."""
+
+import functools
+import json
+import math
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.formats.rows import description
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.layout import Area
+    from leeward.store.schema import Result
+
+Array = npt.NDArray[np.float64]
+
+DECIMALS = 9  # of degrees: a tenth of a millimetre
+# A straight edge of a projection is no straight line in degrees: over 30 km it would be 25 m off in the North Sea, and
+# turbines on the boundary would seem to stand outside. Edges are cut so short that 3 cm are left of it.
+LONGEST_EDGE_M = 1000.0
+
+
+def layout_geojson(result: "Result", campaign: "Campaign") -> str:
+    """One layout: the area of its farm, and a point for each turbine."""
+    area = area_feature(result.key.farm_idx, campaign)
+    features = ",\n".join(dumped(feature) for feature in [area, *turbine_features(result, campaign)])
+    return collection_start(campaign) + features + COLLECTION_END
+
+
+def collection_start(campaign: "Campaign") -> str:
+    """What comes before the features, for files that are written piece by piece. There is no "crs": it is WGS84."""
+    facts = {"type": "FeatureCollection", "campaign": campaign.name, "projected_crs": demanded_crs(campaign)}
+    return dumped(facts)[:-1] + ', "features": [\n'
+
+
+COLLECTION_END = "\n]}\n"
+
+
+def dumped(data: dict[str, Any]) -> str:
+    """As JSON, which has no word for "not a number"."""
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+
+
+def area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
+    """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
+    crs = demanded_crs(campaign)
+    properties = {"kind": "area", "farm_idx": farm_idx, "name": campaign.farms.get(farm_idx)}
+    area = campaign.area(farm_idx)
+    properties["area_km2"] = area.area_m2 / 1e6
+    return {"type": "Feature", "properties": properties, "geometry": _geometry(area, crs)}
+
+
+def turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
+    """A Point for each turbine of a layout."""
+    about = description(result, campaign)
+    properties = {
+        "kind": "turbine",
+        "key": str(result.key),
+        **result.key._asdict(),
+        "farm": about.farm,
+        "turbine_type": about.turbine_type,
+        "rotor_diameter_m": _known(result.diameter),
+        "hub_height_m": _known(about.hub_height_m),
+        "rated_power_mw": _known(about.rated_power_mw),
+        "layout_aep_gwh": _known(result.aep),
+    }
+    longitude, latitude = to_wgs84(result.x, result.y, demanded_crs(campaign), str(result.key))
+    for turbine, place in enumerate(zip(longitude.tolist(), latitude.tolist(), strict=True)):
+        point = {"type": "Point", "coordinates": list(place)}
+        yield {"type": "Feature", "properties": {**properties, "turbine": turbine}, "geometry": point}
+
+
+def demanded_crs(campaign: "Campaign") -> str:
+    """The coordinate system, without which nobody knows where on the globe a layout lies."""
+    if campaign.crs is None:
+        raise InputError(
+            f"the campaign {campaign.name} names no coordinate system, and GeoJSON needs longitudes and latitudes; "
+            "expected a key `crs` in it, for example `crs: EPSG:25831`: add it to the file, and name that with "
+            "--campaign"
+        )
+    return campaign.crs
+
+
+def to_wgs84(x: npt.ArrayLike, y: npt.ArrayLike, crs: str, where: str) -> tuple[Array, Array]:
+    """Longitude and latitude in degrees of points in a projected system, shape (points,), to 9 decimals."""
+    longitude, latitude = _transformer(crs).transform(np.asarray(x), np.asarray(y))
+    if not (np.isfinite(longitude).all() and np.isfinite(latitude).all()):
+        raise InputError(f"{where}: a point of it is nowhere on the globe in {crs}; is it the right coordinate system?")
+    return np.round(longitude, DECIMALS), np.round(latitude, DECIMALS)
+
+
+@functools.cache
+def _transformer(crs: str) -> Any:
+    import pyproj
+
+    return pyproj.Transformer.from_crs(crs, "EPSG:4326", always_xy=True)
+
+
+def _geometry(area: "Area", crs: str) -> dict[str, Any]:
+    """Outer rings run against the clock and holes with it, as the RFC asks."""
+    import shapely
+
+    def move(points: Array) -> Array:
+        return np.column_stack(to_wgs84(points[:, 0], points[:, 1], crs, "the area"))
+
+    moved = shapely.transform(shapely.segmentize(area.to_shapely(), LONGEST_EDGE_M), move)
+    polygons = [shapely.geometry.polygon.orient(part, 1.0) for part in shapely.get_parts(moved)]
+    shape = polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
+    geometry: dict[str, Any] = shapely.geometry.mapping(shape)
+    return geometry
+
+
+def _known(value: float) -> float | None:
+    return float(value) if math.isfinite(value) else None

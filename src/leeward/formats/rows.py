@@ -1,0 +1,128 @@
+"""Layouts as rows of a table: which columns there are, what they mean, and what a result says in each."""
+
+import math
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from leeward.formats.tabular import csv_text
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.store.schema import Result
+
+Kind = Literal["text", "whole", "number"]
+Per = Literal["turbine", "layout"]
+Cell = str | int | float | None
+NOT_KNOWN = math.nan
+
+
+@dataclass(frozen=True)
+class Column:
+    """unit: "" of what has none; "1" of a share."""
+
+    name: str
+    kind: Kind
+    unit: str
+    meaning: str
+
+
+_NAMES = (
+    Column("key", "text", "", "name of the layout"),
+    Column("farm_idx", "whole", "", "number of the farm"),
+    Column("type_idx", "whole", "", "number of the turbine type"),
+    Column("seed", "whole", "", "random seed"),
+    Column("farm", "text", "", "name of the farm"),
+    Column("turbine_type", "text", "", "name of the turbine type"),
+)
+_MACHINE = (
+    Column("rotor_diameter_m", "number", "m", "rotor diameter"),
+    Column("hub_height_m", "number", "m", "hub height"),
+    Column("rated_power_mw", "number", "MW", "rated power of one turbine"),
+)
+_CRS = Column("crs", "text", "", "coordinate system of x and y")
+TURBINE_COLUMNS = (
+    *_NAMES,
+    Column("turbine", "whole", "", "number of the turbine in the layout, from 0"),
+    Column("x_m", "number", "m", "easting"),
+    Column("y_m", "number", "m", "northing"),
+    _CRS,
+    *_MACHINE,
+    Column("layout_aep_gwh", "number", "GWh", "annual energy production of the whole layout"),
+)
+LAYOUT_COLUMNS = (
+    *_NAMES,
+    Column("aep_gwh", "number", "GWh", "annual energy production of the layout"),
+    Column("wake_loss", "number", "1", "share of the energy that is lost to wakes"),
+    Column("min_spacing_m", "number", "m", "distance of the closest two turbines"),
+    Column("n_turbines", "whole", "", "number of turbines"),
+    *_MACHINE,
+    Column("steps", "whole", "", "steps of the optimiser"),
+    Column("seconds", "number", "s", "how long it was computed"),
+    Column("status", "text", "", "success, or no-aep where nobody knows the energy"),
+    Column("origin", "text", "", "leeward, or foreign for a layout of another program"),
+    Column("stop_reason", "text", "", "why the optimiser ended"),
+    Column("fingerprint", "text", "", "SHA-256 of all settings that the numbers depend on"),
+    _CRS,
+)
+
+
+@dataclass(frozen=True)
+class Description:
+    """What a campaign says of the farm and the turbine type of a layout; what is not known is empty or not a number."""
+
+    farm: str = ""
+    turbine_type: str = ""
+    crs: str = ""
+    hub_height_m: float = NOT_KNOWN
+    rated_power_mw: float = NOT_KNOWN
+
+
+def description(result: "Result", campaign: "Campaign | None") -> Description:
+    """Of a result that may be of no campaign, or of a farm or type that the campaign does not have (any more)."""
+    if campaign is None:
+        return Description()
+    key = result.key
+    farm, kind = campaign.farms.get(key.farm_idx), campaign.types.get(key.type_idx)
+    crs = campaign.crs or ""
+    if kind is None:
+        return Description(farm or "", "", crs)
+    hub_height = campaign.turbine(key.type_idx).hub_height_m
+    return Description(farm or "", kind, crs, hub_height, campaign.rated_power_mw(key.type_idx))
+
+
+def columns_of(per: Per) -> tuple[Column, ...]:
+    """Those of a table with one row a turbine, or one a layout."""
+    return TURBINE_COLUMNS if per == "turbine" else LAYOUT_COLUMNS
+
+
+def rows_of(result: "Result", about: Description, per: Per) -> Iterator[tuple[Cell, ...]]:
+    """The rows of one layout, in the order of the columns: one a turbine, or a single one."""
+    names = (str(result.key), *result.key, about.farm, about.turbine_type)
+    machine = (float(result.diameter), about.hub_height_m, about.rated_power_mw)
+    if per == "turbine":
+        for turbine, (x, y) in enumerate(result.layout.T.tolist()):
+            yield (*names, turbine, x, y, about.crs, *machine, float(result.aep))
+        return
+    yield (
+        *names,
+        float(result.aep),
+        *(_detail(result, name) for name in ("wake_loss", "min_spacing_m")),
+        result.n_turbines,
+        *machine,
+        int(result.steps),
+        _detail(result, "seconds"),
+        *(result.status, result.origin, result.stop_reason, result.fingerprint),
+        about.crs,
+    )
+
+
+def layout_csv(result: "Result", campaign: "Campaign | None" = None) -> str:
+    """One layout, a row for each turbine. campaign: what tells the names of farm and turbine type, and the rest."""
+    header = [column.name for column in TURBINE_COLUMNS]
+    return csv_text(header, rows_of(result, description(result, campaign), "turbine"))
+
+
+def _detail(result: "Result", name: str) -> float:
+    value = result.details.get(name)
+    return float(value) if isinstance(value, int | float) else NOT_KNOWN
