@@ -20,6 +20,7 @@ from leeward.cli.new import new
 from leeward.cli.optimise import optimise
 from leeward.cli.run import run
 from leeward.cli.salvage import salvage
+from leeward.cli.serve import serve
 from leeward.cli.show import show
 from leeward.cli.slurm_script import slurm_script
 from leeward.cli.status import status
@@ -85,5 +86,5 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
-for command in (run, new, status, missing, check, merge, salvage, clean, show, optimise, aep, slurm_script):
+for command in (run, new, status, missing, check, merge, salvage, clean, show, serve, optimise, aep, slurm_script):
     app.command(cls=Listing)(command)

@@ -33,8 +33,8 @@ class LayoutView:
     """One layout, and what of it needs the wake engine.
 
     shape: None where no campaign tells it. wake_loss: share of each turbine, shape (turbines,); None where it is not
-    known, and then `remark` says why. spacing_m: the least that is allowed; None where nobody knows. neighbours: those
-    that stand already, shape (2, neighbours).
+    known, and then `remark` says why; is_pending: it is being worked out. spacing_m: the least that is allowed; None
+    where nobody knows. neighbours: those that stand already, shape (2, neighbours).
     """
 
     result: Result
@@ -45,6 +45,7 @@ class LayoutView:
     spacing_m: float | None
     neighbours: Array
     remark: str = ""
+    is_pending: bool = False
 
 
 def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:

@@ -126,6 +126,11 @@ class TaskTable:
         """Several, in their order."""
         return (self.row(int(row)) for row in rows)
 
+    def best_key(self, farm_idx: int, type_idx: int) -> Key | None:
+        """Of the result of a farm and turbine type with the largest AEP; None if there is none."""
+        rows = self.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep", backwards=True))
+        return None if len(rows) == 0 or np.isnan(self.aep[rows[0]]) else self.row(int(rows[0])).key
+
     def find(self, key: Key) -> TaskSeen | None:
         """The task of this key; None if it was neither expected nor is there."""
         row = self._rows.get(key)

@@ -4,6 +4,8 @@ import threading
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeVar
@@ -24,6 +26,7 @@ from leeward.wind import WindRose, wind_rose
 SHORTEST_S = 1.0  # between two looks
 PATIENCE = 10.0  # looking takes at most this part of the time: a tenth
 VIEWS_KEPT = 64
+WAIT_S = 1.5  # for wake losses; then a page is shown without them
 T = TypeVar("T")
 
 
@@ -39,7 +42,8 @@ class Model:
         self._tasks: TaskTable | None = None
         self._figures = Figures(path)
         self._results: OrderedDict[tuple[Key, str], Result] = OrderedDict()
-        self._views: OrderedDict[tuple[Key, str], LayoutView] = OrderedDict()
+        self._views: OrderedDict[tuple[Key, str], Future[LayoutView]] = OrderedDict()
+        self._work = ThreadPoolExecutor(1, "wake losses")
         self._shapes: dict[int, FarmShape] = {}
         self._campaign_text = ""
 
@@ -97,10 +101,24 @@ class Model:
         return self._kept(self._results, key, lambda: find_result(self.path, key).result)
 
     def view(self, key: Key) -> LayoutView:
-        """One layout as it is drawn, with the wake loss of each turbine."""
+        """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
+
+        The first one takes a second, and half a minute where the wake engine was never used on this machine.
+        """
         result = self.result(key)
-        with self._computing:
-            return self._kept(self._views, key, lambda: layout_view(self.campaign, result))
+        known = self.tasks().find(key)
+        which = key, repr(known)
+        with self._looking:
+            if which not in self._views:
+                self._views[which] = self._work.submit(layout_view, self.campaign, result)
+                if len(self._views) > VIEWS_KEPT:
+                    self._views.popitem(last=False)
+            view = self._views[which]
+        try:
+            return view.result(timeout=WAIT_S)
+        except TimeoutError:
+            words = "the wake losses are being worked out"
+            return replace(layout_view(self.campaign, result, with_losses=False), remark=words, is_pending=True)
 
     def shapes(self) -> Mapping[int, FarmShape]:
         """All areas; none where the campaign is not known."""

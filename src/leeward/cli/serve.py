@@ -1,0 +1,74 @@
+"""`leeward serve`: the dashboard."""
+
+import socket
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.sources import given_place
+from leeward.errors import LeewardError
+
+if TYPE_CHECKING:
+    from leeward.web import Access, Dashboard
+    from leeward.web.model import Model
+
+USUAL_PORT = 8750
+LOOPBACK = "127.0.0.1"
+
+
+def serve(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=0, max=65535, help=f"Port. Default: {USUAL_PORT}, or any free one if that is taken."),
+    ] = None,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on. Any but the default lets other machines reach it.")
+    ] = LOOPBACK,
+    name: Annotated[
+        list[str] | None,
+        typer.Option(help="Another name that browsers may ask for this machine by. Repeatable."),
+    ] = None,
+) -> None:
+    """Show a campaign in a browser, while it runs and afterwards; Ctrl-C ends it.
+
+    Prints an address with a token in it: whoever has it can look, nobody can change anything. It listens on this
+    machine only (127.0.0.1); from elsewhere, use the SSH tunnel that it prints.
+
+    Exit codes: 0 ended by Ctrl-C; 1 the port is taken, or PATH cannot be read; 2 wrong use; 4 the storage is
+    unavailable.
+    """
+    from leeward.web import Access
+    from leeward.web.model import Model
+
+    place = given_place(path)
+    model = Model(place)
+    model.observation()  # what cannot be read is said before anything is served
+    with _listening(model, host, port, Access.of(host, name or ())) as dashboard:
+        print(f"{place}: open in a browser")
+        print(f"  {dashboard.address}")
+        if host == LOOPBACK:
+            print("From another machine, first: ")
+            print(f"  ssh -N -L {dashboard.port}:{LOOPBACK}:{dashboard.port} {socket.gethostname()}")
+        else:
+            print(f"Note: it listens on {host}, unencrypted; whoever sees the address on its way can look.")
+        print("Ctrl-C ends it.", flush=True)
+        try:
+            dashboard.serve()
+        except KeyboardInterrupt:
+            print()
+
+
+def _listening(model: "Model", host: str, port: int | None, access: "Access") -> "Dashboard":
+    from leeward.web import Dashboard
+
+    if port is not None:
+        return Dashboard(model, host, port, access)
+    try:
+        return Dashboard(model, host, USUAL_PORT, access)
+    except LeewardError:
+        return Dashboard(model, host, 0, access)  # somebody else's, or another one of ours

@@ -1,0 +1,339 @@
+"""Which page an address is: from a path and a query to the text of an answer. No file is ever named by an address."""
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from leeward.errors import InputError, LeewardError
+from leeward.formats import csv_text, layout_csv, layout_geojson
+from leeward.pages import audit as audit_pages
+from leeward.pages import frame, overview, settings, task, tasks
+from leeward.pages.charts import farm_map
+from leeward.pages.html import Child, Markup, tag
+from leeward.pages.links import Links
+from leeward.pages.parts import facts, figure_with, link, section, state_mark
+from leeward.store.keys import Key
+from leeward.watch import Snapshot
+from leeward.watch.drawings import LayoutView
+from leeward.watch.tasks import TaskSeen, task_filter
+from leeward.web.model import Model
+
+LINKS = Links(is_live=True)
+LIVE_S, CALM_S = 2.0, 10.0  # how often a page looks for news while a run goes on, and otherwise
+FEW = 10  # workers and failures of the first page
+MOST_FAILURES = 100  # of one page
+MOST_PAGES = 1_000_000
+
+Query = Mapping[str, str]
+
+
+class RefusalError(LeewardError):
+    """A request that cannot be answered."""
+
+    def __init__(self, status: int, words: str) -> None:
+        super().__init__(words)
+        self.status = status
+
+
+@dataclass(frozen=True)
+class Answer:
+    """kind: the content type. name: of a file to be saved. keep_s: how long a browser may keep it."""
+
+    body: bytes
+    kind: str = "text/html; charset=utf-8"
+    status: int = 200
+    name: str = ""
+    keep_s: int = 0
+
+
+def answer(model: Model, path: str, query: Query) -> Answer:
+    """The answer to a request; one that cannot be is answered by a page that says why."""
+    try:
+        if path in _ASSETS:
+            name, kind = _ASSETS[path]
+            return Answer(frame.asset(name), kind, keep_s=3600)
+        if path in _PAGES:
+            return _PAGES[path](model, query)
+        if path.startswith("/task/"):
+            return _task(model, path.removeprefix("/task/"))
+        raise RefusalError(404, "There is no such page.")
+    except RefusalError as refusal:
+        return _error(refusal.status, str(refusal))
+    except LeewardError as error:  # the place itself cannot be read just now
+        return _error(503, str(error))
+
+
+def _error(status: int, words: str) -> Answer:
+    content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "to the overview"))]
+    return Answer(frame.live_page(str(status), "", "leeward", content, None).encode(), status=status)
+
+
+def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Answer:
+    seen = model.snapshot
+    pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
+    name = seen.campaign or "campaign not known"
+    return Answer(frame.live_page(title, here, name, content, pace).encode())
+
+
+# --- pages -----------------------------------------------------------------------------------------------------------
+
+
+def _overview(model: Model, query: Query) -> Answer:
+    seen = model.snapshot
+    page = _number(query, "farms")
+    waiting = tag("p", {"class": "wait"}, link("/map", "The map of all farms"))
+    content: list[Child] = [
+        tag("p", None, tag("small", None, seen.run or seen.output)),
+        overview.progress(seen, live=True),
+        overview.grid(seen, LINKS, page, live=True),
+        overview.workers(seen, LINKS, FEW, live=True) if seen.run else None,
+        overview.failures(seen, seen.failures[:FEW], LINKS, live=True) if seen.run else None,
+        tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
+        overview.remarks(seen, live=True),
+    ]
+    return _page(model, _short(seen), "/", content)
+
+
+def _short(seen: Snapshot) -> str:
+    return f"{seen.done}/{seen.expected}" if seen.expected is not None else str(seen.done)
+
+
+def _map(model: Model, query: Query) -> Answer:
+    kind = _filtered(query).type_idx
+    shapes = list(model.shapes().values())
+    best = model.best_results(kind)
+    types = model.snapshot.types
+    choices = [link("/map", "all types"), *(link(f"/map?type={n}", f"t{n} {name}") for n, name in types.items())]
+    which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
+    if shapes:
+        picture: Child = figure_with(
+            farm_map(shapes, best, LINKS.task),
+            f"The best layout of each farm{which}, to scale.",
+        )
+    else:
+        picture = tag("p", None, "The areas are not known: no campaign tells them.")
+    menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture)])
+
+
+def _tasks(model: Model, query: Query) -> Answer:
+    wanted = _filtered(query)
+    table, seen = model.tasks(), model.snapshot
+    rows = table.chosen(wanted)
+    page = _number(query, "page")
+    shown = list(table.rows(rows[page * tasks.PAGE : (page + 1) * tasks.PAGE]))
+    kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
+    content: list[Child] = [
+        tag("h1", None, "Tasks"),
+        tasks.task_form(seen, kept),
+        tasks.spread(table, wanted, seen, LINKS),
+        tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
+        tasks.downloads(kept),
+    ]
+    return _page(model, "Tasks", "/tasks", content)
+
+
+def _tasks_csv(model: Model, query: Query) -> Answer:
+    table = model.tasks()
+    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh"]
+    header += ["wake_loss", "min_spacing_m", "n_turbines", "seconds"]
+    chosen = table.rows(table.chosen(_filtered(query)))
+    text = csv_text(header, (_csv_row(row) for row in chosen))
+    return Answer(text.encode(), "text/csv; charset=utf-8", name="tasks.csv")
+
+
+def _csv_row(row: TaskSeen) -> list[object]:
+    figures = [row.aep, row.wake_loss, row.min_spacing_m, row.n_turbines, row.seconds]
+    return [str(row.key), *row.key, row.state, *figures]
+
+
+def _workers(model: Model, query: Query) -> Answer:
+    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS, live=True)])
+
+
+def _failures(model: Model, query: Query) -> Answer:
+    seen = model.snapshot
+    page = _number(query, "page")
+    shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
+    pages = -(-len(seen.failures) // MOST_FAILURES)
+    pager = tag(
+        "nav",
+        {"class": "pager", "aria-label": "pages"},
+        link(f"/failures?page={page - 1}", "‹ previous") if page else None,
+        tag("span", None, f"page {page + 1} of {pages}"),
+        link(f"/failures?page={page + 1}", "next ›") if page + 1 < pages else None,
+    )
+    content: list[Child] = [
+        overview.failures(seen, shown, LINKS, live=True),
+        pager if pages > 1 else None,
+    ]
+    return _page(model, "Failures", "/failures", content)
+
+
+def _settings(model: Model, query: Query) -> Answer:
+    rose = model.rose
+    content: list[Child] = [
+        settings.settings(model.campaign, model.shapes(), model.versions()),
+        section("wind", "Wind", task.rose(rose)) if rose is not None else None,
+    ]
+    return _page(model, "Settings", "/settings", content)
+
+
+def _audit(model: Model, query: Query) -> Answer:
+    trail = audit_pages.audit_trail(model.audit(), _number(query, "page"), live=True)
+    return _page(model, "Audit", "/audit", [trail])
+
+
+def _compare(model: Model, query: Query) -> Answer:
+    first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
+    form = _compare_form(str(first.result.key), str(second.result.key))
+    content: list[Child] = [task.comparison(first, second), form]
+    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if _is_pending(first, second) else None)
+
+
+# --- one task --------------------------------------------------------------------------------------------------------
+
+
+def _task(model: Model, name: str) -> Answer:
+    for ending, write in _FILES.items():
+        if name.endswith(ending):
+            result = _found(model, name.removesuffix(ending))
+            try:
+                text = write(result, model.campaign)
+            except InputError as error:
+                raise RefusalError(404, str(error)) from error
+            return Answer(text.encode(), f"{_KINDS[ending]}; charset=utf-8", name=name)
+    key = _key(name)
+    row = model.tasks().find(key)
+    if row is None:
+        raise RefusalError(404, f"{key} is neither a task of this campaign nor a result that is there.")
+    if row.state != "done":
+        return _page(model, str(key), "", _undone(model, row), refresh_s=LIVE_S)
+    view = _view(model, name)
+    return _page(model, str(key), "", _done(model, view), refresh_s=LIVE_S if _is_pending(view) else None)
+
+
+def _done(model: Model, view: LayoutView) -> list[Child]:
+    key = view.result.key
+    cell = link(LINKS.cell(key.farm_idx, key.type_idx), "all seeds of this farm and type")
+    files = [link(f"/task/{key}{ending}", words) for ending, words in ((".csv", "CSV"), (".geojson", "GeoJSON"))]
+    phases, rose = task.phases(view.result), model.rose
+    best = model.tasks().best_key(key.farm_idx, key.type_idx)
+    compare = _compare_form(str(key), "" if best is None or best == key else str(best))
+    losses = None if view.wake_loss is None else view.wake_loss.tolist()
+    return [
+        tag("h1", None, str(key)),
+        tag("p", None, cell, " · download: ", files[0], " ", files[1]),
+        tag(
+            "div",
+            {"class": "columns"},
+            section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True),
+            section("facts", "Figures", task.result_facts(view)),
+        ),
+        section("phases", "AEP by phase", phases) if phases is not None else None,
+        section("wind", "Wind", task.rose(rose)) if rose is not None else None,
+        section("compare", "Compare", compare),
+        section(
+            "coordinates",
+            "Turbines",
+            tag(
+                "details",
+                {"id": "turbines"},
+                tag("summary", None, "coordinates"),
+                task.coordinates(view.result, losses),
+            ),
+            live=True,
+        ),
+    ]
+
+
+def _undone(model: Model, row: TaskSeen) -> list[Child]:
+    """A task without a result: what is known of it."""
+    seen = model.snapshot
+    failed = [overview.failure(each, seen, LINKS) for each in seen.failures if each.key == str(row.key)]
+    at_work = [worker for worker in seen.workers if worker.task == str(row.key)]
+    doing = [
+        facts(
+            [("worker", w.name), ("phase", w.phase), ("step", w.step), ("looks hung", "yes" if w.looks_hung else "no")]
+        )
+        for w in at_work
+    ]
+    return [
+        tag("h1", None, str(row.key)),
+        section("state", "State", tag("p", None, state_mark(row.state)), *doing, *failed, live=True),
+        tag("p", None, link(LINKS.cell(row.key.farm_idx, row.key.type_idx), "all seeds of this farm and type")),
+    ]
+
+
+def _compare_form(first: str, second: str) -> Markup:
+    fields = [
+        tag("label", None, words, tag("input", {"name": name, "value": value, "size": 18, "required": True}))
+        for name, words, value in (("a", "this layout", first), ("b", "with", second))
+    ]
+    return tag(
+        "form",
+        {"method": "get", "action": "/compare", "class": "filter", "aria-label": "compare two layouts"},
+        *fields,
+        tag("button", {"type": "submit"}, "Compare"),
+    )
+
+
+# --- what a request says ---------------------------------------------------------------------------------------------
+
+
+def _key(text: str) -> Key:
+    try:
+        return Key.parse(text)
+    except InputError as error:
+        raise RefusalError(404, str(error)) from error
+
+
+def _found(model: Model, name: str) -> Any:
+    key = _key(name)
+    try:
+        return model.result(key)
+    except LeewardError as error:
+        raise RefusalError(404, str(error)) from error
+
+
+def _view(model: Model, name: str) -> LayoutView:
+    _found(model, name)
+    return model.view(_key(name))
+
+
+def _is_pending(*views: LayoutView) -> bool:
+    return any(view.wake_loss is None and view.is_pending for view in views)
+
+
+def _filtered(query: Query) -> Any:
+    try:
+        return task_filter(query)
+    except InputError as error:
+        raise RefusalError(400, str(error)) from error
+
+
+def _number(query: Query, name: str) -> int:
+    text = query.get(name, "") or "0"
+    if not (text.isascii() and text.isdigit() and len(text) <= 7):
+        raise RefusalError(400, f"{name} is {text!r:.40}; expected the number of a page")
+    return min(int(text), MOST_PAGES)
+
+
+_ASSETS = {
+    "/style.css": ("style.css", "text/css; charset=utf-8"),
+    "/live.js": ("live.js", "text/javascript; charset=utf-8"),
+    "/icon.svg": ("icon.svg", "image/svg+xml"),
+}
+_PAGES: dict[str, Callable[[Model, Query], Answer]] = {
+    "/": _overview,
+    "/map": _map,
+    "/tasks": _tasks,
+    "/tasks.csv": _tasks_csv,
+    "/workers": _workers,
+    "/failures": _failures,
+    "/settings": _settings,
+    "/audit": _audit,
+    "/compare": _compare,
+}
+_FILES: dict[str, Callable[[Any, Any], str]] = {".csv": layout_csv, ".geojson": layout_geojson}
+_KINDS = {".csv": "text/csv", ".geojson": "application/geo+json"}

@@ -1,0 +1,207 @@
+"""The server itself: sockets, headers, and who is let in. What a page says is decided in `routes`."""
+
+import gzip
+import hashlib
+import socket
+import sys
+import threading
+import traceback
+from collections.abc import Mapping
+from http import HTTPStatus
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
+
+from leeward import __version__
+from leeward.errors import LeewardError
+from leeward.web.access import TOKEN, Access
+from leeward.web.model import Model
+from leeward.web.routes import Answer, answer
+
+MOST_CONNECTIONS = 64  # at a time: everybody on the machine can open them
+PATIENCE_S = 30.0  # with a connection that says nothing
+WORTH_PACKING = 2000  # bytes
+POLICY = (
+    "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
+    "base-uri 'none'; frame-ancestors 'none'"
+)
+HEADERS = {
+    "Content-Security-Policy": POLICY,
+    "X-Content-Type-Options": "nosniff",
+    "X-Frame-Options": "DENY",
+    "Referrer-Policy": "no-referrer",
+    "Cross-Origin-Opener-Policy": "same-origin",
+    "Cross-Origin-Resource-Policy": "same-origin",
+}
+
+
+class Dashboard:
+    """Serves one place, on one address, until it is closed."""
+
+    def __init__(self, model: Model, host: str, port: int, access: Access) -> None:
+        self.access = access
+        family = socket.AF_INET6 if ":" in host else socket.AF_INET
+        try:
+            self._server = _Server((host, port), family, model, access)
+        except OSError as error:
+            raise LeewardError(f"{host}, port {port}: cannot be listened on ({error.strerror or error})") from error
+        self.host = host
+        self.port: int = self._server.server_address[1]
+
+    @property
+    def address(self) -> str:
+        """What to open in a browser; whoever has it can look."""
+        name = f"[{self.host}]" if ":" in self.host else self.host
+        return f"http://{name}:{self.port}/?{urlencode({TOKEN: self.access.token})}"
+
+    def serve(self) -> None:
+        """Until `close` is called from another thread, or this one is interrupted."""
+        self._server.serve_forever(poll_interval=0.2)
+
+    def close(self) -> None:
+        """Stop listening."""
+        self._server.shutdown()
+        self._server.server_close()
+
+    def __enter__(self) -> "Dashboard":
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.server_close()
+
+
+class _Server(ThreadingHTTPServer):
+    daemon_threads = True
+    allow_reuse_address = True
+    request_queue_size = 64
+
+    def __init__(self, address: tuple[str, int], family: int, model: Model, access: Access) -> None:
+        self.address_family = family
+        self.model = model
+        self.access = access
+        self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        super().__init__(address, _Handler)
+
+    def process_request(self, request: Any, client_address: Any) -> None:
+        """No more threads than there is room for; the others are hung up on."""
+        if self._room.acquire(blocking=False):
+            super().process_request(request, client_address)
+        else:
+            self.shutdown_request(request)
+
+    def process_request_thread(self, request: Any, client_address: Any) -> None:
+        try:
+            super().process_request_thread(request, client_address)
+        finally:
+            self._room.release()
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A browser that hangs up is no error."""
+        if not isinstance(sys.exception(), ConnectionError | TimeoutError):
+            traceback.print_exc()
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server_version = f"leeward/{__version__}"
+    sys_version = ""
+    timeout = PATIENCE_S
+    error_content_type = "text/plain; charset=utf-8"
+    error_message_format = "%(code)d %(message)s\n"
+    server: _Server
+
+    def do_GET(self) -> None:
+        self._respond(with_body=True)
+
+    def do_HEAD(self) -> None:
+        self._respond(with_body=False)
+
+    def _respond(self, *, with_body: bool) -> None:
+        has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
+        if has_body:  # of no use here, and not read
+            self.close_connection = True
+        if not self.server.access.knows_host(self.headers.get("Host")):
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this dashboard is not served under that name", with_body)
+            return
+        target = _Target.of(self.path)
+        if target is None:
+            self._refuse(HTTPStatus.BAD_REQUEST, "an address that cannot be", with_body)
+            return
+        port = self.server.server_address[1]
+        if self.server.access.is_token(target.query.get(TOKEN)):
+            self._send(Answer(b"", status=303), with_body, {"Location": target.without_token(), **self._cookie(port)})
+        elif self.server.access.has_cookie(self.headers.get("Cookie"), port):
+            self._send(self._answered(target), with_body)
+        else:
+            self._refuse(
+                HTTPStatus.FORBIDDEN, "open the address that `leeward serve` printed, token and all", with_body
+            )
+
+    def _cookie(self, port: int) -> dict[str, str]:
+        return {"Set-Cookie": self.server.access.set_cookie(port)}
+
+    def _answered(self, target: "_Target") -> Answer:
+        """What goes wrong here is a fault of ours: it is told where the server was started, not to the browser."""
+        try:
+            return answer(self.server.model, target.path, target.query)
+        except Exception:
+            traceback.print_exc()
+            return Answer(b"500 a fault of leeward; its terminal says more\n", "text/plain; charset=utf-8", 500)
+
+    def _refuse(self, status: HTTPStatus, words: str, with_body: bool) -> None:
+        self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body)
+
+    def _send(self, found: Answer, with_body: bool, more: Mapping[str, str] | None = None) -> None:
+        tag = f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'
+        is_known = found.status == 200 and self.headers.get("If-None-Match") == tag
+        body = b"" if is_known else found.body
+        self.send_response(HTTPStatus.NOT_MODIFIED if is_known else found.status)
+        for name, value in {**HEADERS, **(more or {})}.items():
+            self.send_header(name, value)
+        keep = f"private, max-age={found.keep_s}" if found.keep_s else "no-store"
+        self.send_header("Cache-Control", keep)
+        if found.status == 200:
+            self.send_header("ETag", tag)
+        if found.name:
+            self.send_header("Content-Disposition", f"attachment; filename*=UTF-8''{quote(found.name)}")
+        if not is_known:
+            self.send_header("Content-Type", found.kind)
+            body = self._packed(body)
+            self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        if with_body:
+            self.wfile.write(body)
+
+    def _packed(self, body: bytes) -> bytes:
+        """Smaller, where the browser takes it: pages may come through a tunnel."""
+        if len(body) < WORTH_PACKING or "gzip" not in self.headers.get("Accept-Encoding", ""):
+            return body
+        self.send_header("Content-Encoding", "gzip")
+        return gzip.compress(body, 3, mtime=0)
+
+    def log_message(self, format: str, *args: object) -> None:
+        """Nothing: the address of every request carries what somebody looks at."""
+
+
+class _Target:
+    """The path and the query of a request; of several values of one name the last counts."""
+
+    def __init__(self, path: str, query: dict[str, str]) -> None:
+        self.path = path
+        self.query = query
+
+    @classmethod
+    def of(cls, text: str) -> "_Target | None":
+        """None for what is no address."""
+        try:
+            parts = urlsplit(text)
+            query = dict(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=50))
+        except ValueError:
+            return None
+        return cls(unquote(parts.path), query) if parts.path.startswith("/") else None
+
+    def without_token(self) -> str:
+        """The same, to be shown in the address bar; never another host's."""
+        rest = {name: value for name, value in self.query.items() if name != TOKEN}
+        path = "/" + quote(self.path.lstrip("/\\"))
+        return f"{path}?{urlencode(rest)}" if rest else path
