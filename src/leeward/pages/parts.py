@@ -61,6 +61,10 @@ def link(address: str | None, *children: Child, title: str | None = None) -> Mar
     return tag("a", {"href": address, "title": title}, *children)
 
 
+def yes_or_no(value: bool) -> str:
+    return "yes" if value else "no"
+
+
 def state_mark(state: str) -> Markup:
     """A sign and a word: the colour alone tells nothing."""
     return tag("span", {"class": f"state state-{state}"}, f"{MARKS[state]} {WORDS[state]}")
@@ -78,7 +82,7 @@ def figure_with(picture: Markup, *caption: Child) -> Markup:
 
 def gwh(value: float | None, digits: int = 2) -> str:
     """AEP, or a dash."""
-    return "–" if value is None or math.isnan(value) else f"{value:,.{digits}f}".replace(",", "\u202f")
+    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def percent(value: float | None) -> str:

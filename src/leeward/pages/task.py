@@ -7,7 +7,7 @@ import numpy as np
 
 from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, rose_chart, rose_key
 from leeward.pages.html import Child, Markup, join, tag
-from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table
+from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
 from leeward.watch.drawings import LayoutView
 from leeward.wind import WindRose
@@ -16,7 +16,7 @@ from leeward.wording import duration
 SHOWN = ("wake_loss", "min_spacing_m", "seconds", "phases", "aep_by_phase")
 
 
-def plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = 560.0) -> Markup:
+def plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0) -> Markup:
     """The layout to scale, with what its colours mean."""
     known = losses or loss_range([view])
     picture = layout_plan(view, known, side)
@@ -56,9 +56,15 @@ def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     yield "origin", result.origin
     for name, value in sorted(details.items()):
         if name not in SHOWN and not isinstance(value, np.ndarray):
-            yield name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)
+            yield name.replace("_", " "), _shown(value)
     yield "fingerprint", tag("code", None, result.fingerprint or "none")
     yield "digest", tag("code", None, result.digest)
+
+
+def _shown(value: str | bool | int | float) -> str:
+    if isinstance(value, bool):
+        return yes_or_no(value)
+    return f"{value:.6g}" if isinstance(value, float) else str(value)
 
 
 def _spacing(result: Result, view: LayoutView) -> str:

@@ -10,6 +10,7 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import WORDS, figure_with, gwh, link, metres, percent, section, state_mark, table
 from leeward.store.keys import Key
+from leeward.store.schema import Result
 from leeward.watch import Snapshot
 from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
 
@@ -105,6 +106,23 @@ def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key
     aeps = tasks.aep[rows]
     known = ~np.isnan(aeps)
     return [task.key for task in tasks.rows(rows[known])], aeps[known]
+
+
+def best_list(best: Sequence[Result], seen: Snapshot, links: Links) -> Markup:
+    """The best layout of each farm in a line."""
+    rows: list[list[Child]] = [
+        [
+            f"{result.key.farm_idx} {seen.farms.get(result.key.farm_idx, '')}",
+            f"t{result.key.type_idx} {seen.types.get(result.key.type_idx, '')}",
+            link(links.task(result.key), str(result.key)),
+            gwh(result.aep),
+            percent(loss if isinstance(loss := result.details.get("wake_loss"), float) else None),
+            result.n_turbines,
+        ]
+        for result in best
+    ]
+    header = ["farm", "turbine type", "layout", "AEP, GWh", "wake loss", "turbines"]
+    return table(header, rows, right=(3, 4, 5), caption="best layouts")
 
 
 def downloads(query: Mapping[str, str]) -> Markup:

@@ -113,7 +113,8 @@ def _map(model: Model, query: Query) -> Answer:
     else:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture)])
+    listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture, listed)])
 
 
 def _tasks(model: Model, query: Query) -> Answer:

@@ -5,7 +5,7 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from leeward.pages.html import Child, Markup, tag
+from leeward.pages.html import Attribute, Child, Markup, tag
 
 
 @dataclass(frozen=True)
@@ -42,9 +42,9 @@ def padded(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart") -> Markup:
-    """A drawing as wide as there is room for; the title is read out by screen readers."""
-    attributes = {"viewBox": f"0 0 {width:g} {height:g}", "class": kind, "role": "img", "aria-label": title}
-    return tag("svg", attributes, *children)
+    """A drawing of so many pixels, smaller where there is no room; the title is read out by screen readers."""
+    size: dict[str, Attribute] = {"viewBox": f"0 0 {width:g} {height:g}", "width": width, "height": height}
+    return tag("svg", {**size, "class": kind, "role": "img", "aria-label": title}, *children)
 
 
 def horizontal_grid(scale: Scale, left: float, right: float, unit: str) -> Iterator[Markup]:

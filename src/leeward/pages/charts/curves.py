@@ -91,14 +91,15 @@ def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
     if len(steps) < 2:
         return []
     across = Scale(float(steps[0]), float(steps[-1]), room.start, room.end)
-    points = zip((across(s) for s in steps.tolist()), (up(a) for a in aeps.tolist()), strict=True)
+    points = list(zip(map(across, steps.tolist()), map(up, aeps.tolist()), strict=True))
     line = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
+    dots = [tag("circle", {"cx": x, "cy": y, "r": 2, "class": "dot"}) for x, y in points if len(points) <= 60]
     ends = [
         text(across(float(s)), HEIGHT - 16, f"{s:.0f}", anchor=anchor)
         for s, anchor in ((steps[0], "start"), (steps[-1], "end"))
     ]
     label = text((room.start + room.end) / 2, HEIGHT - 2, "steps, best so far", anchor="middle")
-    return [tag("path", {"d": line, "class": "line"}), *ends, label]
+    return [tag("path", {"d": line, "class": "line"}), *dots, *ends, label]
 
 
 def _dots(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link) -> Markup:

@@ -11,7 +11,7 @@ from leeward.pages.html import Attribute, Markup, join, tag
 from leeward.watch.drawings import FarmShape, LayoutView, Rings
 
 Array = npt.NDArray[np.float64]
-SIDE = 560.0  # pixels of the longer side
+SIDE = 640.0  # pixels of the longer side
 SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn so large
 
 
@@ -83,9 +83,9 @@ def loss_scale(losses: tuple[float, float]) -> Markup:
         tag("rect", {"x": 10 + 5 * i, "y": 4, "width": 5.4, "height": 10, "fill": colour(i / (steps - 1))})
         for i in range(steps)
     ]
+    ends = ((low, "start"), ((low + high) / 2, "middle"), (high, "end"))
     ticks = [
-        text(scale(value), 27, f"{value:.1%}", anchor="middle")
-        for value in dict.fromkeys((low, (low + high) / 2, high))
+        text(scale(value), 27, f"{value:.1%}", anchor=anchor) for value, anchor in ends if high > low or value == low
     ]
     words = f"wake loss of a turbine, from {low:.1%} (light) to {high:.1%} (dark)"
     return figure(290, 32, words, bars, ticks, text(236, 13, "wake loss"), kind="key")

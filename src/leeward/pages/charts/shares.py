@@ -2,7 +2,6 @@
 
 from collections.abc import Mapping
 
-from leeward.pages.charts.axes import figure
 from leeward.pages.html import Markup, tag
 
 WIDTH, HEIGHT = 120.0, 8.0
@@ -22,4 +21,5 @@ def share_bar(counts: Mapping[str, int], total: int, label: str) -> Markup:
             )
         left += width
     back = tag("rect", {"width": WIDTH, "height": HEIGHT, "class": "fill-missing"})
-    return figure(WIDTH, HEIGHT, label, back, *parts, kind="bar")
+    stretched = {"viewBox": f"0 0 {WIDTH:g} {HEIGHT:g}", "preserveAspectRatio": "none", "class": "bar"}
+    return tag("svg", {**stretched, "role": "img", "aria-label": label}, back, *parts)
