@@ -18,6 +18,7 @@ from leeward.cli.merge import merge
 from leeward.cli.missing import missing
 from leeward.cli.new import new
 from leeward.cli.optimise import optimise
+from leeward.cli.report import report
 from leeward.cli.run import run
 from leeward.cli.salvage import salvage
 from leeward.cli.serve import serve
@@ -86,5 +87,20 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
-for command in (run, new, status, missing, check, merge, salvage, clean, show, serve, optimise, aep, slurm_script):
+for command in (
+    run,
+    new,
+    status,
+    missing,
+    check,
+    merge,
+    salvage,
+    clean,
+    show,
+    serve,
+    report,
+    optimise,
+    aep,
+    slurm_script,
+):
     app.command(cls=Listing)(command)

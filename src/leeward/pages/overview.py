@@ -79,7 +79,7 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
         "Farms and turbine types",
         table(header, lines, right=(len(header) - 1,), caption="results by farm and turbine type"),
         _legend(),
-        _grid_pages(page, pages) if pages > 1 else None,
+        _grid_pages(page, pages, links) if pages > 1 else None,
         live=live,
     )
 
@@ -127,7 +127,9 @@ def _legend() -> Markup:
     return tag("ul", {"class": "key-list"}, *entries)
 
 
-def _grid_pages(page: int, pages: int) -> Markup:
+def _grid_pages(page: int, pages: int, links: Links) -> Markup:
+    if not links.is_live:
+        return tag("p", None, f"These are the first of {pages} parts of the grid; `leeward status` shows all.")
     return tag(
         "nav",
         {"aria-label": "pages of farms", "class": "pager"},

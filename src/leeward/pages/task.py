@@ -26,12 +26,13 @@ def plan(view: LayoutView, losses: tuple[float, float] | None = None, side: floa
     return figure_with(picture, *caption)
 
 
-def spacing_switch(view: LayoutView) -> Markup | None:
+def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
     """Shows or hides the circles, without a script."""
     if not view.spacing_m:
         return None
     box = tag("input", {"type": "checkbox", "class": "show-spacing"})
-    return tag("label", {"class": "switch"}, box, f" circles of the least spacing, {view.spacing_m:g} m wide")
+    told = words or f"circles of the least spacing, {view.spacing_m:g} m wide"
+    return tag("label", {"class": "switch"}, box, f" {told}")
 
 
 def result_facts(view: LayoutView) -> Markup:

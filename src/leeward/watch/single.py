@@ -1,11 +1,11 @@
 """One result, found without reading all the others."""
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.errors import BadSourceError
+from leeward.errors import BadSourceError, LeewardError
 from leeward.store.found import FoundResult
 from leeward.store.index import output_index
 from leeward.store.keys import Key
@@ -45,6 +45,31 @@ def find_result(path: Path, key: Key) -> ResultSeen:
         layouts = open_layouts(path)  # the key may lie in any of several places
     with layouts:
         return ResultSeen(layouts[key], path)
+
+
+def find_results(path: Path, keys: Collection[Key]) -> tuple[dict[Key, Result], list[str]]:
+    """Several at once, which is quicker, in the order of the keys; and what is wrong with those that are not there."""
+    demand_place(path)
+    run = run_of(path)
+    names: dict[Path, list[str]] = {}
+    for key in keys:
+        shard = None if run is None else run.shard(key)
+        if shard is None or not shard.is_file():
+            shard = path if run is None else run.output
+        names.setdefault(shard, []).append(str(key))
+    found: dict[Key, Result] = {}
+    files = [file for file in names if file.is_file()]
+    for each in read_files(files, contents=True, keys={file: names[file] for file in files}):
+        if isinstance(each, FoundResult) and each.result is not None:
+            found[each.result.key] = each.result
+    problems = []
+    for key in keys:
+        if key not in found:
+            try:
+                found[key] = find_result(path, key).result
+            except LeewardError as error:
+                problems.append(str(error))
+    return {key: found[key] for key in keys if key in found}, problems
 
 
 def _packs_with(run: RunPaths, key: Key) -> Iterator[Path]:

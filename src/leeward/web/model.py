@@ -3,15 +3,14 @@
 import threading
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from leeward.campaign import Campaign
-from leeward.errors import LeewardError
 from leeward.store.audit import read_lines
 from leeward.store.keys import Key
 from leeward.store.schema import Result
@@ -19,15 +18,15 @@ from leeward.watch import Observation, Snapshot, observe
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
 from leeward.watch.present import key_of
-from leeward.watch.single import find_result
+from leeward.watch.single import find_result, find_results
 from leeward.watch.tasks import Figures, TaskTable
 from leeward.wind import WindRose, wind_rose
 
 SHORTEST_S = 1.0  # between two looks
 PATIENCE = 10.0  # looking takes at most this part of the time: a tenth
 VIEWS_KEPT = 64
+RESULTS_KEPT = 256
 WAIT_S = 1.5  # for wake losses; then a page is shown without them
-T = TypeVar("T")
 
 
 class Model:
@@ -98,7 +97,23 @@ class Model:
 
     def result(self, key: Key) -> Result:
         """One result, checked; kept as long as the index tells the same of it."""
-        return self._kept(self._results, key, lambda: find_result(self.path, key).result)
+        known = self._cached(key)
+        return self._keep(find_result(self.path, key).result) if known is None else known
+
+    def _cached(self, key: Key) -> Result | None:
+        with self._looking:
+            return self._results.get(self._which(key))
+
+    def _keep(self, result: Result) -> Result:
+        with self._looking:
+            self._results[self._which(result.key)] = result
+            while len(self._results) > RESULTS_KEPT:
+                self._results.popitem(last=False)
+        return result
+
+    def _which(self, key: Key) -> tuple[Key, str]:
+        """Of one key another result may come: then the index tells something else of it."""
+        return key, repr(self.tasks().find(key))
 
     def view(self, key: Key) -> LayoutView:
         """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
@@ -106,9 +121,8 @@ class Model:
         The first one takes a second, and half a minute where the wake engine was never used on this machine.
         """
         result = self.result(key)
-        known = self.tasks().find(key)
-        which = key, repr(known)
         with self._looking:
+            which = self._which(key)
             if which not in self._views:
                 self._views[which] = self._work.submit(layout_view, self.campaign, result)
                 if len(self._views) > VIEWS_KEPT:
@@ -137,13 +151,11 @@ class Model:
             is_wanted = type_idx is None or cell.type_idx == type_idx
             if key is not None and cell.best_aep is not None and is_wanted:
                 best[cell.farm_idx] = max(best.get(cell.farm_idx, (0.0, key)), (cell.best_aep, key))
-        results = {}
-        for farm, (_, key) in best.items():
-            try:
-                results[farm] = self.result(key)
-            except LeewardError:
-                continue
-        return results
+        keys = [key for _, key in best.values()]
+        unread = [key for key in keys if self._cached(key) is None]
+        for read in find_results(self.path, unread)[0].values():
+            self._keep(read)
+        return {key.farm_idx: result for key in keys if (result := self._cached(key)) is not None}
 
     @cached_property
     def rose(self) -> WindRose | None:
@@ -158,18 +170,3 @@ class Model:
             if key is not None:
                 return str(self.result(key).details.get("versions", ""))
         return ""
-
-    def _kept(self, store: OrderedDict[tuple[Key, str], T], key: Key, make: Callable[[], T]) -> T:
-        """What was made before of the same result."""
-        known = self.tasks().find(key)
-        which = key, repr(known)
-        with self._looking:
-            if which in store:
-                store.move_to_end(which)
-                return store[which]
-        made = make()
-        with self._looking:
-            store[which] = made
-            if len(store) > VIEWS_KEPT:
-                store.popitem(last=False)
-        return made

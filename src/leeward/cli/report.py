@@ -1,0 +1,60 @@
+"""`leeward report`: one HTML file for whoever gets the results."""
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from leeward.cli.sources import CampaignFile, Quiet, given_campaign, given_place
+from leeward.cli.tables import check_files
+from leeward.errors import InputError, LeewardError
+from leeward.wording import size
+
+
+def report(
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+    ] = None,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The report, .html. An old one is replaced.")] = Path(
+        "report.html"
+    ),
+    campaign: CampaignFile = None,
+    quiet: Quiet = False,
+) -> None:
+    """Write a report of a campaign: one HTML file with all pictures and tables in it.
+
+    It needs no other file and no network: mail it. Shows what is there, best layouts, AEP over seeds, method and
+    settings, what is missing, and how to load the data.
+
+    Exit codes: 0 written; 1 PATH cannot be read, or the report not written; 2 wrong use; 4 the storage is unavailable.
+    """
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise InputError(
+            f"{output}: a report with the ending {output.suffix!r}; expected .html, for example report.html"
+        )
+    place = given_place(path)
+    _demand_outside(output, place)
+    check_files(output, None)
+    from leeward.files import replace_file
+    from leeward.report import report_html
+
+    def tell(words: str) -> None:
+        if not quiet:
+            print(f"{words} ...", file=sys.stderr)
+
+    text = report_html(place, given_campaign(campaign), tell).encode()
+    try:
+        replace_file(output, text)
+    except OSError as error:
+        raise LeewardError(f"{output}: cannot be written ({error})") from error
+    if not quiet:
+        print(f"written: {output} ({size(len(text))})")
+
+
+def _demand_outside(output: Path, place: Path) -> None:
+    """A run directory holds nothing that a run did not write."""
+    folder = output.absolute().parent
+    if place.is_dir() and folder.resolve().is_relative_to(place.resolve()):
+        raise InputError(f"{output}: lies in the run directory {place}; expected a place outside")

@@ -1,0 +1,286 @@
+"""From a run directory or a file of results to one HTML text."""
+
+import time
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from leeward import __version__
+from leeward.campaign import Campaign
+from leeward.pages import frame, overview, settings, task, tasks
+from leeward.pages.audit import PAGE, audit_trail
+from leeward.pages.charts import farm_map, loss_range, strip_chart
+from leeward.pages.html import Child, Markup, tag
+from leeward.pages.links import Links
+from leeward.pages.parts import facts, figure_with, gwh, percent, section, table, to_copy
+from leeward.store.audit import read_lines
+from leeward.store.keys import Key
+from leeward.store.schema import Result
+from leeward.watch import Observation, Snapshot, observe
+from leeward.watch.campaigns import run_of
+from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
+from leeward.watch.present import key_of
+from leeward.watch.single import find_results
+from leeward.watch.tasks import Figures, TaskFilter, TaskTable
+from leeward.wind import WindRose, wind_rose
+from leeward.wording import command, count, run_command
+
+MOST_DRAWN = 72  # layouts; of more cells only the best of each farm
+MOST_TASKS = 2000  # in the table of all tasks
+MOST_FAILURES = 50
+MOST_MISSING = 200
+
+Tell = Callable[[str], None]
+
+
+@dataclass(frozen=True, eq=False)
+class Gathered:
+    """All that a report is made from. views: layouts that are drawn, by key."""
+
+    seen: Observation
+    tasks: TaskTable
+    shapes: Mapping[int, FarmShape]
+    views: Mapping[Key, LayoutView]
+    best: Mapping[int, Result]
+    rose: WindRose | None
+    audit: Sequence[dict[str, Any]]
+    unread: Sequence[str]
+
+
+def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambda _: None) -> str:
+    """The report of a run directory or a file of results.
+
+    campaign: what the results belong to, where the place does not say. tell: is told what is being done.
+    """
+    found = gather(path, campaign, tell)
+    seen = found.seen.snapshot
+    links = Links(is_live=False, keys=frozenset(found.views))
+    parts = [
+        ("summary", "Summary", _summary(found, links)),
+        ("map", "Best layouts", _map(found, links)),
+        ("grid", "Farms and types", overview.grid(seen, links)),
+        ("spread", "AEP over seeds", _spread(found, links)),
+        ("layouts", "Layouts", _layouts(found)),
+        ("settings", "Method", _method(found)),
+        ("figures", "Tables", _tables(found, links)),
+        ("missing", "Missing", _missing(found, links)),
+        ("audit", "Audit", audit_trail(found.audit[-PAGE:], 0)),
+        ("loading", "Loading", _loading(seen)),
+    ]
+    name = seen.campaign or Path(seen.output).name
+    contents = [(part, words) for part, words, content in parts if content is not None]
+    return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
+
+
+def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
+    """Count, read and compute what the report shows."""
+    seen = observe(path)
+    if seen.campaign is None and campaign is not None:
+        seen = Observation(seen.snapshot, campaign, seen.present)
+    figures = Figures(path)
+    figures.refresh()
+    table = TaskTable(seen, figures)
+    known = seen.campaign
+    shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
+    best = _best_keys(seen.snapshot)
+    wanted = best if len(best) <= MOST_DRAWN else _best_of_farms(best)[:MOST_DRAWN]
+    tell(f"reading {count(len(wanted), 'layout')}")
+    results, unread = find_results(path, [key for _, key in wanted])
+    tell("computing their wake losses")
+    views = {key: layout_view(known, result) for key, result in results.items()}
+    farms = {key.farm_idx: results[key] for _, key in reversed(_best_of_farms(best)) if key in results}
+    run = run_of(path)
+    return Gathered(
+        seen,
+        table,
+        shapes,
+        views,
+        dict(sorted(farms.items())),
+        None if known is None else wind_rose(known.site),
+        [] if run is None else read_lines(run.audit),
+        unread,
+    )
+
+
+def _best_keys(seen: Snapshot) -> list[tuple[float, Key]]:
+    """AEP and key of the best result of each farm and turbine type, in the order of the grid."""
+    pairs = ((cell.best_aep, key_of(cell.best_key or "")) for cell in seen.cells)
+    return [(aep, key) for aep, key in pairs if aep is not None and key is not None]
+
+
+def _best_of_farms(best: Sequence[tuple[float, Key]]) -> list[tuple[float, Key]]:
+    farms: dict[int, tuple[float, Key]] = {}
+    for aep, key in best:
+        farms[key.farm_idx] = max(farms.get(key.farm_idx, (aep, key)), (aep, key))
+    return [farms[farm] for farm in sorted(farms)]
+
+
+# --- parts -----------------------------------------------------------------------------------------------------------
+
+
+def _summary(found: Gathered, links: Links) -> Markup:
+    seen = found.seen.snapshot
+    made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seen.time))
+    return tag(
+        "div",
+        {"id": "summary"},
+        tag("h1", None, seen.campaign or Path(seen.output).name),
+        tag("p", None, f"As of {made}, of {Path(seen.run or seen.output).name}. Counted, not verified: "),
+        tag("p", None, to_copy(command("check", Path(seen.output).name)), " verifies every result."),
+        overview.progress(seen),
+        tasks.best_list(list(found.best.values()), seen, links),
+    )
+
+
+def _map(found: Gathered, links: Links) -> Markup | None:
+    if not found.shapes:
+        return None
+    picture = farm_map(list(found.shapes.values()), found.best, links.task)
+    return section("map", "Best layouts", figure_with(picture, "The best layout of each farm, to scale."))
+
+
+def _spread(found: Gathered, links: Links) -> Markup | None:
+    """A chart a farm."""
+    seen = found.seen.snapshot
+    charts = []
+    for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
+        columns = {
+            f"t{kind} {title}".strip(): tasks.best_first(found.tasks, farm, kind) for kind, title in seen.types.items()
+        }
+        if any(len(aeps) for _, aeps in columns.values()):
+            head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
+            charts.append(tag("div", None, head, strip_chart(columns, links.task)))
+    if not charts:
+        return None
+    words = "Boxes hold the middle half, their line is the median, the ringed dot the best seed."
+    return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
+
+
+def _layouts(found: Gathered) -> Markup | None:
+    """Every layout that was read, at one scale of colours."""
+    if not found.views:
+        return None
+    losses = loss_range(list(found.views.values()))
+    shown = [_layout(view, losses) for view in found.views.values()]
+    left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
+    what = (
+        "The best of each farm and turbine type"
+        if len(found.seen.snapshot.cells) <= MOST_DRAWN
+        else "The best of each farm"
+    )
+    first = next(iter(found.views.values()))
+    return section(
+        "layouts",
+        "Layouts",
+        tag("p", None, f"{what}; turbines are coloured by wake loss, all on one scale."),
+        *left_out,
+        task.spacing_switch(first, "circles of the least spacing"),
+        tag("div", {"class": "gallery"}, *shown),
+    )
+
+
+def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
+    result = view.result
+    loss = result.details.get("wake_loss")
+    lines = [
+        ("AEP", f"{gwh(result.aep)} GWh"),
+        ("wake loss", percent(loss if isinstance(loss, float) else None)),
+        ("turbines", f"{result.n_turbines}, {view.kind}" if view.kind else str(result.n_turbines)),
+    ]
+    head = tag("h3", None, f"{result.key} {view.farm}".strip())
+    return tag("article", {"id": str(result.key)}, head, task.plan(view, losses, side=330.0), facts(lines))
+
+
+def _method(found: Gathered) -> Markup:
+    versions = sorted({str(view.result.details.get("versions", "")) for view in found.views.values()} - {""})
+    about = settings.settings(found.seen.campaign, found.shapes, "; ".join(versions))
+    wind = None if found.rose is None else section("wind", "Wind", task.rose(found.rose))
+    return tag("div", None, about, _fingerprints(found), wind)
+
+
+def _fingerprints(found: Gathered) -> Markup | None:
+    """Of every farm and type that is drawn: results of different settings never mix."""
+    prints = sorted({(key.farm_idx, key.type_idx, view.result.fingerprint) for key, view in found.views.items()})
+    if not prints:
+        return None
+    rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
+    inner = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
+    return tag("details", None, tag("summary", None, "fingerprints"), inner)
+
+
+def _tables(found: Gathered, links: Links) -> Markup:
+    seen = found.seen.snapshot
+    rows = [_cell_row(found, cell.farm_idx, cell.type_idx) for cell in seen.cells[:MOST_TASKS]]
+    header = ["farm", "turbine type", "done", "best, GWh", "median", "worst", "standard deviation"]
+    every = found.tasks.chosen(TaskFilter())
+    listed: Child
+    if len(every) <= MOST_TASKS:
+        names = [title for _, title in tasks.COLUMNS]
+        inner = table(names, [tasks.task_row(row, links) for row in found.tasks.rows(every)], right=range(2, 7))
+        listed = tag("details", None, tag("summary", None, f"all {count(len(every), 'task')}"), inner)
+    else:
+        export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
+        listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
+    return section("figures", "Tables", table(header, rows, right=range(2, 7), caption="AEP by farm and type"), listed)
+
+
+def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
+    seen = found.seen.snapshot
+    _, aeps = tasks.best_first(found.tasks, farm, kind)
+    names = [f"{farm} {seen.farms[farm]}".strip(), f"t{kind} {seen.types[kind]}".strip()]
+    if not len(aeps):
+        return [*names, 0, "–", "–", "–", "–"]
+    figures = (aeps.max(), np.median(aeps), aeps.min())
+    spread = gwh(float(aeps.std(ddof=1))) if len(aeps) > 1 else "–"
+    return [*names, len(aeps), *(gwh(float(value)) for value in figures), spread]
+
+
+def _missing(found: Gathered, links: Links) -> Markup:
+    seen = found.seen.snapshot
+    if seen.missing is None:
+        return section("missing", "What is missing", tag("p", None, "How many were expected is not known."))
+    if not seen.missing:
+        return section("missing", "What is missing", tag("p", None, "Nothing: every expected layout is there."))
+    absent = [row.key for row in _absent(found.tasks)]
+    names = ", ".join(map(str, absent[:MOST_MISSING]))
+    more = len(absent) - MOST_MISSING
+    go_on = command(*run_command(Path(seen.output).name))
+    return section(
+        "missing",
+        "What is missing",
+        tag(
+            "p",
+            None,
+            f"{seen.missing} of {seen.expected} layouts, {seen.failed} of which failed. To compute them: ",
+            to_copy(go_on),
+        ),
+        tag("p", None, names, f" and {more} more" if more > 0 else None),
+        overview.failures(seen, seen.failures[:MOST_FAILURES], links) if seen.failures else None,
+    )
+
+
+def _absent(table_of_tasks: TaskTable) -> Iterable[Any]:
+    for state in ("failed", "again", "running", "missing"):
+        yield from table_of_tasks.rows(table_of_tasks.chosen(TaskFilter(state=state)))
+
+
+def _loading(seen: Snapshot) -> Markup:
+    """Five lines; a test runs them."""
+    best = next((cell.best_key for cell in seen.cells if cell.best_key), "farm0_t0_s0")
+    file = Path(seen.output if seen.output_exists else seen.run or seen.output).name
+    program = (
+        "import leeward\n"
+        f'with leeward.open_layouts("{file}") as layouts:\n'
+        '    table = layouts.to_pandas()          # one row a layout; per="turbine" for one a turbine\n'
+        f'    best = layouts["{best}"]\n'
+        "    print(table.describe(), best.aep, best.x, best.y)\n"
+    )
+    return section(
+        "loading",
+        "How to load the data",
+        tag("p", None, f"With leeward {__version__} or newer (any HDF5 program reads the file too):"),
+        tag("pre", None, tag("code", None, program)),
+    )
