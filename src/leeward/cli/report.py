@@ -55,6 +55,8 @@ def report(
 
 def _demand_outside(output: Path, place: Path) -> None:
     """A run directory holds nothing that a run did not write."""
-    folder = output.absolute().parent
-    if place.is_dir() and folder.resolve().is_relative_to(place.resolve()):
-        raise InputError(f"{output}: lies in the run directory {place}; expected a place outside")
+    from leeward.watch.campaigns import run_of
+
+    run = run_of(place)
+    if run is not None and output.resolve().is_relative_to(run.root.resolve()):
+        raise InputError(f"{output}: lies in the run directory {run.root}; expected a place outside")

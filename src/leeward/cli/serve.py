@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import given_place
+from leeward.cli.sources import CampaignFile, given_campaign, given_place
 from leeward.errors import LeewardError
 
 if TYPE_CHECKING:
@@ -33,6 +33,7 @@ def serve(
         list[str] | None,
         typer.Option(help="Another name that browsers may ask for this machine by. Repeatable."),
     ] = None,
+    campaign: CampaignFile = None,
 ) -> None:
     """Show a campaign in a browser, while it runs and afterwards; Ctrl-C ends it.
 
@@ -46,7 +47,7 @@ def serve(
     from leeward.web.model import Model
 
     place = given_place(path)
-    model = Model(place)
+    model = Model(place, given_campaign(campaign))
     model.observation()  # what cannot be read is said before anything is served
     with _listening(model, host, port, Access.of(host, name or ())) as dashboard:
         print(f"{place}: open in a browser")

@@ -16,11 +16,14 @@ from leeward.wording import duration
 SHOWN = ("wake_loss", "min_spacing_m", "seconds", "phases", "aep_by_phase")
 
 
-def plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0) -> Markup:
-    """The layout to scale, with what its colours mean."""
+def plan(
+    view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
+) -> Markup:
+    """The layout to scale, with what its colours mean. losses: the range of the colours, if not its own."""
     known = losses or loss_range([view])
     picture = layout_plan(view, known, side)
-    caption: list[Child] = [loss_scale(known)] if known is not None and view.wake_loss is not None else []
+    is_coloured = known is not None and view.wake_loss is not None
+    caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
     if view.remark:
         caption.append(tag("p", None, f"No colours: {view.remark}."))
     return figure_with(picture, *caption)

@@ -12,7 +12,7 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import PAGE, audit_trail
-from leeward.pages.charts import farm_map, loss_range, strip_chart
+from leeward.pages.charts import farm_map, loss_range, loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, figure_with, gwh, percent, section, table, to_copy
@@ -28,6 +28,7 @@ from leeward.watch.tasks import Figures, TaskFilter, TaskTable
 from leeward.wind import WindRose, wind_rose
 from leeward.wording import command, count, run_command
 
+CHART = 380.0  # pixels across
 MOST_DRAWN = 72  # layouts; of more cells only the best of each farm
 MOST_TASKS = 2000  # in the table of all tasks
 MOST_FAILURES = 50
@@ -53,7 +54,7 @@ class Gathered:
 def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambda _: None) -> str:
     """The report of a run directory or a file of results.
 
-    campaign: what the results belong to, where the place does not say. tell: is told what is being done.
+    campaign: what the results belong to, instead of what the place says. tell: is told what is being done.
     """
     found = gather(path, campaign, tell)
     seen = found.seen.snapshot
@@ -77,9 +78,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambd
 
 def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
     """Count, read and compute what the report shows."""
-    seen = observe(path)
-    if seen.campaign is None and campaign is not None:
-        seen = Observation(seen.snapshot, campaign, seen.present)
+    seen = observe(path, campaign=campaign)
     figures = Figures(path)
     figures.refresh()
     table = TaskTable(seen, figures)
@@ -147,15 +146,14 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     seen = found.seen.snapshot
     charts = []
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
-        columns = {
-            f"t{kind} {title}".strip(): tasks.best_first(found.tasks, farm, kind) for kind, title in seen.types.items()
-        }
+        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind) for kind in seen.types}
         if any(len(aeps) for _, aeps in columns.values()):
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            charts.append(tag("div", None, head, strip_chart(columns, links.task)))
+            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART)))
     if not charts:
         return None
-    words = "Boxes hold the middle half, their line is the median, the ringed dot the best seed."
+    types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
+    words = f"Boxes hold the middle half, their line is the median, the ringed dot the best seed. Types: {types}."
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
@@ -177,6 +175,7 @@ def _layouts(found: Gathered) -> Markup | None:
         "Layouts",
         tag("p", None, f"{what}; turbines are coloured by wake loss, all on one scale."),
         *left_out,
+        loss_scale(losses) if losses is not None else None,
         task.spacing_switch(first, "circles of the least spacing"),
         tag("div", {"class": "gallery"}, *shown),
     )
@@ -191,7 +190,10 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
         ("turbines", f"{result.n_turbines}, {view.kind}" if view.kind else str(result.n_turbines)),
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
-    return tag("article", {"id": str(result.key)}, head, task.plan(view, losses, side=330.0), facts(lines))
+    phases = task.phases(result)
+    folded = None if phases is None else tag("details", None, tag("summary", None, "AEP by phase"), phases)
+    plan = task.plan(view, losses, side=330.0, with_scale=False)
+    return tag("article", {"id": str(result.key)}, head, plan, facts(lines), folded)
 
 
 def _method(found: Gathered) -> Markup:
@@ -273,10 +275,10 @@ def _loading(seen: Snapshot) -> Markup:
     file = Path(seen.output if seen.output_exists else seen.run or seen.output).name
     program = (
         "import leeward\n"
-        f'with leeward.open_layouts("{file}") as layouts:\n'
+        f"with leeward.open_layouts({file!r}) as layouts:\n"
         '    table = layouts.to_pandas()          # one row a layout; per="turbine" for one a turbine\n'
         f'    best = layouts["{best}"]\n'
-        "    print(table.describe(), best.aep, best.x, best.y)\n"
+        '    print(table["aep"].describe(), best.aep, best.x, best.y)\n'
     )
     return section(
         "loading",

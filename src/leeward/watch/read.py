@@ -47,20 +47,26 @@ def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | N
     return observe(path, now=now, seeds=seeds).snapshot
 
 
-def observe(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Observation:
-    """The snapshot, with what pages tell of single tasks from."""
+def observe(
+    path: Path,
+    *,
+    now: float | None = None,
+    seeds: Collection[int] | None = None,
+    campaign: Campaign | None = None,
+) -> Observation:
+    """The snapshot, with what pages tell of single tasks from. campaign: instead of the one that the place tells of."""
     demand_place(path)
     now = time.time() if now is None else now
     try:
         run = run_of(path)
         if run is not None:
-            return _of_run(path, run, now, seeds)
+            return _of_run(path, run, now, seeds, campaign)
         if path.is_dir():
             raise InputError(
                 f"{path}: is a folder, but no run directory; expected one like layouts.run, or a layouts.h5; "
                 f"`leeward check {path}` looks at a folder of files"
             )
-        return _of_file(path, now, seeds)
+        return _of_file(path, now, seeds, campaign)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
 
@@ -98,9 +104,11 @@ def _sorted(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
     return [lines[name] for name in sorted(lines, key=Key.parse)]
 
 
-def _of_run(path: Path, run: RunPaths, now: float, seeds: Collection[int] | None) -> Observation:
+def _of_run(
+    path: Path, run: RunPaths, now: float, seeds: Collection[int] | None, named: Campaign | None
+) -> Observation:
     notes: list[str] = []
-    campaign = _campaign(path, notes)
+    campaign = named or _campaign(path, notes)
     holder = read_holder(run, now)
     workers = read_workers(run, holder, now)
     present = _present_in_run(run, holder, notes)
@@ -153,9 +161,9 @@ def _present_in_run(run: RunPaths, holder: Holder | None, notes: list[str]) -> P
     return present
 
 
-def _of_file(path: Path, now: float, seeds: Collection[int] | None) -> Observation:
+def _of_file(path: Path, now: float, seeds: Collection[int] | None, named: Campaign | None) -> Observation:
     present, notes = _present_in_lone_file(path)
-    campaign = _campaign(path, notes)
+    campaign = named or _campaign(path, notes)
     counted = _Counted(campaign, present, {}, [], seeds)
     seen = Snapshot(
         path=str(path),

@@ -32,8 +32,10 @@ WAIT_S = 1.5  # for wake losses; then a page is shown without them
 class Model:
     """One place, seen through caches. Safe to use from several threads."""
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
+        """campaign: what the results belong to, instead of what the place says."""
         self.path = path
+        self._named = campaign
         self._looking = threading.RLock()
         self._computing = threading.RLock()
         self._seen: Observation | None = None
@@ -53,7 +55,7 @@ class Model:
         with self._looking:
             now = time.monotonic()
             if self._seen is None or now >= self._next_look:
-                self._seen = self._same_campaign(observe(self.path))
+                self._seen = self._same_campaign(observe(self.path, campaign=self._named))
                 self._tasks = None
                 took = time.monotonic() - now
                 self._next_look = time.monotonic() + max(SHORTEST_S, PATIENCE * took)

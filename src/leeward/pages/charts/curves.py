@@ -45,20 +45,20 @@ def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
     )
 
 
-def strip_chart(columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link) -> Markup:
-    """AEP of all seeds side by side, by name; the best of each is marked."""
+def strip_chart(columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link, width: float = WIDTH) -> Markup:
+    """AEP of all seeds side by side, by name; the best of each is marked. width: pixels."""
     shown = {name: column for name, column in columns.items() if len(column[1])}
     every = np.concatenate([aeps for _, aeps in shown.values()])
     up = padded(every.tolist(), HEIGHT - BOTTOM, TOP)
-    width = (WIDTH - LEFT - RIGHT) / len(shown)
+    each = (width - LEFT - RIGHT) / len(shown)
     strips, names = [], []
-    room = max(3, int(width / 6.2))  # letters
+    room = max(3, int(each / 6.2))  # letters
     for place, (name, (keys, aeps)) in enumerate(shown.items()):
-        x = LEFT + (place + 0.5) * width
-        strips.append(_strip(x, width, keys, aeps, up, link))
+        x = LEFT + (place + 0.5) * each
+        strips.append(_strip(x, each, keys, aeps, up, link))
         names.append(text(x, HEIGHT - 16, name if len(name) <= room else f"{name[: room - 1]}…", anchor="middle"))
     words = f"AEP of {len(every)} layouts, in {len(shown)} groups, from {every.min():.2f} to {every.max():.2f} GWh"
-    return figure(WIDTH, HEIGHT, words, join(horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh")), strips, names)
+    return figure(width, HEIGHT, words, join(horizontal_grid(up, LEFT, width - RIGHT, "AEP, GWh")), strips, names)
 
 
 def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
