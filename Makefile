@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
+.PHONY: commands docs demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -59,13 +59,26 @@ bench-salvage: $(VENV)/.installed-test
 bench-cluster: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/cluster.py
 
+# docs/commands.md from the help texts of the commands, and from tools/commands.md
+commands: $(VENV)/.installed
+	$(BIN)/python tools/commands.py
+
+# the site, in site/: any warning is an error, and no page may load anything from elsewhere
+docs: $(VENV)/.installed-docs
+	$(BIN)/mkdocs build --strict --quiet
+	$(BIN)/python tools/check_site.py site
+
 # what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
 clean:
-	rm -rf $(VENV) build dist src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
+	rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 
 $(VENV)/.installed: pyproject.toml
 	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --editable .
+	touch $@
+
+$(VENV)/.installed-docs: $(VENV)/.installed
+	$(BIN)/python -m pip install --quiet --editable '.[docs]'
 	touch $@
 
 $(VENV)/.installed-test: $(VENV)/.installed

@@ -3,8 +3,10 @@
 Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
 """
 
+import inspect
 import os
 import sys
+from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
@@ -87,6 +89,11 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
+def _help(command: Callable[..., None]) -> str:
+    """Its docstring, a line for each paragraph: the terminal, not the source, says where lines end."""
+    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(command.__doc__ or "").split("\n\n"))
+
+
 for command in (
     run,
     new,
@@ -103,4 +110,4 @@ for command in (
     aep,
     slurm_script,
 ):
-    app.command(cls=Listing)(command)
+    app.command(cls=Listing, help=_help(command))(command)

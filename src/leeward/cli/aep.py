@@ -19,7 +19,10 @@ def aep(
     hub_height_m: HubHeight = 150.0,
     wake_model: WakeModelName = "nygaard_2022",
 ) -> None:
-    """Print the annual energy production and the wake loss of a layout."""
+    """Print the annual energy production and the wake loss of a layout.
+
+    Exit codes: 0 printed; 1 errors; 2 wrong use.
+    """
     from leeward.campaign import builtin
     from leeward.wind import Site, Turbine, WindFarm
 

@@ -39,6 +39,18 @@ def check(
 ) -> None:
     """Verify files and every result in them; never writes.
 
+    Every file and every result gets a verdict: `valid`, `empty`, `not-hdf5`, `truncated`, `unreadable`,
+    `wrong-structure`, `bad-seal`, `implausible`, `crashed-reader` or `timed-out-reader`. Many valid files in one place
+    are one line; every bad one is named, with the reason. Files are opened by another process, which a damaged one may
+    crash.
+
+    A valid result of another script's file is called plausible: it is complete and consistent, but has no digest that
+    could prove it; --deep compares its AEP with its layout.
+
+    --complete looks into the `layouts.h5` beside a run directory too. --deep judges each layout by the campaign: right
+    turbine count, inside the area, spaced, and an AEP that the wake engine confirms. Results that are not, or not any
+    more, in the campaign are counted and named; they are no fault.
+
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use.
     """

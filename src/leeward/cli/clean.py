@@ -32,9 +32,12 @@ def clean(
 ) -> None:
     """Move invalid files to quarantine, or remove merged results.
 
-    Bad files are never deleted: they are in `quarantine`, with the reason beside them, and the next run computes their
-    tasks again; what a bad pack still holds becomes shards first. With --merged a shard or pack goes only when all that
-    it holds was found again in layouts.h5 on the disk.
+    Bad files are never deleted: they are in `quarantine`, with the reason beside each, and the next run computes their
+    tasks again; what a bad pack still holds becomes shards first. Left-over temporary files are removed.
+
+    With --merged instead: remove the shards and packs whose every result was found again in the verified `layouts.h5`
+    on the disk. Each step is in the audit log. It takes the lock of the run directory, as a run does; --dry-run takes
+    none.
 
     Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or some had to stay; 1 other
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.

@@ -56,9 +56,28 @@ def merge(
 ) -> None:
     """Merge results into one file, each verified before and after.
 
-    All sources are checked first. Bad ones abort the merge, unless told otherwise. With --campaign a missing or
-    impossible AEP is recomputed, and a result without a digest is bad if its AEP is not that of its layout. A log is
-    written beside the output.
+    All sources are checked first; every result is verified again after writing, and the output appears in one step. A
+    log is written beside it, as text and as JSON lines.
+
+    Verdicts are per result: one bad group does not sink the others of its file. By default anything bad ends the merge
+    with no output; `--on-bad skip` goes on without it, and `--on-bad salvage` tries everything that `leeward salvage`
+    does. The same result twice is one result; different results of one key are an error unless --prefer says which to
+    take.
+
+    A missing or impossible AEP is recomputed with --campaign; without it the layout is kept with the status `no-aep`,
+    counted apart. Results of other scripts have no digest; with --campaign those whose stored AEP is not that of their
+    layout (to 1e-9) are bad, because a flipped bit would look just so. If the script had another wake model, leave
+    --campaign out.
+
+    The output tells the campaign of its sources. Campaigns that differ only in how they are run (`execution`) are one;
+    if they differ in their seeds too, the output's campaign has the seeds of all. A campaign that cannot be read is
+    noted, and stands in no result's way.
+
+    A source is removed only if asked for, and only when each of its results was found again in the output on the disk.
+    A file that holds anything else stays: attributes of the file or of a dataset, data beside the results, or, of
+    another script's result that is there twice, attributes that differ. The run directories that sources lie in, or
+    beside, are held meanwhile, as by a run, and each removal is in their audit logs too. With --dry-run it is said what
+    would be removed and what would stay.
 
     Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.

@@ -33,8 +33,12 @@ def missing(
 ) -> None:
     """List the tasks that have no result, for `leeward run --only-from`.
 
+    Each with the reason, as far as it is known. What was expected is told by the run directory or by the file itself;
+    files of other scripts do not know it, and need --campaign. The CSV file has the columns `key`, `farm_idx`,
+    `type_idx`, `seed` and `reason`; it and the JSON are what `leeward run --only-from` takes.
+
     Exit codes: 0 nothing is missing; 3 something is; 1 it cannot be read; 2 wrong use, or nobody knows what was
-    expected.
+    expected; 4 the storage is unavailable.
     """
     if as_json and csv_file is not None:
         raise InputError("--csv and --json are both given; expected one of them")

@@ -82,13 +82,14 @@ def optimise(
         Path | None, typer.Option(help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
     ] = None,
 ) -> None:
-    """Find a layout with a high annual energy production.
+    """Find one layout with a high annual energy production, without a campaign.
 
-    Without any option: 66 turbines of 15 MW in the first built-in area,
-    three diameters apart. The layout satisfies all constraints.
+    Without any option: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all
+    constraints.
 
-    Ctrl-C ends the search with the best layout so far, which is written
-    as usual (exit code 130); a second Ctrl-C abandons it.
+    Ctrl-C ends the search with the best layout so far, which is written as usual; a second one abandons it.
+
+    Exit codes: 0 found; 130 ended by Ctrl-C; 1 errors, for example no room for the turbines; 2 wrong use.
     """
     check_files(output, picture)
     from leeward.campaign import builtin

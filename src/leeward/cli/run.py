@@ -84,11 +84,13 @@ def run(
 
     Without a campaign file: ten areas x six turbine types of the Danish energy island, one seed, 60 layouts.
 
-    Every layout is stored as soon as it is computed, in the run directory beside the output. Whatever ends the run, the
-    same command goes on from there. Ctrl-C or SIGTERM ends it when the tasks in hand are done; a second one at once.
+    Every layout is stored as soon as it is computed, in the run directory beside the output (`layouts.run` beside
+    `layouts.h5`); at the end all of them are merged into the output. Whatever ends the run, the same command goes on
+    from there. Ctrl-C or SIGTERM ends it when the tasks in hand are done; a second one at once, and nothing finished is
+    lost.
 
     Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
-    interrupted; 1 other errors; 2 wrong use.
+    interrupted before all was done; 1 other errors; 2 wrong use.
     """
     from leeward.cli.run_display import display
     from leeward.engine.run import run as run_campaign

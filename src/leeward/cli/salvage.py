@@ -33,8 +33,19 @@ def salvage(
 ) -> None:
     """Recover every result that damaged HDF5 files still hold.
 
-    The files are only read. Each result found is verified (its digest fits) or plausible (it has no digest; it is
-    complete and consistent, and with --campaign inside its area, spaced, and its AEP that of its layout).
+    Truncated files, files of killed writers, files whose beginning is gone, flipped bits. The files themselves are only
+    read, by another process with limits on time and memory; where a changed file is needed, a copy is changed.
+
+    These ways are tried, and what any of them finds is taken: reading group by group; clearing the mark "open for
+    writing" that a killed writer leaves in the newer format; extending a truncated file to the length that it states,
+    and keeping only what does not depend on how it was filled; scanning the bytes for object headers, symbol tables and
+    heaps, and rebuilding the datasets that they lead to.
+
+    Each result found is verified (it has a digest, which fits) or plausible (it has none: layout and attributes are
+    complete, finite, and agree with each other and with the other results; with --campaign the layout is inside its
+    area and spaced, and the AEP is that of the layout). In the output plausible ones have the attributes
+    `evidence="plausible"` and `recovered_by`. Results that were there once and cannot be had are named, with the
+    reason; what left no trace is only known with a campaign.
 
     Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
     4 the output cannot be written.

@@ -38,6 +38,9 @@ def show(
 ) -> None:
     """Show one layout: its coordinates, what it yields and what made it.
 
+    What it yields: AEP, wake loss, closest spacing, and the phases of the optimisation. A picture needs a campaign for
+    the area, and a layout that satisfies its constraints.
+
     Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use.
     """
     target = None if csv_file in (None, "-") else Path(str(csv_file))

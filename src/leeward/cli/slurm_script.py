@@ -78,17 +78,19 @@ def slurm_script(
     jobs: Annotated[str | None, typer.Option(help="With --engine slurm: how many jobs, 8; or a range, 2:20.")] = None,
     cores: Annotated[int | None, typer.Option(help="Cores of a job; each computes a layout.")] = None,
     memory: Annotated[str | None, typer.Option(help="Memory of a job, 64GB.")] = None,
-    walltime: Annotated[str | None, typer.Option(help="Time limit of a job, 2:00:00.")] = None,
+    walltime: Annotated[str | None, typer.Option(help="Time limit of a job, 2:00:00; two minutes or more.")] = None,
     partition: Annotated[str | None, typer.Option(help="Partition of the jobs.")] = None,
     account: Annotated[str | None, typer.Option(help="Account that pays for them.")] = None,
     seeds: Annotated[str | None, typer.Option(help="As for `leeward run`: 50, 0:50, 3,7,9.")] = None,
 ) -> None:
     """Print a batch file for sbatch that runs a campaign inside a job of SLURM until it is complete.
 
-    Before its time limit the job is warned by SIGTERM: tasks in hand finish, and the job goes back into the queue. What
-    is not given here comes from the campaign's `execution` and from your defaults file.
+    Before its time limit the job is warned by SIGTERM: tasks in hand finish, and the job goes back into the queue,
+    until every layout is there. A job that somebody cancels stays cancelled. What is not given here comes from the
+    campaign's `execution.slurm` and from your defaults file.
 
-    leeward slurm-script campaign.yaml --cores 32 --memory 64GB --walltime 2:00:00 > job.sh && sbatch job.sh
+    Exit codes: 0 it is printed; 1 the campaign cannot be read; 2 wrong use. Those of the job are those of `leeward
+    run`.
     """
     from leeward.campaign import builtin_campaign, load
     from leeward.campaign.defaults import with_user_defaults

@@ -33,10 +33,14 @@ def status(
     ] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print the snapshot as JSON.")] = False,
 ) -> None:
-    """Show how far a campaign is: totals, failures, live workers, time left.
+    """Show how far a campaign is, and what to do next.
 
-    Works while the run goes on and from another machine. It counts results and does not verify them: `leeward check`
-    does.
+    Totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their traceback,
+    live workers with their task and the age of their last sign of life, workers that look hung, the rate and the time
+    left.
+
+    It only reads, takes no lock, and works while the run goes on and from another machine that sees the same disk. It
+    counts results and does not verify them: `leeward check` does. The names in the JSON stay what they are.
 
     Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 it cannot be read;
     2 wrong use; 4 the storage is unavailable.
