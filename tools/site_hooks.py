@@ -1,0 +1,37 @@
+"""What the documentation site does beyond MkDocs: equations become MathML when it is built.
+
+The pages have them as `$...$` and `$$...$$`, which GitHub shows too; pymdownx.arithmatex finds them. Browsers show
+MathML by themselves: no script, no fonts, no other host.
+"""
+
+import html
+import re
+from typing import Any
+
+from latex2mathml.converter import convert
+from latex2mathml.exceptions import NoAvailableTokensError
+from mkdocs.exceptions import PluginError
+
+EQUATION = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.S)
+
+
+def on_page_content(content: str, page: Any, **_: Any) -> str:
+    """Called by MkDocs with each page as HTML."""
+    made = EQUATION.sub(lambda found: _mathml(found, page.file.src_uri), content)
+    if "arithmatex" in made:
+        raise PluginError(f"{page.file.src_uri}: an equation was not made into MathML")
+    return made
+
+
+def _mathml(found: "re.Match[str]", where: str) -> str:
+    source = html.unescape(found[3]).strip()
+    is_block = found[2] == "["
+    try:
+        math = convert(source, display="block" if is_block else "inline")
+    except (NoAvailableTokensError, ValueError, IndexError, KeyError) as error:
+        raise PluginError(
+            f"{where}: {source!r} is no LaTeX that can be shown ({type(error).__name__}: {error})"
+        ) from error
+    if unknown := re.search(r"<m[a-z]+>(\\[a-zA-Z]+)</m", math):
+        raise PluginError(f"{where}: {unknown[1]} in {source!r} is not known; expected LaTeX that latex2mathml knows")
+    return f'<div class="equation">{math}</div>' if is_block else math
