@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: commands docs demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
+.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -63,9 +63,13 @@ bench-cluster: $(VENV)/.installed-test
 commands: $(VENV)/.installed
 	$(BIN)/python tools/commands.py
 
+# the pictures of docs/method.md, from leeward and PyWake side by side
+figures: $(VENV)/.installed-test
+	$(BIN)/python tools/figures.py
+
 # the site, in site/: any warning is an error, and no page may load anything from elsewhere
 docs: $(VENV)/.installed-docs
-	$(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
 	$(BIN)/python tools/check_site.py site
 
 # what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that

@@ -8,10 +8,11 @@ import html
 import re
 from typing import Any
 
+from latex2mathml import exceptions
 from latex2mathml.converter import convert
-from latex2mathml.exceptions import NoAvailableTokensError
 from mkdocs.exceptions import PluginError
 
+WRONG = tuple(thing for thing in vars(exceptions).values() if isinstance(thing, type) and issubclass(thing, Exception))
 EQUATION = re.compile(r'<(span|div) class="arithmatex">\\([(\[])(.*?)\\[)\]]</\1>', re.S)
 
 
@@ -28,7 +29,7 @@ def _mathml(found: "re.Match[str]", where: str) -> str:
     is_block = found[2] == "["
     try:
         math = convert(source, display="block" if is_block else "inline")
-    except (NoAvailableTokensError, ValueError, IndexError, KeyError) as error:
+    except WRONG as error:
         raise PluginError(
             f"{where}: {source!r} is no LaTeX that can be shown ({type(error).__name__}: {error})"
         ) from error
