@@ -1,7 +1,8 @@
 """What the documentation site does beyond MkDocs: equations become MathML when it is built.
 
 The pages have them as `$...$` and `$$...$$`, which GitHub shows too; pymdownx.arithmatex finds them. Browsers show
-MathML by themselves: no script, no fonts, no other host.
+MathML by themselves, with no script; roots and brackets that grow need a font with a table for mathematics, and not
+every machine has one, so that docs/theme/mathematics.woff2 comes along.
 """
 
 import html
