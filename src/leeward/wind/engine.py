@@ -91,6 +91,10 @@ class Engine:
         """Without compiled kernels: another process loads them from the disk cache."""
         return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
+    def in_turbulence(self, turbulence_intensity: Array) -> "Engine":
+        """The same turbines and model for another site's turbulence."""
+        return Engine(self.turbines, self._model, turbulence_intensity)
+
     def power(self, block: Block) -> Array:
         """Weighted power of each turbine, MW."""
         power = np.zeros(len(block.places.x))
@@ -129,6 +133,20 @@ class Engine:
         self._kernels.gains(*self._arguments(block), counted, block.at, gain)
         return gain
 
+    def flow(self, block: Block, height_m: float) -> Array:
+        """Weighted wind speed (m/s) at the block's further places, so high above the ground; their types do not count.
+
+        The places are types of their own that have no rotor.
+        """
+        kinds, model = self._kinds, self._options(block.extent)
+        reaches = self._reaches(np.r_[0.5 * kinds.diameter, 0.0], block.extent)
+        seen = kinds._replace(diameter=np.r_[kinds.diameter, 0.0], hub_height=np.r_[kinds.hub_height, height_m])
+        widest = math.sqrt(float(reaches.max()))
+        at = block.at._replace(kind=np.full(len(block.at.x), len(self.turbines), dtype=np.uint32))
+        mean = np.zeros(len(at.x))
+        self._kernels.flow(*self._arguments(block), at, seen, model._replace(reaches=reaches, widest=widest), mean)
+        return mean
+
     def _arguments(self, block: Block) -> tuple[Places, Wind, int, int, Kinds, Model]:
         return block.places, block.wind, block.begin, block.end, self._kinds, self._options(block.extent)
 
@@ -153,12 +171,15 @@ class Engine:
         return self._options_by_extent[extent]
 
     def _new_options(self, extent: float) -> Model:
-        parameters = self._model.parameters()
-        reaches = self._kernels.reaches(
-            self._kinds, parameters, 0.5 * self._kinds.diameter, extent, self._turbulence[0], self._turbulence[1]
-        )
+        reaches = self._reaches(0.5 * self._kinds.diameter, extent)
         widest = math.sqrt(float(reaches.max()))
-        return Model(parameters, self._model.table(), bool(self._model.squared), reaches, extent, widest)
+        return Model(self._model.parameters(), self._model.table(), bool(self._model.squared), reaches, extent, widest)
+
+    def _reaches(self, radii: Array, extent: float) -> Array:
+        """How far the wakes of each type reach, for rotors of these radii (m); squares, shape (types, radii, bins)."""
+        low, high = self._turbulence
+        reaches: Array = self._kernels.reaches(self._kinds, self._model.parameters(), radii, extent, low, high)
+        return reaches
 
 
 @functools.cache

@@ -15,6 +15,7 @@ from leeward.wind import wake_models as models
 from leeward.wind.checks import coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Block, Engine, blocks, wind_of
+from leeward.wind.flow import Flow
 from leeward.wind.kernels.data import Indices, Wind
 from leeward.wind.maps import NextTurbineMap, Standing
 from leeward.wind.site import Site
@@ -245,6 +246,13 @@ class WindFarm:
         parts = self._map(lambda block: self._engine.worth(block, counted), self._blocks(east, north, self._wind))
         return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
 
+    def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
+        """The wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
+        east, north = positions(x, y)
+        own = self._types(len(east))
+        standing = (*self._with_neighbours(east, north), self._kinds(len(east)))
+        return Flow(self._engine, self.site.conditions, standing, own, self._map)
+
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
 
@@ -308,10 +316,13 @@ class WindFarm:
     def _blocks(
         self, x: Array, y: Array, wind: Wind, at: tuple[Array, Array, Indices] | None = None
     ) -> Iterator[Block]:
-        kinds = self._kinds(len(x))
-        if len(self._neighbour_x):
-            x, y = positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
-        return blocks(wind, x, y, kinds, at)
+        return blocks(wind, *self._with_neighbours(x, y), self._kinds(len(x)), at)
+
+    def _with_neighbours(self, x: Array, y: Array) -> tuple[Array, Array]:
+        """The farm's turbines, then the neighbours."""
+        if not len(self._neighbour_x):
+            return x, y
+        return positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
 
     def _kinds(self, count: int) -> Indices:
         """Which type each turbine is, the neighbours' after the farm's."""

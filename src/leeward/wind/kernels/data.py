@@ -27,7 +27,7 @@ ROWS_OF_VIEW_PARTIALS = 11
 
 
 class Kernels(NamedTuple):
-    """The loops that Python calls, for one wake model; `sweep`, `maps` and `gains` say what they take."""
+    """The loops that Python calls, for one wake model; `sweep`, `maps`, `gains` and `flow` say what they take."""
 
     reaches: Callable[..., Any]
     energy: Callable[..., Any]
@@ -35,6 +35,7 @@ class Kernels(NamedTuple):
     points: Callable[..., Any]
     worth: Callable[..., Any]
     gains: Callable[..., Any]
+    flow: Callable[..., Any]
 
 
 class Places(NamedTuple):

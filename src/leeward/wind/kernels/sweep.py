@@ -32,6 +32,7 @@ from leeward.wind.kernels.data import (
     Slopes,
     State,
 )
+from leeward.wind.kernels.flow import build_flow
 from leeward.wind.kernels.gains import build_gains
 from leeward.wind.kernels.maps import build_points
 from leeward.wind.kernels.numerics import effective_speed, effective_speed_slope
@@ -173,12 +174,9 @@ def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
 
 def build(formulas: "Formulas") -> Kernels:
     """The kernels for these formulas, not yet compiled."""
-    source = formulas.source
-    source_slopes = formulas.source_slopes
-    view = formulas.view
-    look = formulas.look
-    view_partials = formulas.view_partials
-    look_partials = formulas.look_partials
+    source, source_slopes = formulas.source, formulas.source_slopes
+    view, look = formulas.view, formulas.look
+    view_partials, look_partials = formulas.view_partials, formulas.look_partials
     reach = formulas.reach
 
     def reaches(kinds, parameters, radii, longest, turbulence_low, turbulence_high):
@@ -397,4 +395,5 @@ def build(formulas: "Formulas") -> Kernels:
         trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y)
 
     worth, gains = build_gains(add_wakes, source, propagate, new_state)
-    return Kernels(reaches, energy, gradient, build_points(add_wakes, source), worth, gains)
+    flow = build_flow(add_wakes, propagate, new_state)
+    return Kernels(reaches, energy, gradient, build_points(add_wakes, source), worth, gains, flow)
