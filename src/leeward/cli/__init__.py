@@ -20,6 +20,7 @@ from leeward.cli.merge import merge
 from leeward.cli.missing import missing
 from leeward.cli.new import new
 from leeward.cli.optimise import optimise
+from leeward.cli.plot import plot
 from leeward.cli.report import report
 from leeward.cli.run import run
 from leeward.cli.salvage import salvage
@@ -105,6 +106,7 @@ for command in (
     clean,
     show,
     serve,
+    plot,
     report,
     optimise,
     aep,

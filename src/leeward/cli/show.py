@@ -1,14 +1,13 @@
 """`leeward show`: one layout."""
 
 import math
-import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import CampaignFile, demanded_campaign, given_place
+from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import table
 from leeward.errors import InputError, LeewardError
@@ -16,7 +15,6 @@ from leeward.wording import duration
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.keys import Key
     from leeward.store.schema import Result
 
 COLUMNS = ["turbine", "x_m", "y_m"]
@@ -48,7 +46,7 @@ def show(
     from leeward.watch.single import find_result
 
     place = given_place(path)
-    seen = find_result(place, _key(key))
+    seen = find_result(place, given_key(key))
     positions = list(enumerate(seen.result.layout.T.tolist()))
     rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
     if picture is not None:
@@ -66,13 +64,6 @@ def show(
     print(table(_facts(seen.result)))
     for written in filter(None, (target, picture)):
         print(f"written: {written}")
-
-
-def _key(text: str) -> "Key":
-    from leeward.store.keys import Key
-
-    numbers = re.fullmatch(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", text, re.ASCII)
-    return Key.parse(text.strip()) if numbers is None else Key(*map(int, numbers.groups()))
 
 
 def _facts(result: "Result") -> Iterator[tuple[str, str]]:

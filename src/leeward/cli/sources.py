@@ -1,5 +1,6 @@
 """Which place and which campaign a command is about."""
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -11,6 +12,7 @@ from leeward.store.sources import demand_possible
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
+    from leeward.store.keys import Key
 
 CampaignFile = Annotated[
     str | None,
@@ -31,6 +33,14 @@ def given_place(path: Path | None) -> Path:
     others = sorted(str(found) for ending in ("*.run", "*.h5") for found in Path().glob(ending))
     hint = f"; there are {', '.join(others[:5])}" if others else ""
     raise InputError(f"neither layouts.run nor layouts.h5 is in the current folder; name a run directory or file{hint}")
+
+
+def given_key(text: str) -> "Key":
+    """The key of a result as a person writes it: farm0_t5_s3, "0 5 3" or 0,5,3."""
+    from leeward.store.keys import Key
+
+    numbers = re.fullmatch(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", text, re.ASCII)
+    return Key.parse(text.strip()) if numbers is None else Key(*map(int, numbers.groups()))
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":

@@ -1,0 +1,244 @@
+"""`leeward plot`: figures of a campaign and of its layouts."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place, told_campaigns
+from leeward.cli.tables import check_files
+from leeward.errors import InputError, LeewardError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+    from leeward.plots.runs import Choice
+    from leeward.store.keys import Key
+
+
+class Picture(StrEnum):
+    """What there is to draw."""
+
+    LAYOUT = "layout"
+    MAP = "map"
+    AEP = "aep"
+    CONVERGENCE = "convergence"
+    ROSE = "rose"
+    FLOW = "flow"
+
+
+OF_FLOW = (Picture.FLOW,)
+OF_RESULTS = (Picture.LAYOUT, Picture.FLOW, Picture.CONVERGENCE)
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What was asked for."""
+
+    place: Path | None
+    campaign_file: str | None
+    keys: "list[Key]"
+    choice: "Choice"
+    all_seeds: bool
+    direction: float | None
+    speed: float | None
+    height_m: float | None
+    points: int
+
+
+def plot(
+    what: Annotated[
+        Picture,
+        typer.Argument(
+            help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
+            "convergence: how AEP rose. rose: wind rose. flow: wind speeds in a layout."
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf. An old one is replaced.")
+    ],
+    path: Annotated[
+        Path | None,
+        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the one in the current folder."),
+    ] = None,
+    key: Annotated[
+        list[str] | None,
+        typer.Option(
+            help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3" or 0,5,3. Default: the one with the '
+            "highest AEP. For convergence it can be given several times."
+        ),
+    ] = None,
+    farm: Annotated[
+        list[int] | None, typer.Option(help="Only this farm, by its farm_idx. Can be given several times.")
+    ] = None,
+    turbine_type: Annotated[
+        list[int] | None,
+        typer.Option("--type", help="Only this turbine type, by its type_idx. Can be given several times."),
+    ] = None,
+    all_seeds: Annotated[
+        bool, typer.Option("--all-seeds", help="convergence: the other seeds of that farm and type too.")
+    ] = False,
+    direction: Annotated[
+        float | None,
+        typer.Option(
+            help="flow: where the wind comes from, degrees clockwise from north. Without --direction and --speed: the "
+            "mean over all winds, weighted by energy."
+        ),
+    ] = None,
+    speed: Annotated[float | None, typer.Option(help="flow: how fast the free wind is, m/s.")] = None,
+    height_m: Annotated[
+        float | None, typer.Option(help="flow: height above the ground, m. Default: the hub height.")
+    ] = None,
+    points: Annotated[
+        int | None, typer.Option(help="flow: points of the map along its longer side. Default: 200.")
+    ] = None,
+    campaign: CampaignFile = None,
+) -> None:
+    """Draw a figure of a campaign or of one of its layouts: PNG, SVG or PDF.
+
+    With --farm and --type only these are drawn, or chosen from. All but aep and convergence need a campaign.
+
+    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 wrong use; 4 the storage is unavailable.
+    """
+    _refuse_unused(what, OF_RESULTS, {"--key": bool(key)})
+    _refuse_unused(what, (Picture.CONVERGENCE,), {"--all-seeds": all_seeds})
+    numbers = {"--direction": direction, "--speed": speed, "--height-m": height_m, "--points": points}
+    _refuse_unused(what, OF_FLOW, {name: value is not None for name, value in numbers.items()})
+    check_files(None, output)
+    _refuse_in_run(output)
+    from leeward.plots import save_figure
+    from leeward.plots.runs import Choice
+
+    wanted = Wanted(
+        place=None if what is Picture.ROSE and path is None and campaign is not None else given_place(path),
+        campaign_file=campaign,
+        keys=[given_key(text) for text in key or ()],
+        choice=Choice(farm or (), turbine_type or ()),
+        all_seeds=all_seeds,
+        direction=direction,
+        speed=speed,
+        height_m=height_m,
+        points=200 if points is None else points,
+    )
+    figure = DRAW[what](wanted)
+    try:
+        save_figure(output, figure)
+    except OSError as error:
+        raise LeewardError(f"{output}: cannot be written ({error})") from error
+    print(f"written: {output}")
+
+
+def _refuse_unused(what: Picture, belongs_to: tuple[Picture, ...], given: dict[str, bool]) -> None:
+    for name, is_given in given.items():
+        if is_given and what not in belongs_to:
+            raise InputError(f"{name} is of no use for {what}; it belongs to {', '.join(belongs_to)}")
+
+
+def _refuse_in_run(output: Path) -> None:
+    """A run directory holds what a run has put there, and nothing else."""
+    from leeward.store.sources import is_run
+
+    for folder in output.resolve().parents:
+        if is_run(folder):
+            raise InputError(f"{output}: is inside the run directory {folder}; expected a place outside it")
+
+
+def _layout(wanted: Wanted) -> "Figure":
+    from leeward.plots import PlacedTurbines, layout_figure
+    from leeward.plots.runs import layout_problem, title_of
+    from leeward.watch.single import find_result
+
+    place = given_place(wanted.place)
+    campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
+    key = _one_key(wanted, place)
+    result = find_result(place, key).result
+    problem = layout_problem(campaign, key)
+    aep_gwh = problem.farm.aep(result.x, result.y)
+    return layout_figure(problem, PlacedTurbines(result.x, result.y, aep_gwh), name=title_of(campaign, key))
+
+
+def _map(wanted: Wanted) -> "Figure":
+    from leeward.plots import best_layouts_figure
+    from leeward.plots.runs import best_of_each_farm
+
+    place = given_place(wanted.place)
+    campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
+    return best_layouts_figure(best_of_each_farm(place, campaign, wanted.choice), campaign.name)
+
+
+def _aep(wanted: Wanted) -> "Figure":
+    from leeward.plots import aep_distribution_figure
+    from leeward.plots.runs import aep_cells
+
+    place = given_place(wanted.place)
+    known, _ = told_campaigns(wanted.campaign_file, [place])
+    return aep_distribution_figure(aep_cells(place, known[0] if known else None, wanted.choice))
+
+
+def _convergence(wanted: Wanted) -> "Figure":
+    from leeward.plots import convergence_figure
+    from leeward.plots.runs import best_key, convergences, known_aeps
+
+    place = given_place(wanted.place)
+    keys = list(dict.fromkeys(wanted.keys)) or [best_key(known_aeps(place, wanted.choice))]
+    if wanted.all_seeds:
+        cells = {key[:2] for key in keys}
+        others = [key for key in known_aeps(place, wanted.choice) if key[:2] in cells]
+        keys = list(dict.fromkeys([*keys, *others]))
+    return convergence_figure(convergences(place, keys))
+
+
+def _rose(wanted: Wanted) -> "Figure":
+    from leeward.plots import wind_rose_figure
+
+    places = [] if wanted.place is None else [wanted.place]
+    campaign = demanded_campaign(wanted.campaign_file, places, "a wind rose")
+    site = campaign.problem(next(iter(campaign.farms)), next(iter(campaign.types))).farm.site
+    return wind_rose_figure(site, campaign.name)
+
+
+def _flow(wanted: Wanted) -> "Figure":
+    from leeward.engine.cores import usable_cores
+    from leeward.plots import flow_figure
+    from leeward.plots.runs import layout_problem, title_of
+    from leeward.watch.single import find_result
+
+    if (wanted.direction is None) != (wanted.speed is None):
+        raise InputError("--direction and --speed belong together; expected both, or neither for the mean")
+    place = given_place(wanted.place)
+    campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
+    key = _one_key(wanted, place)
+    result = find_result(place, key).result
+    return flow_figure(
+        layout_problem(campaign, key),
+        result.x,
+        result.y,
+        direction_deg=wanted.direction,
+        speed_m_s=wanted.speed,
+        height_m=wanted.height_m,
+        points=wanted.points,
+        threads=usable_cores(),
+        name=title_of(campaign, key),
+    )
+
+
+def _one_key(wanted: Wanted, place: Path) -> "Key":
+    """The key that was named, else that of the best result there."""
+    from leeward.plots.runs import best_key, known_aeps
+
+    if len(wanted.keys) > 1:
+        raise InputError(f"{len(wanted.keys)} keys for a picture of one layout; expected one --key")
+    return wanted.keys[0] if wanted.keys else best_key(known_aeps(place, wanted.choice))
+
+
+DRAW: "dict[Picture, Callable[[Wanted], Figure]]" = {
+    Picture.LAYOUT: _layout,
+    Picture.MAP: _map,
+    Picture.AEP: _aep,
+    Picture.CONVERGENCE: _convergence,
+    Picture.ROSE: _rose,
+    Picture.FLOW: _flow,
+}

@@ -1,0 +1,138 @@
+"""The best layout of each farm, all on one map."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+import shapely
+from matplotlib.collections import EllipseCollection
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from leeward.errors import InputError
+from leeward.plots.ground import Bounds, circles, draw_area, dress_map, pair
+from leeward.plots.layout import COLOURS
+from leeward.plots.style import INK, PLAIN, SMALL, TINY, colour_bar, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from leeward.layout import Area
+
+DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
+LONGEST_KEY = 60  # lines of the key beside the map
+MAP_INCHES = 6.6  # the longer side of the map
+
+
+@dataclass(frozen=True)
+class FarmLayout:
+    """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the share that each turbine loses to wakes.
+
+    label: a few characters that stand in the map; name: what the key beside it says.
+    """
+
+    label: str
+    name: str
+    area: "Area"
+    x: npt.ArrayLike
+    y: npt.ArrayLike
+    aep_gwh: float
+    rotor_diameter_m: float
+    wake_loss: npt.ArrayLike | None = None
+
+
+def plot_best_layouts(
+    ax: "Axes", farms: Sequence[FarmLayout], *, key: bool = True, title: str | None = None
+) -> EllipseCollection | None:
+    """Draw all farm areas with a layout in each, north up, at one scale, in metres with ticks in kilometres.
+
+    key: a list beside the axes that says what the labels in the map mean, with the AEP of each. Returns the turbines of
+    the last farm, for a colour bar, which holds for all; None if not every farm has wake losses.
+    """
+    if not farms:
+        raise InputError("no farm to draw; expected one or more")
+    left, low, right, high = _bounds(farms)
+    longer = max(right - left, high - low)
+    losses = [None if farm.wake_loss is None else 100.0 * np.asarray(farm.wake_loss, dtype=float) for farm in farms]
+    known = [loss for loss in losses if loss is not None]
+    span = (float(min(v.min() for v in known)), float(max(v.max() for v in known))) if known else (0.0, 0.0)
+    drawn = None
+    for farm, loss in zip(farms, losses, strict=True):
+        draw_area(ax, farm.area, linewidth=0.8)
+        x, y = pair((farm.x, farm.y), f"the layout of {farm.name}")
+        size = max(farm.rotor_diameter_m, DOT * longer)
+        drawn = circles(ax, x, y, size, facecolors=PLAIN, edgecolors="none", linewidths=0.0, zorder=3)
+        if loss is not None:
+            drawn.set_array(loss)
+            drawn.set_cmap(COLOURS)
+            drawn.set_clim(*span)
+        ax.add_collection(drawn)
+        _label(ax, farm)
+    margin = 0.03 * longer
+    shown = left - margin, low - margin, right + margin, high + margin
+    land = shapely.union_all([farm.area.to_shapely() for farm in farms])
+    dress_map(ax, shown, land, crs=farms[0].area.crs, legend="", title=title)
+    if key:
+        _add_key(ax, farms)
+    return drawn if len(known) == len(farms) else None
+
+
+def best_layouts_figure(farms: Sequence[FarmLayout], title: str | None = None) -> Figure:
+    """The map with its key and a colour bar."""
+    left, low, right, high = _bounds(farms)
+    width, height = right - left, high - low
+    scale = MAP_INCHES / max(width, height)
+    longest = max(len(_line(farm)) for farm in farms)
+    tall = max(scale * height, 0.14 * min(len(farms), LONGEST_KEY), 2.0)
+    figure = new_figure(max(scale * width, 1.6) + 1.9 + 0.065 * longest, tall + 0.9)
+    ax = figure.subplots()
+    drawn = plot_best_layouts(ax, farms, title=title)
+    if drawn is not None:
+        colour_bar(figure, drawn, ax, "wake loss of each turbine, %")
+    return figure
+
+
+def _bounds(farms: Sequence[FarmLayout]) -> Bounds:
+    """Left, low, right and high of all areas together, m."""
+    each = np.array([farm.area.bounds for farm in farms])
+    return float(each[:, 0].min()), float(each[:, 1].min()), float(each[:, 2].max()), float(each[:, 3].max())
+
+
+def _label(ax: "Axes", farm: FarmLayout) -> None:
+    """Where there is most room around it inside the area."""
+    middle = shapely.get_point(shapely.maximum_inscribed_circle(farm.area.to_shapely()), 0)
+    ax.text(
+        middle.x,
+        middle.y,
+        farm.label,
+        ha="center",
+        va="center",
+        fontsize=SMALL,
+        fontweight="bold",
+        color=INK,
+        zorder=6,
+        bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+    )
+
+
+def _line(farm: FarmLayout) -> str:
+    return f"{farm.label}  {farm.name}: {farm.aep_gwh:.1f} GWh"
+
+
+def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
+    lines = [_line(farm) for farm in farms[:LONGEST_KEY]]
+    if len(farms) > LONGEST_KEY:
+        lines.append(f"and {len(farms) - LONGEST_KEY} more")
+    ax.legend(
+        [Line2D([], [], linestyle="none") for _ in lines],
+        lines,
+        loc="upper left",
+        bbox_to_anchor=(1.0, 1.0),
+        fontsize=TINY,
+        labelcolor=INK,
+        handlelength=0,
+        handletextpad=0,
+        frameon=False,
+    )

@@ -1,0 +1,160 @@
+"""How AEP is distributed over the seeds, by farm and turbine type."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
+
+from leeward.errors import InputError
+from leeward.plots.style import FAINT, INK, LABEL, SMALL, TINY, colours_apart, dress, new_figure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+Array = npt.NDArray[np.float64]
+
+BOX_FROM = 5  # seeds: of fewer a box says nothing that the points do not
+GOLDEN = (5.0**0.5 - 1.0) / 2.0
+NAMED_BEST = 12  # up to so many cells the best seed has its number beside it
+
+
+@dataclass(frozen=True)
+class AepCell:
+    """The results of one farm with one turbine type: AEP (GWh) by seed."""
+
+    farm: str
+    turbine: str
+    aep_gwh: Mapping[int, float]
+
+    @property
+    def best_seed(self) -> int:
+        return max(self.aep_gwh, key=lambda seed: self.aep_gwh[seed])
+
+
+def plot_aep_distribution(
+    ax: "Axes", cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
+) -> None:
+    """A point for each seed, a box where there are five or more, the best seed marked, by farm and turbine type.
+
+    Boxes go from quartile to quartile with a line at the median, whiskers to the lowest and highest. relative: per cent
+    above the median of the cell, so that seeds can be compared where farms differ much. With one farm the types stand
+    along the axis, else the farms do, and the types have colours and stand side by side.
+    """
+    shown = [cell for cell in cells if cell.aep_gwh]
+    if not shown:
+        raise InputError("no AEP to draw; expected results whose AEP is known")
+    farms = list(dict.fromkeys(cell.farm for cell in shown))
+    types = list(dict.fromkeys(cell.turbine for cell in shown))
+    colours = dict(zip(types, colours_apart(len(types)), strict=True))
+    groups = farms if len(farms) > 1 else types
+    beside = len(types) if len(farms) > 1 else 1
+    step = 0.84 / beside
+    for cell in shown:
+        if len(farms) > 1:
+            middle = farms.index(cell.farm) + (types.index(cell.turbine) - 0.5 * (beside - 1)) * step
+        else:
+            middle = float(types.index(cell.turbine))
+        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, len(shown) <= NAMED_BEST)
+    for line in range(1, len(groups)):
+        ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
+    ax.set_xlim(-0.55, len(groups) - 0.45)
+    crowded = len(groups) * max(len(group) for group in groups) > 50
+    ax.set_xticks(range(len(groups)), groups, rotation=40 if crowded else 0, ha="right" if crowded else "center")
+    if crowded:
+        for tick in ax.get_xticklabels():
+            tick.set_rotation_mode("anchor")
+    dress(ax, title)
+    ax.tick_params(axis="x", length=0)
+    ax.set_ylabel("AEP above the median of the seeds, %" if relative else "AEP, GWh", color=INK, fontsize=LABEL)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
+    if legend:
+        _add_legend(ax, colours if len(farms) > 1 else {})
+
+
+def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
+    """The distribution; above it, where there are several cells, what that means in GWh."""
+    shown = [cell for cell in cells if cell.aep_gwh]
+    width = min(3.0 + 0.085 * len(shown) + 0.25 * len({cell.farm for cell in shown}), 11.0)
+    if len(shown) <= 1:
+        figure = new_figure(max(width, 3.5), 3.4)
+        plot_aep_distribution(figure.subplots(), shown, title=title)
+        return figure
+    figure = new_figure(max(width, 4.5), 5.6)
+    above, below = figure.subplots(2, 1, sharex=True)
+    plot_aep_distribution(above, shown, title=title)
+    plot_aep_distribution(below, shown, relative=True, legend=False)
+    above.tick_params(axis="x", labelbottom=False)
+    figure.align_ylabels()
+    return figure
+
+
+def _draw_cell(
+    ax: "Axes",
+    cell: AepCell,
+    middle: float,
+    width: float,
+    colour: str,
+    relative: bool,
+    named: bool,
+) -> None:
+    seeds = list(cell.aep_gwh)
+    values = np.array([cell.aep_gwh[seed] for seed in seeds])
+    if relative:
+        values = 100.0 * (values / np.median(values) - 1.0)
+    if len(values) >= BOX_FROM:
+        ax.boxplot(
+            [values],
+            positions=[middle],
+            widths=width,
+            whis=(0, 100),
+            showfliers=False,
+            manage_ticks=False,
+            boxprops={"color": colour, "linewidth": 0.7},
+            whiskerprops={"color": colour, "linewidth": 0.7},
+            capprops={"color": colour, "linewidth": 0.7},
+            medianprops={"color": INK, "linewidth": 0.9},
+            zorder=2,
+        )
+    # side by side as far as they have to, and the same every time
+    aside = ((np.arange(len(values)) * GOLDEN) % 1.0 - 0.5) * 0.7 * width * (len(values) > 1)
+    small = 9.0 if len(values) <= 12 else 4.0
+    ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
+    best = seeds.index(cell.best_seed)
+    ax.scatter(
+        middle + aside[best], values[best], s=30, marker="*", color=colour, edgecolors=INK, linewidths=0.5, zorder=4
+    )
+    if named and not relative:
+        ax.annotate(
+            f"seed {cell.best_seed}",
+            (middle, values[best]),
+            xytext=(0, 5),
+            textcoords="offset points",
+            ha="center",
+            fontsize=TINY,
+            color=INK,
+        )
+
+
+def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> None:
+    handles = [
+        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=name)
+        for name, colour in colours.items()
+    ]
+    star = Line2D([], [], linestyle="none", marker="*", markersize=6, markerfacecolor="white", markeredgecolor=INK)
+    star.set_label("best seed")
+    handles.append(star)
+    ax.legend(
+        handles=handles,
+        loc="lower left",
+        bbox_to_anchor=(0.0, 1.0),
+        ncols=min(len(handles), 4),
+        fontsize=SMALL,
+        labelcolor=INK,
+        frameon=False,
+        handletextpad=0.2,
+        columnspacing=1.0,
+    )

@@ -1,0 +1,174 @@
+"""Flow maps: the wind between the turbines."""
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
+from matplotlib.collections import LineCollection, QuadMesh
+from matplotlib.figure import Figure
+from matplotlib.patches import FancyArrowPatch
+from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
+
+from leeward.errors import InputError
+from leeward.plots.ground import SMALLEST_DOT, Array, circles, draw_area, dress_map, pair
+from leeward.plots.style import EVEN, INK, LABEL, SMALL, colour_bar, new_figure
+from leeward.wind import WindFarm
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+    from leeward.layout import Area, LayoutProblem
+
+MAP_INCHES = 5.0
+AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
+POINTS = 200  # along the longer side
+
+
+def plot_flow(
+    ax: "Axes",
+    at_x: npt.ArrayLike,
+    at_y: npt.ArrayLike,
+    speed_m_s: npt.ArrayLike,
+    *,
+    x: npt.ArrayLike = (),
+    y: npt.ArrayLike = (),
+    area: "Area | None" = None,
+    rotor_diameter_m: float | None = None,
+    direction_deg: float | None = None,
+    speed_range: tuple[float, float] | None = None,
+    title: str | None = None,
+) -> QuadMesh:
+    """Draw wind speeds (m/s) at the points of a grid, with the turbines at x, y; returns the map, for a colour bar.
+
+    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`: of one wind, or of
+    the mean. direction_deg: where the wind comes from: rotors are drawn across it, and an arrow along it; without it
+    turbines are circles. rotor_diameter_m: to scale where that can be seen. area: its outline. speed_range: lowest and
+    highest of the colours. In .svg and .pdf files the map itself is a picture, the rest are lines and text.
+    """
+    grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
+    if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
+        raise InputError(
+            f"at_x, at_y and speed_m_s have the shapes {grid_x.shape}, {grid_y.shape} and {speeds.shape}; expected one "
+            "shape (rows, columns)"
+        )
+    low, high = speed_range or (float(speeds.min()), float(speeds.max()))
+    drawn = ax.pcolormesh(
+        grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
+    )
+    shown = float(grid_x.min()), float(grid_y.min()), float(grid_x.max()), float(grid_y.max())
+    if area is not None:
+        draw_area(ax, area, facecolor="none", linewidth=0.8)
+    _draw_turbines(ax, *pair((x, y), "the layout"), shown, rotor_diameter_m, direction_deg)
+    dress_map(ax, shown, None, crs=None if area is None else area.crs, legend="", title=title)
+    if direction_deg is not None:
+        _draw_wind(ax, direction_deg)
+    return drawn
+
+
+def flow_grid(area: "Area", points: int = POINTS, around: float = AROUND) -> tuple[Array, Array]:
+    """X and y (m) of a square grid over an area and a margin, `points` along the longer side; shape (rows, columns)."""
+    if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
+        raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
+    left, low, right, high = area.bounds
+    margin = around * max(right - left, high - low)
+    width, height = right - left + 2 * margin, high - low + 2 * margin
+    step = max(width, height) / (points - 1)
+    columns, rows = max(round(width / step) + 1, 2), max(round(height / step) + 1, 2)
+    across = np.linspace(left - margin, right + margin, columns)
+    up = np.linspace(low - margin, high + margin, rows)
+    grid_x, grid_y = np.meshgrid(across, up)
+    return grid_x, grid_y
+
+
+def flow_figure(
+    problem: "LayoutProblem",
+    x: npt.ArrayLike,
+    y: npt.ArrayLike,
+    *,
+    direction_deg: float | None = None,
+    speed_m_s: float | None = None,
+    height_m: float | None = None,
+    points: int = POINTS,
+    threads: int = 1,
+    name: str | None = None,
+) -> Figure:
+    """The flow map of a layout: for one wind, or, without direction and speed, the mean weighted by energy.
+
+    `leeward.wind.flow.Flow` says how. height_m: above the ground; by default the hub height. threads: how many to use.
+    """
+    if (direction_deg is None) != (speed_m_s is None):
+        raise InputError("direction and speed belong together; expected both, or neither for the mean")
+    farm = problem.farm
+    flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
+    at_x, at_y = flow_grid(problem.area, points)
+    if direction_deg is None or speed_m_s is None:
+        speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
+        wind = f"mean over all winds, weighted by energy; free wind {free:.2f} m/s"
+    else:
+        speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
+        wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
+    height = flow.hub_height_m if height_m is None else height_m
+    span = float(np.ptp(at_x[0])), float(np.ptp(at_y[:, 0]))
+    scale = MAP_INCHES / max(span)
+    figure = new_figure(max(scale * span[0], 2.4) + 1.7, max(scale * span[1], 2.0) + 1.1)
+    ax = figure.subplots()
+    drawn = plot_flow(
+        ax,
+        at_x,
+        at_y,
+        speeds,
+        x=x,
+        y=y,
+        area=problem.area,
+        rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
+        direction_deg=direction_deg,
+        title=wind,
+    )
+    colour_bar(figure, drawn, ax, f"wind speed {height:g} m above ground, m/s")
+    if name:
+        figure.suptitle(name, color=INK, fontsize=LABEL + 1, fontweight="bold")
+    return figure
+
+
+def _draw_turbines(
+    ax: "Axes",
+    x: Array,
+    y: Array,
+    shown: tuple[float, float, float, float],
+    rotor_diameter_m: float | None,
+    direction_deg: float | None,
+) -> None:
+    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * max(shown[2] - shown[0], shown[3] - shown[1]))
+    if direction_deg is None:
+        ax.add_collection(circles(ax, x, y, size, facecolors="white", edgecolors=INK, linewidths=0.7, zorder=4))
+        return
+    # seen from above a rotor is a line across the wind
+    angle = math.radians(direction_deg)
+    half = 0.5 * size * np.array([math.cos(angle), -math.sin(angle)])
+    middle = np.column_stack([x, y])
+    lines = np.stack([middle - half, middle + half], axis=1)
+    ax.add_collection(LineCollection(list(lines), colors="white", linewidths=2.2, zorder=4))
+    ax.add_collection(LineCollection(list(lines), colors="black", linewidths=1.2, zorder=4.1))
+
+
+def _draw_wind(ax: "Axes", direction_deg: float) -> None:
+    """An arrow along the wind, beside the map's upper left corner, of one size whatever the map's."""
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 1, BboxTransformTo(ax.bbox))
+    angle = math.radians(direction_deg)
+    along = np.array([-math.sin(angle), -math.cos(angle)])
+    middle = np.array([10.0, 14.0])
+    arrow = FancyArrowPatch(
+        tuple(middle - 9 * along),
+        tuple(middle + 9 * along),
+        arrowstyle="-|>",
+        mutation_scale=9,
+        color=INK,
+        shrinkA=0,
+        shrinkB=0,
+        zorder=5,
+    )
+    arrow.set_clip_on(False)
+    arrow.set_transform(points)
+    ax.add_patch(arrow)
+    ax.text(24, 14, "wind", va="center", fontsize=SMALL, color=INK, transform=points)

@@ -1,0 +1,89 @@
+"""What all pictures share: colours, sizes, and how a file is written. No setting of matplotlib is changed for long."""
+
+import io
+import os
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import matplotlib
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from leeward.errors import InputError
+from leeward.files import replace_file
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.cm import ScalarMappable
+    from matplotlib.colorbar import Colorbar
+
+ENDINGS = (".png", ".svg", ".pdf")
+DOTS_PER_INCH = 200
+LABEL, SMALL, TINY = 9, 8, 7  # points, in figures that are printed between one and two columns wide
+SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f6f9f"
+
+# Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
+APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+EVEN = "viridis"  # even steps of lightness, the same for the colour-blind
+
+_NO_DATE = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
+_settings = threading.Lock()  # one picture at a time: matplotlib's settings belong to the whole process
+
+
+def check_picture_path(path: str | os.PathLike[str]) -> Path:
+    """The path, if its ending is one that pictures can have."""
+    file = Path(path)
+    if file.suffix.lower() not in ENDINGS:
+        raise InputError(
+            f"{file}: a picture with the ending {file.suffix!r}; expected one of {', '.join(ENDINGS)}, for example "
+            f"{file.stem or 'layout'}.png"
+        )
+    return file
+
+
+def new_figure(width: float, height: float) -> Figure:
+    """An empty figure, inches, that belongs to no window; its parts are arranged when it is drawn."""
+    figure = Figure(figsize=(width, height), layout="constrained")
+    FigureCanvasAgg(figure)
+    return figure
+
+
+def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
+    """Write a figure; the ending of the file says which kind: .png, .svg or .pdf. It appears whole or not at all.
+
+    Text in .svg and .pdf files is text. The settings of matplotlib that this takes are put back afterwards.
+    """
+    file = check_picture_path(path)
+    kind = file.suffix.lower()
+    content = io.BytesIO()
+    # text that can be searched and edited; and the same picture is the same file
+    with _settings, matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"}):
+        figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
+    replace_file(file, content.getvalue())
+
+
+def colour_bar(figure: Figure, drawn: "ScalarMappable", axes: "Axes | list[Axes]", label: str) -> "Colorbar":
+    """Beside the axes, as small as the rest."""
+    bar = figure.colorbar(drawn, ax=axes, shrink=0.8, pad=0.02)
+    bar.set_label(label, color=INK, fontsize=LABEL)
+    bar.ax.tick_params(colors=INK, labelsize=SMALL)
+    return bar
+
+
+def colours_apart(count: int) -> Sequence[str]:
+    """So many colours that can be told apart; beyond a handful, steps of an even scale."""
+    if count <= len(APART):
+        return APART[:count]
+    scale = matplotlib.colormaps[EVEN]
+    return [to_hex(scale(0.92 * i / (count - 1))) for i in range(count)]
+
+
+def dress(ax: "Axes", title: str | None) -> None:
+    """Plain axes: small ticks, no lid, a title."""
+    ax.tick_params(colors=INK, labelsize=SMALL)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title is not None:
+        ax.set_title(title, color=INK, fontsize=LABEL)
