@@ -16,6 +16,7 @@ from leeward import __version__
 from leeward.cli.aep import aep
 from leeward.cli.check import check
 from leeward.cli.clean import clean
+from leeward.cli.export import export
 from leeward.cli.merge import merge
 from leeward.cli.missing import missing
 from leeward.cli.new import new
@@ -108,6 +109,7 @@ for command in (
     serve,
     plot,
     report,
+    export,
     optimise,
     aep,
     slurm_script,

@@ -1,9 +1,10 @@
 """The results of a file or a run directory, for whoever wants to work with them: `leeward.open_layouts`."""
 
+import copy
 import difflib
 import os
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
@@ -55,15 +56,17 @@ class Layouts(Mapping[Key, Result]):
     """Results by key, in the order of their keys; read when they are asked for, by a process of its own.
 
     attributes: of the file itself. bad: what is damaged. Where a key was found more than once the first is taken.
+    also: another place to look in, after `path`, for what is not there.
     """
 
-    def __init__(self, path: Path) -> None:
+    def __init__(self, path: Path, also: Path | None = None) -> None:
         self.path = path
         self.attributes: Mapping[str, Value] = {}
         self.bad: list[FoundResult | FoundFile] = []
         self._places: dict[Key, tuple[Path, str]] = {}
         self._reader = Reader(contents=True)
-        for found in read_files(file for source in gather([path]) for file in source.files):
+        places = [path] if also is None else [path, also]
+        for found in read_files(file for source in gather(places) for file in source.files):
             self._note(found)
         self._places = dict(sorted(self._places.items()))
         self._campaign_text = self._told_campaign()
@@ -147,6 +150,13 @@ class Layouts(Mapping[Key, Result]):
         """The frozen campaign that the results belong to; "" where none is known."""
         return self._campaign_text
 
+    def only(self, keys: Iterable[Key]) -> "Layouts":
+        """The same with these of its results only."""
+        fewer = copy.copy(self)
+        fewer._reader = Reader(contents=True)
+        fewer._places = {key: self._places[key] for key in sorted(keys)}
+        return fewer
+
     def results(self) -> Iterator[Result]:
         """All of them, one at a time, in the order of the files: the fast way through many."""
         names: dict[Path, list[str]] = {}
@@ -165,12 +175,13 @@ class Layouts(Mapping[Key, Result]):
         """Dimensions `layout` and `turbine`; coordinates of layouts with fewer turbines are filled up with NaN."""
         import xarray
 
-        results = sorted(self.results(), key=lambda result: result.key)
-        most = max((result.n_turbines for result in results), default=0)
-        positions = np.full((2, len(results), most), np.nan)
-        for i in range(len(results)):
-            positions[:, i, : results[i].n_turbines] = results[i].layout
-        rows = [_row(result) for result in results]
+        found = {result.key: (result.layout, _row(result)) for result in self.results()}  # without all the rest
+        each = [found[key] for key in sorted(found)]
+        most = max((layout.shape[1] for layout, _ in each), default=0)
+        positions = np.full((2, len(each), most), np.nan)
+        for i, (layout, _) in enumerate(each):
+            positions[:, i, : layout.shape[1]] = layout
+        rows = [row for _, row in each]
         variables: dict[str, Any] = {"x": (("layout", "turbine"), positions[0])}
         variables["y"] = (("layout", "turbine"), positions[1])
         variables |= {name: ("layout", [row[name] for row in rows]) for name in (*_COLUMNS, *_TEXTS)}

@@ -1,0 +1,59 @@
+"""One layout as plain arrays, from which PyWake and FLORIS models are built: .npz, or the same names in .json."""
+
+import json
+from typing import Any, BinaryIO
+
+import numpy as np
+
+from leeward import __version__
+from leeward.export.plant import Plant, curve_points
+
+
+def write_npz(file: BinaryIO, plant: Plant) -> None:
+    """For `numpy.load`; nothing in it is pickled, texts are arrays without a dimension."""
+    np.savez_compressed(file, allow_pickle=False, **{name: np.asarray(value) for name, value in arrays(plant).items()})
+
+
+def write_json(file: BinaryIO, plant: Plant) -> None:
+    """Numbers to their last digit."""
+    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays(plant).items()}
+    file.write((json.dumps(plain, allow_nan=False) + "\n").encode())
+
+
+def arrays(plant: Plant) -> dict[str, Any]:
+    """Names tell the units; `docs/export.md` lists shapes."""
+    conditions = plant.conditions
+    found: dict[str, Any] = {
+        "source": f"leeward {__version__}",
+        "campaign": plant.campaign,
+        "key": plant.key,
+        "farm": plant.farm,
+        "crs": plant.crs,
+        "fingerprint": plant.fingerprint,
+        "aep_gwh": plant.aep_gwh,
+        "x_m": plant.x,
+        "y_m": plant.y,
+        "neighbour_x_m": plant.neighbour_x,
+        "neighbour_y_m": plant.neighbour_y,
+        "neighbour_type": np.array(plant.neighbour_types, dtype=np.int64),
+        "turbine_name": np.array([turbine.name for turbine in plant.turbines]),
+        "rotor_diameter_m": np.array([turbine.rotor_diameter_m for turbine in plant.turbines]),
+        "hub_height_m": np.array([turbine.hub_height_m for turbine in plant.turbines]),
+    }
+    for number, turbine in enumerate(plant.turbines):
+        names = ("wind_speed_m_s", "power_mw", "thrust_coefficient")
+        curve = zip(names, curve_points(turbine), strict=True)
+        found |= {f"turbine{number}_{name}": values for name, values in curve}
+    found |= {
+        "wind_direction_deg": conditions.direction,
+        "wind_speed_m_s": conditions.speed,
+        "probability": conditions.weight,
+        "turbulence_intensity": conditions.turbulence_intensity,
+        "wake_model": json.dumps(plant.wake_settings),
+    }
+    if "weibull_k" in plant.site:
+        sectors = ("sector_frequency", "weibull_a_m_s", "weibull_k")
+        found |= {name: np.array(plant.site[name]) for name in sectors}
+        found["sector_turbulence_intensity"] = np.array(plant.site["turbulence_intensity"])
+        found["interpolation"] = plant.site["interpolation"]
+    return found

@@ -1,0 +1,95 @@
+"""Which results are exported."""
+
+import math
+import warnings
+from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.store.found import FoundFile, FoundResult
+from leeward.store.keys import Key
+from leeward.store.layouts import Layouts
+from leeward.watch.campaigns import demand_place, run_of
+from leeward.watch.read import present_at
+
+
+@dataclass(frozen=True)
+class Choice:
+    """keys: only these. farms, types, seeds: only of these numbers. best: of each farm and type the highest AEP only.
+
+    What is empty does not restrict.
+    """
+
+    keys: Collection[Key] = ()
+    farms: Collection[int] = ()
+    types: Collection[int] = ()
+    seeds: Collection[int] = ()
+    best: bool = False
+
+    def __contains__(self, key: Key) -> bool:
+        pairs = ((key.farm_idx, self.farms), (key.type_idx, self.types), (key.seed, self.seeds))
+        return (not self.keys or key in self.keys) and all(number in some for number, some in pairs if some)
+
+
+def open_results(path: Path) -> Layouts:
+    """The results of a run directory, a file or a folder of files; what is damaged is in `bad`.
+
+    Of a run directory also those whose own files were removed after merging, which only the merged file has.
+    """
+    demand_place(path)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # of what is damaged: `bad` tells it
+        layouts = Layouts(path)
+        run = run_of(path)
+        if path.is_file() or run is None or not run.output.is_file():
+            return layouts
+        present = present_at(path).seeds
+        elsewhere = (Key(*pair, seed) not in layouts for pair, seeds in present.items() for seed in seeds)
+        return Layouts(path, also=run.output) if any(elsewhere) else layouts
+
+
+def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
+    """What is bad, not to be had from elsewhere, and was asked for as far as can be told."""
+
+    def counts(bad: FoundResult | FoundFile) -> bool:
+        if isinstance(bad, FoundFile) or bad.key is None:
+            return not choice.keys  # it may have held anything but what was named, which is there
+        return bad.key in choice and bad.key not in layouts
+
+    return [bad for bad in layouts.bad if counts(bad)]
+
+
+def chosen(layouts: Layouts, choice: Choice) -> Layouts:
+    """Those that were asked for, at least one."""
+    if not len(layouts):
+        bad = f"; {len(layouts.bad)} damaged: see leeward check {layouts.path}" if layouts.bad else ""
+        raise InputError(f"{layouts.path}: no results in it{bad}")
+    for key in choice.keys:
+        layouts[key]  # says which are near, or that it is damaged
+    keys = [key for key in layouts if key in choice]
+    if not keys:
+        raise InputError(f"{layouts.path}: none of its {len(layouts)} results is of {_wanted(choice, layouts)}")
+    return layouts.only(_best(layouts.only(keys)) if choice.best else keys)
+
+
+def _best(layouts: Layouts) -> list[Key]:
+    """One of each farm and type; of equal ones that with the lowest seed."""
+    found: dict[tuple[int, int], tuple[float, Key]] = {}
+    for result in layouts.results():
+        pair = result.key.farm_idx, result.key.type_idx
+        rank = (math.inf if math.isnan(result.aep) else -result.aep), result.key
+        found[pair] = min(found.get(pair, rank), rank)
+    return [key for _, key in found.values()]
+
+
+def _wanted(choice: Choice, layouts: Layouts) -> str:
+    """What was asked for, and what there is."""
+    asked, there = [], []
+    for word, position, some in (("farm", 0, choice.farms), ("type", 1, choice.types), ("seed", 2, choice.seeds)):
+        if some:
+            asked.append(f"{word} {', '.join(map(str, some))}")
+            known = sorted({key[position] for key in layouts})
+            more = ", ..." if len(known) > 20 else ""
+            there.append(f"{word}s {', '.join(map(str, known[:20]))}{more}")
+    return f"{', '.join(asked)}; there are {'; '.join(there)}"

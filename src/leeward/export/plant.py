@@ -1,0 +1,134 @@
+"""One layout with all that its energy depends on, for other programs: curves as tables, the wind as conditions."""
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind import Turbine, WakeModel
+from leeward.wind.conditions import Conditions
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.layout import Area
+    from leeward.store.layouts import Layouts
+    from leeward.store.schema import Result
+
+Array = npt.NDArray[np.float64]
+
+CURVE_STEP_M_S = 0.002  # between the points that stand for a piece of a curve that is no straight line
+FASTEST_M_S = 100.0  # the last point of curves, where a program takes what lies beyond the points for 0
+
+
+@dataclass(frozen=True)
+class Plant:
+    """A layout, its turbine, its wind and its wake model.
+
+    turbines: the type of the layout, then those of the neighbours. neighbour_types: for each neighbour, which of them.
+    site: the figures of the site, as in a campaign file. fingerprint: "" of a layout of another program.
+    """
+
+    key: str
+    campaign: str
+    farm: str
+    crs: str
+    fingerprint: str
+    aep_gwh: float
+    x: Array
+    y: Array
+    turbines: tuple[Turbine, ...]
+    neighbour_x: Array
+    neighbour_y: Array
+    neighbour_types: tuple[int, ...]
+    conditions: Conditions
+    site: dict[str, Any]
+    wake_model: WakeModel
+    area: "Area"
+
+    @property
+    def types(self) -> list[int]:
+        """Which of `turbines` stands at each place, those of the neighbours last."""
+        return [0] * len(self.x) + list(self.neighbour_types)
+
+    @property
+    def wake_settings(self) -> dict[str, Any]:
+        """The wake model as a campaign file has it."""
+        return {"name": self.wake_model.name, **vars(self.wake_model)}
+
+
+def only_plant(layouts: "Layouts", campaign: "Campaign", what: str) -> Plant:
+    """Of the single layout that was chosen."""
+    keys = list(layouts)
+    if len(keys) > 1:
+        named = ", ".join(map(str, keys[:3])) + (", ..." if len(keys) > 3 else "")
+        raise InputError(
+            f"{what} has one layout, and {len(keys)} were chosen ({named}); expected one: name it with --key, or with "
+            "--farm, --type and --best"
+        )
+    return plant_of(layouts[keys[0]], campaign)
+
+
+def plant_of(result: "Result", campaign: "Campaign") -> Plant:
+    """The campaign has to be the one that the layout was made for: else site and turbine would be others."""
+    key = result.key
+    if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
+        raise InputError(f"{key} is of a farm or turbine type that the campaign {campaign.name} does not have")
+    expected = campaign.fingerprint(key.farm_idx, key.type_idx)
+    if result.origin == "leeward" and result.fingerprint != expected:
+        raise InputError(
+            f"{key} was made with other settings than those of the campaign {campaign.name}: its fingerprint is "
+            f"{result.fingerprint[:12]}..., expected {expected[:12]}...; name its own campaign with --campaign"
+        )
+    problem = campaign.problem(key.farm_idx, key.type_idx)
+    farm, turbine = problem.farm, campaign.turbine(key.type_idx)
+    stands = farm.neighbours
+    others = [] if stands is None else [stands.turbine] if isinstance(stands.turbine, Turbine) else list(stands.turbine)
+    turbines = tuple(dict.fromkeys([turbine, *others]))
+    return Plant(
+        key=str(key),
+        campaign=campaign.name,
+        farm=campaign.farms[key.farm_idx],
+        crs=campaign.crs or "",
+        fingerprint=result.fingerprint,
+        aep_gwh=float(result.aep),
+        x=result.x,
+        y=result.y,
+        turbines=turbines,
+        neighbour_x=np.zeros(0) if stands is None else np.asarray(stands.x, dtype=np.float64),
+        neighbour_y=np.zeros(0) if stands is None else np.asarray(stands.y, dtype=np.float64),
+        neighbour_types=tuple(turbines.index(other) for other in others),
+        conditions=farm.site.conditions,
+        site=farm.site.figures(),
+        wake_model=farm.wake_model,
+        area=problem.area,
+    )
+
+
+def curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
+    """Wind speeds (m/s), power (MW) and thrust coefficient, between which curves are straight lines.
+
+    Those of the curve itself where it has straight lines only: then nothing is lost. Where it jumps there are two
+    points as close together as numbers can be. Other pieces are cut every 2 mm/s.
+    """
+    ends, coefficients = turbine.curve.ends[:-1], turbine.curve.coefficients
+    speeds = [ends]
+    for piece in range(1, len(ends)):
+        if coefficients[piece, [3, 4, 7, 8]].any():
+            steps = int(np.ceil((ends[piece] - ends[piece - 1]) / CURVE_STEP_M_S))
+            speeds.append(np.linspace(ends[piece - 1], ends[piece], steps + 1))
+    before = np.nextafter(ends, -np.inf)
+    jumps = np.abs(np.array(turbine.curve(before)) - np.array(turbine.curve(ends))).max(axis=0) > 1e-6
+    points = np.unique(np.concatenate([*speeds, before[jumps]]))
+    power, thrust = turbine.curve(points)
+    return points, power, thrust
+
+
+def closed_curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
+    """The same from 0 to 100 m/s, for programs that take what lies outside of the points for 0."""
+    speeds = curve_points(turbine)[0]
+    first = [0.0] if speeds[0] > 0.0 else []
+    last = [FASTEST_M_S] if speeds[-1] < FASTEST_M_S else []
+    points = np.concatenate([first, speeds, last])
+    return points, *turbine.curve(points)

@@ -1,0 +1,165 @@
+"""One layout as a windIO plant: a `wind_energy_system` after the schema of windIO 2."""
+
+from typing import TYPE_CHECKING, Any, BinaryIO
+
+import numpy as np
+import shapely
+
+from leeward import __version__
+from leeward.export.plant import Plant, curve_points
+from leeward.export.yaml_text import yaml_text
+from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
+from leeward.wind.wake_models.jensen import Jensen
+
+if TYPE_CHECKING:
+    from leeward.wind import Turbine
+
+DEFICITS = {
+    "nygaard_2022": "TurbOPark",
+    "jensen": "Jensen",
+    "bastankhah_gaussian": "Bastankhah2014",
+    "iea37_gaussian": "Bastankhah2014",
+}
+
+
+def write_windio(file: BinaryIO, plant: Plant) -> None:
+    """Refers to no other file."""
+    file.write(yaml_text(_comments(plant), windio_plant(plant)).encode())
+
+
+def windio_plant(plant: Plant) -> dict[str, Any]:
+    """Name, site, wind farm, and how its energy was computed."""
+    name = f"{plant.campaign}, {plant.farm}, {plant.key}"
+    return {
+        "name": name,
+        "site": {"name": plant.farm, **_boundaries(plant), "energy_resource": _resource(plant)},
+        "wind_farm": {"name": name, **_farm(plant)},
+        "attributes": {
+            "flow_model": {"name": "leeward"},
+            "analysis": _analysis(plant),
+            "model_outputs_specification": {"run_configuration": _conditions(plant)},
+        },
+    }
+
+
+def _comments(plant: Plant) -> list[str]:
+    options = ", ".join(f"{name} {value}" for name, value in plant.wake_settings.items() if name != "name")
+    known = [f"{plant.key} of the campaign {plant.campaign}, as a windIO plant; written by leeward {__version__}"]
+    known += [f"annual energy production: {plant.aep_gwh!r} GWh"]
+    known += [f"wake model: {plant.wake_model.name}{f' ({options})' if options else ''}"]
+    known += [f"fingerprint: {plant.fingerprint}"] if plant.fingerprint else []
+    if len(plant.neighbour_x):
+        known.append("the second layout are neighbours: their wakes count, their energy does not")
+    return known
+
+
+def _coordinates(x: Any, y: Any, crs: str) -> dict[str, Any]:
+    named = {"crs": crs} if crs else {}
+    return {"x": np.asarray(x).tolist(), "y": np.asarray(y).tolist(), **named}
+
+
+def _boundaries(plant: Plant) -> dict[str, Any]:
+    """Outlines; the holes in them are exclusions. Curves are drawn with many corners."""
+    pieces = shapely.get_parts(plant.area.to_shapely())
+    outlines = [_ring(piece.exterior, plant.crs) for piece in pieces]
+    holes = [_ring(hole, plant.crs) for piece in pieces for hole in piece.interiors]
+    found: dict[str, Any] = {"boundaries": {"polygons": outlines}}
+    return {**found, "exclusions": {"polygons": holes}} if holes else found
+
+
+def _ring(ring: Any, crs: str) -> dict[str, Any]:
+    corners = shapely.get_coordinates(ring)[:-1]
+    return _coordinates(corners[:, 0], corners[:, 1], crs)
+
+
+def _data(values: Any, *dims: str) -> dict[str, Any]:
+    return {"data": np.asarray(values).tolist(), "dims": list(dims)}
+
+
+def _resource(plant: Plant) -> dict[str, Any]:
+    """Weibull distributions by sector where the site is that; else the probability of every condition.
+
+    windIO has no word for values that are interpolated between sectors: such a site is a table of probabilities too.
+    """
+    conditions, site = plant.conditions, plant.site
+    wind: dict[str, Any]
+    if site.get("interpolation") == "nearest":
+        count = len(site["weibull_k"])
+        wind = {"wind_direction": (np.arange(count) * (360.0 / count)).tolist()}
+        for name, ours in (
+            ("sector_probability", "sector_frequency"),
+            ("weibull_a", "weibull_a_m_s"),
+            ("weibull_k", "weibull_k"),
+            ("turbulence_intensity", "turbulence_intensity"),
+        ):
+            wind[name] = _data(site[ours], "wind_direction")
+    elif conditions.speed.shape[1] == 1:
+        rows = (conditions.direction, conditions.speed[:, 0], conditions.weight[:, 0])
+        names = ("wind_direction", "wind_speed", "probability")
+        wind = {name: _data(values, "flow_case") for name, values in zip(names, rows, strict=True)}
+        wind["turbulence_intensity"] = _data(conditions.turbulence_intensity[:, 0], "flow_case")
+    else:
+        wind = {"wind_direction": conditions.direction.tolist(), "wind_speed": conditions.speed[0].tolist()}
+        wind["probability"] = _data(conditions.weight, "wind_direction", "wind_speed")
+        intensity = conditions.turbulence_intensity
+        wind["turbulence_intensity"] = _data(intensity, "wind_direction", "wind_speed")
+    return {"name": f"wind at {plant.farm}", "wind_resource": wind}
+
+
+def _conditions(plant: Plant) -> dict[str, Any]:
+    """The directions and speeds, each in the middle of its bin, that the energy was summed over."""
+    conditions = plant.conditions
+    if conditions.speed.shape[1] == 1 and "weibull_k" not in plant.site:
+        return {"times_run": {"all_occurences": True}}  # as the schema spells it
+    return {
+        "directions_run": {"specific_values": conditions.direction.tolist()},
+        "wind_speeds_run": {"specific_values": conditions.speed[0].tolist()},
+    }
+
+
+def _farm(plant: Plant) -> dict[str, Any]:
+    own = _coordinates(plant.x, plant.y, plant.crs)
+    if not len(plant.neighbour_x):
+        return {"layouts": {"coordinates": own}, "turbines": _turbine(plant.turbines[0])}
+    neighbours = _coordinates(plant.neighbour_x, plant.neighbour_y, plant.crs)
+    return {
+        "layouts": [
+            {"coordinates": own, "turbine_types": [0] * len(plant.x)},
+            {"coordinates": neighbours, "turbine_types": list(plant.neighbour_types)},
+        ],
+        "turbine_types": {number: _turbine(turbine) for number, turbine in enumerate(plant.turbines)},
+    }
+
+
+def _turbine(turbine: "Turbine") -> dict[str, Any]:
+    """Power in W, as windIO has it."""
+    speeds, power, thrust = (values.tolist() for values in curve_points(turbine))
+    return {
+        "name": turbine.name,
+        "performance": {
+            "rated_power": turbine.rated_power_mw * 1e6,
+            "power_curve": {"power_values": [1e6 * value for value in power], "power_wind_speeds": speeds},
+            "Ct_curve": {"Ct_values": thrust, "Ct_wind_speeds": speeds},
+        },
+        "hub_height": turbine.hub_height_m,
+        "rotor_diameter": turbine.rotor_diameter_m,
+    }
+
+
+def _analysis(plant: Plant) -> dict[str, Any]:
+    """The wake model as far as the schema has words for it; all of it is in the comments on top."""
+    model = plant.wake_model
+    if model.name not in DEFICITS:
+        return {}
+    deficit: dict[str, Any] = {"name": DEFICITS[model.name]}
+    if isinstance(model, Jensen | BastankhahGaussian):
+        deficit["wake_expansion_coefficient"] = {"k_a": model.expansion, "k_b": 0.0}
+    found: dict[str, Any] = {"wind_deficit_model": deficit}
+    if isinstance(model, BastankhahGaussian):
+        deficit["ceps"] = model.initial_width
+        deficit["use_effective_ws"] = model.reference_speed == "effective"
+        found["axial_induction_model"] = "Madsen" if model.induction == "madsen" else "1D"
+    linear = isinstance(model, BastankhahGaussian) and model.superposition == "linear"
+    found["turbulence_model"] = {"name": "None"}
+    found["superposition_model"] = {"ws_superposition": "Linear" if linear else "Squared"}
+    return found

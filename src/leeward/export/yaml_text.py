@@ -1,0 +1,27 @@
+"""YAML for other programs: sections in lines, lists of numbers in one line each, comments on top."""
+
+from collections.abc import Sequence
+from typing import Any
+
+import yaml
+
+
+class _Dumper(yaml.SafeDumper):
+    """No references: other programs' readers, and people, want every list where it belongs."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return True
+
+
+def _list(dumper: _Dumper, items: list[Any]) -> yaml.Node:
+    is_flat = not any(isinstance(item, dict | list) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_flat)
+
+
+_Dumper.add_representer(list, _list)
+
+
+def yaml_text(comments: Sequence[str], data: dict[str, Any]) -> str:
+    """Numbers are written so that the same are read back."""
+    top = "".join(f"# {' '.join(line.split())}\n" for line in comments)
+    return top + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)
