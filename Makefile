@@ -5,9 +5,10 @@ BIN := $(VENV)/bin
 
 .PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
-# the built-in campaign, 60 layouts, into layouts.h5; goes on where it was stopped
+# the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
 	$(BIN)/leeward run
+	$(BIN)/leeward report -o report.html
 
 test: lint test-uncompiled test-compiled
 

@@ -9,7 +9,8 @@ import typer
 
 from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place, told_campaigns
 from leeward.cli.tables import check_files
-from leeward.cli.wording import EXIT_INCOMPLETE, command, count, size
+from leeward.cli.wording import EXIT_INCOMPLETE
+from leeward.wording import command, count, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign

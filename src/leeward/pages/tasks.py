@@ -77,7 +77,7 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
     )
 
 
-def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -> Markup | None:
+def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *, live: bool = False) -> Markup | None:
     """How AEP is spread over the seeds of a farm and type, or over the types of a farm; None if nothing is known."""
     if wanted.farm_idx is None:
         return None
@@ -90,14 +90,17 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -
         best = link(links.task(keys[0]), f"seed {keys[0].seed}")
         caption = ["The best: ", best, f", {gwh(float(aeps[0]))} GWh; the band holds the middle half."]
         return section(
-            "spread", f"{title}, {kind}: AEP over seeds", figure_with(rank_chart(keys, aeps, links.task), *caption)
+            "spread",
+            f"{title}, {kind}: AEP over seeds",
+            figure_with(rank_chart(keys, aeps, links.task), *caption),
+            live=live,
         )
     columns = {f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind) for kind, name in seen.types.items()}
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
     picture = strip_chart(columns, links.task)
     caption = ["By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."]
-    return section("spread", f"{title}: AEP over seeds", figure_with(picture, *caption))
+    return section("spread", f"{title}: AEP over seeds", figure_with(picture, *caption), live=live)
 
 
 def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key], Array]:

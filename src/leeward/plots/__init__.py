@@ -9,7 +9,7 @@ from leeward.plots.convergence import Convergence, convergence_figure, plot_conv
 from leeward.plots.distribution import AepCell, aep_distribution_figure, plot_aep_distribution
 from leeward.plots.flow import flow_figure, flow_grid, plot_flow
 from leeward.plots.layout import PlacedTurbines, layout_figure, plot_layout, save_layout_picture
-from leeward.plots.rose import plot_wind_rose, wind_rose, wind_rose_figure
+from leeward.plots.rose import plot_wind_rose, wind_rose_figure
 from leeward.plots.style import check_picture_path, save_figure
 
 __all__ = [
@@ -32,6 +32,5 @@ __all__ = [
     "plot_wind_rose",
     "save_figure",
     "save_layout_picture",
-    "wind_rose",
     "wind_rose_figure",
 ]

@@ -114,7 +114,7 @@ def _map(model: Model, query: Query) -> Answer:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
     listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture, listed)])
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture, listed, live=True)])
 
 
 def _tasks(model: Model, query: Query) -> Answer:
@@ -127,7 +127,7 @@ def _tasks(model: Model, query: Query) -> Answer:
     content: list[Child] = [
         tag("h1", None, "Tasks"),
         tasks.task_form(seen, kept),
-        tasks.spread(table, wanted, seen, LINKS),
+        tasks.spread(table, wanted, seen, LINKS, live=True),
         tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
         tasks.downloads(kept),
     ]

@@ -7,11 +7,14 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.wind.conditions import Conditions
 from leeward.wind.site import Site
 
 Array = npt.NDArray[np.float64]
 
-SPEED_CLASSES = (0.0, 5.0, 10.0, 15.0, 20.0)  # m/s: where each class begins; the last one has no end
+SECTORS = 12
+MOST_SECTORS = 36
+SPEED_CLASSES = (0.0, 5.0, 10.0, 15.0, 20.0, 25.0)  # m/s: where each class begins; the last one has no end
 
 
 @dataclass(frozen=True)
@@ -31,20 +34,64 @@ class WindRose:
         return np.arange(len(self.frequency)) * 360.0 / len(self.frequency)
 
 
-def wind_rose(site: Site, sectors: int = 12, speed_classes: Sequence[float] = SPEED_CLASSES) -> WindRose:
-    """The wind of a site of any kind, counted into sectors and classes of speed."""
-    edges = np.array(speed_classes, dtype=np.float64)
-    if not 1 <= sectors <= 360 or edges.ndim != 1 or len(edges) == 0 or np.any(np.diff(edges) <= 0):
-        raise InputError(
-            f"{sectors!r:.20} sectors and speed classes {speed_classes!r:.60}; expected 1 to 360 sectors, and classes "
-            "in rising order"
-        )
-    wind = site.conditions
-    width = 360.0 / sectors
-    sector = np.floor(np.mod(wind.direction + width / 2.0, 360.0) / width).astype(np.int64) % sectors
-    which = np.searchsorted(edges, wind.speed, side="right") - 1
-    frequency = np.zeros((sectors, len(edges)))
-    rows = np.broadcast_to(sector[:, None], wind.speed.shape)
-    known = which >= 0
-    np.add.at(frequency, (rows[known], which[known]), wind.weight[known])
-    return WindRose(frequency, tuple(edges.tolist()))
+def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[float] = SPEED_CLASSES) -> WindRose:
+    """The wind of a site of any kind, by sector and class of speed.
+
+    sectors: by default one for each direction of the site, where these are evenly spaced and at most 36, else 12.
+    speed_classes: where each begins, m/s; the last one is open. Directions and speeds that are evenly spaced are the
+    middles of bins, whose share is spread evenly over them: of a bin that lies across two classes each has its part.
+    """
+    conditions = site.conditions
+    count = _sectors(conditions) if sectors is None else sectors
+    if not (isinstance(count, int) and count >= 1):
+        raise InputError(f"sectors is {sectors!r}; expected a whole number, 1 or more")
+    begins = np.asarray(speed_classes, dtype=np.float64)
+    if begins.ndim != 1 or len(begins) < 1 or (np.diff(begins) <= 0).any():
+        raise InputError(f"speed_classes are {list(speed_classes)!r:.80}; expected rising speeds in m/s")
+    rose = np.zeros((count, len(begins)))
+    by_direction = _by_direction(conditions, count)
+    by_speed = [_by_speed(row, begins) for row in np.unique(conditions.speed, axis=0)]
+    if len(by_speed) == 1:  # one set of speeds for all directions
+        return WindRose(np.asarray(by_direction.T @ (conditions.weight @ by_speed[0])), tuple(begins.tolist()))
+    for i in range(len(conditions.direction)):
+        rose += np.outer(by_direction[i], conditions.weight[i] @ _by_speed(conditions.speed[i], begins))
+    return WindRose(rose, tuple(begins.tolist()))
+
+
+def _sectors(conditions: Conditions) -> int:
+    directions = conditions.direction
+    return len(directions) if len(directions) <= MOST_SECTORS and _even_circle(directions) else SECTORS
+
+
+def _even_circle(directions: Array) -> bool:
+    """Whether the directions go round the circle in equal steps."""
+    steps = np.diff(np.r_[directions, directions[0] + 360.0])
+    return bool(len(directions) > 1 and np.allclose(steps, 360.0 / len(directions)))
+
+
+def _by_direction(conditions: Conditions, sectors: int) -> Array:
+    """Which share of each direction falls into each sector; shape (directions, sectors)."""
+    directions, width = conditions.direction, 360.0 / sectors
+    half = 180.0 / len(directions) if _even_circle(directions) else 0.0
+    centres = np.arange(sectors) * width
+    away = (directions[:, None] - centres + 180.0) % 360.0 - 180.0
+    if half == 0.0:  # points: one sector each, that which begins at or before them
+        return np.asarray((away >= -0.5 * width) & (away < 0.5 * width), dtype=np.float64)
+    overlap = np.zeros((len(directions), sectors))
+    for turn in (-360.0, 0.0, 360.0):  # a wide bin may reach a sector from either side
+        low = np.maximum(away + turn - half, -0.5 * width)
+        high = np.minimum(away + turn + half, 0.5 * width)
+        overlap += np.maximum(high - low, 0.0)
+    return np.asarray(overlap / (2.0 * half))
+
+
+def _by_speed(speeds: Array, begins: Array) -> Array:
+    """Which share of each speed falls into each class; shape (speeds, classes)."""
+    ends = np.r_[begins[1:], np.inf]
+    steps = np.diff(speeds)
+    half = 0.5 * float(steps[0]) if len(steps) and np.allclose(steps, steps[0]) and steps[0] > 0 else 0.0
+    column = speeds[:, None]
+    if half == 0.0:
+        return np.asarray((column >= begins) & (column < ends), dtype=np.float64)
+    low, high = np.maximum(column - half, begins), np.minimum(column + half, ends)
+    return np.asarray(np.maximum(high - low, 0.0) / (2.0 * half))

@@ -7,6 +7,7 @@
   const every = 1000 * Number(main?.dataset.refresh || 0);
   let tag = "";
   let failures = 0;
+  let looks = 0;
 
   function opened(part) {
     return [...part.querySelectorAll("details[open][id]")].map((element) => element.id);
@@ -54,6 +55,8 @@
           document.title = page.title;
         }
         failures = 0;
+        looks += 1;
+        if (looks % 15 === 0) document.querySelectorAll("[data-load]").forEach(load);
         say("");
       } catch {
         failures += 1;
@@ -69,7 +72,10 @@
       if (!answer.ok) throw new Error(String(answer.status));
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById(part.id);
-      if (fresh) part.replaceChildren(...fresh.childNodes);
+      if (fresh && fresh.innerHTML !== part.dataset.seen) {
+        part.dataset.seen = fresh.innerHTML;
+        put(part, fresh);
+      }
     } catch {
       part.querySelector(".wait")?.replaceChildren("This part could not be loaded.");
     }
