@@ -11,12 +11,13 @@ from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.charts import farm_map
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, figure_with, link, section, state_mark
+from leeward.pages.parts import facts, figure_with, gwh, link, section, state_mark, yes_or_no
 from leeward.store.keys import Key
 from leeward.watch import Snapshot
 from leeward.watch.drawings import LayoutView
 from leeward.watch.tasks import TaskSeen, task_filter
 from leeward.web.model import Model
+from leeward.wording import duration
 
 LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # how often a page looks for news while a run goes on, and otherwise
@@ -255,7 +256,14 @@ def _undone(model: Model, row: TaskSeen) -> list[Child]:
     at_work = [worker for worker in seen.workers if worker.task == str(row.key)]
     doing = [
         facts(
-            [("worker", w.name), ("phase", w.phase), ("step", w.step), ("looks hung", "yes" if w.looks_hung else "no")]
+            [
+                ("worker", w.name),
+                ("phase", w.phase or w.state),
+                ("step", w.step),
+                ("best so far, GWh", gwh(w.best_aep)),
+                ("for", "–" if w.task_s is None else duration(w.task_s)),
+                ("looks hung", yes_or_no(w.looks_hung)),
+            ]
         )
         for w in at_work
     ]
