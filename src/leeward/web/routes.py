@@ -218,14 +218,16 @@ def _task(model: Model, name: str) -> Answer:
 def _done(model: Model, view: LayoutView) -> list[Child]:
     key = view.result.key
     cell = link(LINKS.cell(key.farm_idx, key.type_idx), "all seeds of this farm and type")
-    files = [link(f"/task/{key}{ending}", words) for ending, words in ((".csv", "CSV"), (".geojson", "GeoJSON"))]
+    files = [link(f"/task/{key}.csv", "CSV")]
+    if model.campaign is not None and model.campaign.crs is not None:  # else nobody knows where on the globe it lies
+        files.append(link(f"/task/{key}.geojson", "GeoJSON"))
     phases, rose = task.phases(view.result), model.rose
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
     losses = None if view.wake_loss is None else view.wake_loss.tolist()
     return [
         tag("h1", None, str(key)),
-        tag("p", None, cell, " · download: ", files[0], " ", files[1]),
+        tag("p", None, cell, " · download: ", *((file, " ") for file in files)),
         tag(
             "div",
             {"class": "columns"},

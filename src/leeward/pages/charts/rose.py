@@ -15,11 +15,12 @@ def rose_chart(rose: WindRose) -> Markup:
     totals = rose.frequency.sum(axis=1)
     most = float(totals.max(initial=0.0)) or 1.0
     count = len(totals)
-    wedges, rings = [], []
+    wedges, rings, shares = [], [], []
     for share in _rings(most):
         radius = RADIUS * share / most
         rings.append(tag("circle", {"cx": MIDDLE, "cy": MIDDLE, "r": round(radius, 2), "class": "ring"}))
-        rings.append(text(MIDDLE + 3, MIDDLE - radius - 2, f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"))
+        words = f"{share:.0%}" if share >= 0.01 else f"{share:.1%}"
+        shares.append(text(MIDDLE + 3, MIDDLE - radius - 2, words, kind="label on-top"))
     for sector, direction in enumerate(rose.directions.tolist()):
         inner = 0.0
         for level, share in enumerate(rose.frequency[sector].tolist()):
@@ -34,7 +35,7 @@ def rose_chart(rose: WindRose) -> Markup:
         text(MIDDLE + (RADIUS + 16) * math.sin(a), MIDDLE - (RADIUS + 16) * math.cos(a) + 4, name, anchor="middle")
         for name, a in zip("NESW", (0, math.pi / 2, math.pi, 3 * math.pi / 2), strict=True)
     ]
-    return figure(SIDE, SIDE, "wind rose", rings, wedges, names, kind="rose")
+    return figure(SIDE, SIDE, "wind rose", rings, wedges, shares, names, kind="rose")
 
 
 def rose_key(rose: WindRose) -> Markup:
