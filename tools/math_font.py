@@ -1,7 +1,7 @@
 """Makes docs/theme/mathematics.woff2 from TeX Gyre Pagella Math: `python tools/math_font.py texgyrepagella-math.otf`.
 
-Only the characters of ordinary equations are kept, and it gets another name, as its licence asks of changed fonts.
-Needs fonttools and brotli; the original is in Debian's fonts-texgyre-math, and at CTAN.
+Only the characters of ordinary equations are kept, and it gets another name, as its licence asks of changed fonts. It
+needs fonttools and brotli; the original is in Debian's fonts-texgyre-math, and at CTAN.
 """
 
 import sys

@@ -56,6 +56,7 @@ class Campaign:
 
     @property
     def name(self) -> str:
+        """As the file gives it, or that of the file."""
         return self._spec.name or "campaign"
 
     @property
@@ -75,7 +76,7 @@ class Campaign:
 
     @property
     def seeds(self) -> Sequence[int]:
-        """A range or a tuple."""
+        """The random seeds: a range or a tuple."""
         seeds: Sequence[int] = self._spec.seeds
         return seeds
 
@@ -102,6 +103,7 @@ class Campaign:
 
     @property
     def n_tasks(self) -> int:
+        """Farms x turbine types x seeds."""
         return len(self.seeds) * len(self._farms) * len(self._types)
 
     def tasks(self) -> Iterator[Key]:

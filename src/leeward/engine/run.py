@@ -118,9 +118,11 @@ def run(
 ) -> RunReport:
     """Compute every layout of a campaign that is not there yet, and merge all into `output`.
 
+    The results lie in a run directory beside the output (`layouts.run`), each stored as soon as it is computed; the
+    same call goes on where an earlier one ended, however it ended.
+
     campaign: a Campaign, the path of a campaign file, a dict of the same shape, a built-in campaign's name, or None for
-    the built-in one with one seed. The results lie in a run directory beside the output (`layouts.run`), each stored as
-    soon as it is computed; the same call goes on where an earlier one ended, however it ended.
+    the built-in one with one seed.
     only: some of the tasks, as "farm=0,3 type=5 seed=0:10" or as keys. retry_failed: also those that failed before.
     adopt: files and folders with results of other origin, which count as done. new: keep an old run under another name,
     and begin anew. take_over: also from an owner of the directory that stands still on another machine. grace_s: for

@@ -55,6 +55,8 @@ def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
 class Layouts(Mapping[Key, Result]):
     """Results by key, in the order of their keys; read when they are asked for, by a process of its own.
 
+    A mapping: `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
+
     attributes: of the file itself. bad: what is damaged. Where a key was found more than once the first is taken.
     also: another place to look in, after `path`, for what is not there.
     """
