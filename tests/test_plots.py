@@ -2,7 +2,9 @@
 
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 
+import matplotlib
 import numpy as np
 import pytest
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -13,6 +15,7 @@ from matplotlib.figure import Figure
 from leeward import plots
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem, optimise
+from leeward.plots.style import SEA, new_figure
 from leeward.wind import WindFarm
 
 ISLANDS = Area.union(
@@ -51,7 +54,7 @@ def colour_at(ax, x, y):
 
 def test_the_area_is_drawn_with_its_holes_and_regions(ax):
     plots.plot_layout(ax, ISLANDS, X, Y)
-    sea, white = pytest.approx(to_rgb(plots.SEA), abs=0.01), pytest.approx((1, 1, 1))
+    sea, white = pytest.approx(to_rgb(SEA), abs=0.01), pytest.approx((1, 1, 1))
     assert colour_at(ax, 1000, 2000) == sea
     assert colour_at(ax, 9500, 1500) == sea
     assert colour_at(ax, 2800, 1500) == white  # the hole
@@ -75,7 +78,7 @@ def test_ticks_are_kilometres(ax):
     plots.plot_layout(ax, ISLANDS, X, Y)
     ax.figure.canvas.draw()
     ticks = {int(t): label.get_text() for t, label in zip(ax.get_xticks(), ax.get_xticklabels(), strict=True)}
-    assert ticks[5000] == "5"
+    assert ticks[4000] == "4"
 
 
 def test_lines_lead_from_the_start_where_it_corresponds(ax):
@@ -111,11 +114,16 @@ def test_wrong_shapes(ax, wrong, says):
 def test_before_and_after(problem, solution):
     start = (X - 100, Y, problem.farm.aep(X - 100, Y))
     figure = plots.layout_figure(problem, solution, start)
-    assert [ax.get_title().split(":")[0] for ax in figure.axes[:2]] == ["start", "optimised"]
+    assert [ax.get_title().split("\n")[0] for ax in figure.axes[:2]] == ["start", "optimised"]
     headline = figure.get_suptitle()
     assert f"{start[2]:.1f}" in headline
     assert f"{solution.aep_gwh:.1f}" in headline
-    assert len(plots.layout_figure(problem, solution).axes) == 2  # one panel, one colour bar
+    alone = plots.layout_figure(problem, solution, name="three")
+    assert len(alone.axes) == 2  # one panel, one colour bar
+    assert alone.get_suptitle() == "three"
+    assert alone.axes[0].get_title() == f"3 turbines of 15 MW\n{solution.aep_gwh:.1f} GWh a year, wake loss " + (
+        f"{100 * solution.wake_loss:.2f} %"
+    )
 
 
 @pytest.mark.parametrize(
@@ -138,6 +146,35 @@ def test_a_single_turbine(tmp_path, tiny_site, turbine):
     alone = LayoutProblem(WindFarm(tiny_site, turbine), Area.circle(0, 0, 500), 1, spacing_diameters=3)
     plots.save_layout_picture(tmp_path / "one.png", alone, optimise(alone, 0, recipe="start", start=([0.0], [0.0])))
     assert (tmp_path / "one.png").stat().st_size > 1000
+
+
+def test_text_stays_text(tmp_path):
+    """Vector files can be searched and edited; and one picture is one file, whenever it is made."""
+    for name in ("a.svg", "b.svg", "a.pdf", "b.pdf"):
+        figure = new_figure(3, 2)
+        figure.subplots().set_title("north, km (Ærø)")
+        plots.save_figure(tmp_path / name, figure)
+    assert ">north, km (Ærø)</text>" in (tmp_path / "a.svg").read_text(encoding="utf-8")
+    assert b"CIDFontType2" in (tmp_path / "a.pdf").read_bytes()  # a font of letters, not of drawings
+    for ending in ("svg", "pdf"):
+        assert (tmp_path / f"a.{ending}").read_bytes() == (tmp_path / f"b.{ending}").read_bytes()
+
+
+def test_saving_in_threads_leaves_no_setting_behind(tmp_path):
+    before = dict(dict.items(matplotlib.rcParams))
+    with ThreadPoolExecutor(4) as pool:
+        figures = [new_figure(2, 2) for _ in range(8)]
+        list(pool.map(lambda i: plots.save_figure(tmp_path / f"{i}.svg", figures[i]), range(8)))
+    assert dict(dict.items(matplotlib.rcParams)) == before
+
+
+def test_north_is_beside_an_area_that_fills_its_corners(ax):
+    square = Area.from_arrays([0, 1000, 1000, 0], [0, 0, 1000, 1000])
+    plots.plot_layout(ax, square, [500.0], [500.0], title="a title that is so wide that it goes from corner to corner")
+    ax.figure.canvas.draw()
+    (letter,) = [text for text in ax.texts if text.get_text() == "N"]
+    assert letter.get_window_extent().x0 > ax.get_window_extent().x1
+    assert not letter.get_window_extent().overlaps(ax.title.get_window_extent())
 
 
 def test_matplotlib_stays_as_it_was():

@@ -46,7 +46,7 @@ class Wanted:
     direction: float | None
     speed: float | None
     height_m: float | None
-    points: int
+    points: int | None
 
 
 def plot(
@@ -93,7 +93,7 @@ def plot(
         float | None, typer.Option(help="flow: height above the ground, m. Default: the hub height.")
     ] = None,
     points: Annotated[
-        int | None, typer.Option(help="flow: points of the map along its longer side. Default: 200.")
+        int | None, typer.Option(help="flow: points of the map along its longer side. Default: 800; 200 for the mean.")
     ] = None,
     campaign: CampaignFile = None,
 ) -> None:
@@ -121,7 +121,7 @@ def plot(
         direction=direction,
         speed=speed,
         height_m=height_m,
-        points=200 if points is None else points,
+        points=points,
     )
     figure = DRAW[what](wanted)
     try:

@@ -10,11 +10,12 @@ import shapely
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
+from matplotlib.patheffects import withStroke
 
 from leeward.errors import InputError
-from leeward.plots.ground import Bounds, circles, draw_area, dress_map, pair
+from leeward.plots.ground import Array, Bounds, circles, draw_area, dress_map, pair
 from leeward.plots.layout import COLOURS
-from leeward.plots.style import INK, PLAIN, SMALL, TINY, colour_bar, new_figure
+from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, colour_bar, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
 LONGEST_KEY = 60  # lines of the key beside the map
 MAP_INCHES = 6.6  # the longer side of the map
+PLACES = 40  # a side of the grid of places that a label can have in its area
 
 
 @dataclass(frozen=True)
@@ -69,7 +71,7 @@ def plot_best_layouts(
             drawn.set_cmap(COLOURS)
             drawn.set_clim(*span)
         ax.add_collection(drawn)
-        _label(ax, farm)
+        _label(ax, farm, x, y)
     margin = 0.03 * longer
     shown = left - margin, low - margin, right + margin, high + margin
     land = shapely.union_all([farm.area.to_shapely() for farm in farms])
@@ -86,11 +88,12 @@ def best_layouts_figure(farms: Sequence[FarmLayout], title: str | None = None) -
     scale = MAP_INCHES / max(width, height)
     longest = max(len(_line(farm)) for farm in farms)
     tall = max(scale * height, 0.14 * min(len(farms), LONGEST_KEY), 2.0)
-    figure = new_figure(max(scale * width, 1.6) + 1.9 + 0.065 * longest, tall + 0.9)
+    figure = new_figure(max(scale * width, 1.6) + 1.0 + 0.056 * longest, tall + 1.3)
     ax = figure.subplots()
     drawn = plot_best_layouts(ax, farms, title=title)
     if drawn is not None:
-        colour_bar(figure, drawn, ax, "wake loss of each turbine, %")
+        colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="bottom")
+    ax.set_anchor("W")  # the room beside it is for the key
     return figure
 
 
@@ -100,12 +103,18 @@ def _bounds(farms: Sequence[FarmLayout]) -> Bounds:
     return float(each[:, 0].min()), float(each[:, 1].min()), float(each[:, 2].max()), float(each[:, 3].max())
 
 
-def _label(ax: "Axes", farm: FarmLayout) -> None:
-    """Where there is most room around it inside the area."""
-    middle = shapely.get_point(shapely.maximum_inscribed_circle(farm.area.to_shapely()), 0)
+def _label(ax: "Axes", farm: FarmLayout, x: Array, y: Array) -> None:
+    """Inside the area, where it is farthest from turbines and from the border."""
+    left, low, right, high = farm.area.bounds
+    across, up = np.meshgrid(np.linspace(left, right, PLACES), np.linspace(low, high, PLACES))
+    places = shapely.points(across.ravel(), up.ravel())
+    shape = farm.area.to_shapely()
+    room = shapely.distance(places, shapely.MultiPoint(np.column_stack([x, y]))) if len(x) else np.inf
+    room = np.minimum(room, shapely.distance(places, shapely.boundary(shape)))
+    best = int(np.argmax(np.where(shapely.contains(shape, places), room, -1.0)))
     ax.text(
-        middle.x,
-        middle.y,
+        across.flat[best],
+        up.flat[best],
         farm.label,
         ha="center",
         va="center",
@@ -113,7 +122,7 @@ def _label(ax: "Axes", farm: FarmLayout) -> None:
         fontweight="bold",
         color=INK,
         zorder=6,
-        bbox={"boxstyle": "round,pad=0.2", "facecolor": "white", "edgecolor": "none", "alpha": 0.85},
+        path_effects=[withStroke(linewidth=2.0, foreground=SEA)],
     )
 
 
@@ -134,5 +143,6 @@ def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
         labelcolor=INK,
         handlelength=0,
         handletextpad=0,
+        borderaxespad=2.6,  # the north arrow may stand there
         frameon=False,
     )

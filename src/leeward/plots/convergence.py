@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
+from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from leeward.errors import InputError
@@ -41,51 +42,35 @@ def plot_convergence(
 ) -> None:
     """The best AEP known over the steps, or at the end of each phase.
 
-    over: by default the steps, where all curves have a history, else the phases. Over the steps the end of each phase
-    is marked at the first step that had reached its AEP. Of many curves the one that ends highest stands out, and only
-    it is named.
+    over: by default the steps, where all curves have a history, else the phases. Lines lead from one value that was
+    recorded to the next. Over the steps the end of each phase is marked at the first step that had reached its AEP. Of
+    many curves the one that ends highest stands out, and only it is named.
     """
+    if not curves:
+        raise InputError("no result to draw; expected one or more")
     way: Over = over or ("steps" if all(_has_history(curve) for curve in curves) else "phases")
     for curve in curves:
         _demand(curve, way)
-    if not curves:
-        raise InputError("no result to draw; expected one or more")
-    ordered = sorted(curves, key=lambda curve: _values(curve, way)[-1])  # the best one is drawn last, on top
+    ends = list(dict.fromkeys(name for curve in curves for name in curve.phases))
+    ordered = sorted(curves, key=lambda curve: _points(curve, way, ends)[1][-1])  # the best one is drawn last, on top
     few = len(ordered) <= ONE_BY_ONE
-    colours = colours_apart(len(ordered)) if few else [FAINT] * (len(ordered) - 1) + [colours_apart(1)[0]]
+    colours = colours_apart(len(ordered))[::-1] if few else [FAINT] * (len(ordered) - 1) + [colours_apart(1)[0]]
+    lines: list[Line2D] = []
     for curve, colour in zip(ordered, colours, strict=True):
         stands_out = few or curve is ordered[-1]
-        label = curve.label if few else f"{curve.label}, the best of {len(ordered)}" if stands_out else None
-        width = 1.3 if stands_out else 0.6
-        if way == "steps":
-            _draw_steps(ax, curve, colour, width, label, stands_out, is_named=curve is ordered[-1])
-        else:
-            ax.plot(
-                range(len(curve.phases)),
-                curve.aep_by_phase,
-                marker="o",
-                markersize=4,
-                color=colour,
-                linewidth=width,
-                label=label,
-            )
-    dress(ax, title)
-    ax.set_ylabel("best AEP so far, GWh", color=INK, fontsize=LABEL)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
-    if way == "steps":
-        ax.set_xlabel("step of the optimiser", color=INK, fontsize=LABEL)
-        ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
-    else:
-        longest = max((curve.phases for curve in ordered), key=len)
-        ax.set_xticks(range(len(longest)), [name.replace("_", " ") for name in longest])
-        ax.set_xlabel("at the end of this phase", color=INK, fontsize=LABEL)
-        ax.margins(x=0.1)
-    ax.grid(axis="y", color=FAINT, linewidth=0.3)
-    ax.legend(loc="lower right", fontsize=SMALL, labelcolor=INK, frameon=False)
+        steps, best = _points(curve, way, ends)
+        (line,) = ax.plot(steps, best, color=colour, linewidth=1.3 if stands_out else 0.6)
+        if stands_out:
+            line.set_label(curve.label if few else f"{curve.label}, the\nbest of {len(ordered)}")
+            lines.insert(0, line)
+            _mark_phases(ax, curve, steps, best, colour, way, ends)
+    _dress_convergence(ax, way, ends, title)
+    marks = [_mark(name, ends) for name in ends] if way == "steps" else []
+    _add_legend(ax, [*lines, *marks])
 
 
 def convergence_figure(curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None) -> Figure:
-    figure = new_figure(4.6, 3.2)
+    figure = new_figure(5.2, 3.0)
     plot_convergence(figure.subplots(), curves, over=over, title=title)
     return figure
 
@@ -108,40 +93,66 @@ def _demand(curve: Convergence, way: Over) -> None:
         )
 
 
-def _values(curve: Convergence, way: Over) -> Array:
+def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, Array]:
+    """Where a curve leads along: steps, or the places of its phases, and AEP."""
     if way == "steps" and curve.history is not None:
-        return np.asarray(curve.history[1])
-    return np.asarray(curve.aep_by_phase, dtype=np.float64)
+        return curve.history[0], curve.history[1]
+    places = np.array([ends.index(name) for name in curve.phases], dtype=np.float64)
+    return places, np.asarray(curve.aep_by_phase, dtype=np.float64)
 
 
-def _draw_steps(
-    ax: "Axes",
-    curve: Convergence,
-    colour: str,
-    width: float,
-    label: str | None,
-    marked: bool,
-    is_named: bool,
+def _mark_phases(
+    ax: "Axes", curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
-    if curve.history is None:
-        return
-    steps, best = curve.history
-    # from a point on the value holds until the next one
-    ax.plot(steps, best, drawstyle="steps-post", color=colour, linewidth=width, label=label, zorder=3 if marked else 2)
-    if not marked:
-        return
+    """Where each phase ends: over the steps, the first that had reached its AEP."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
         reached = np.flatnonzero(best >= aep * (1.0 - 1e-12))
-        at = int(reached[0]) if len(reached) else len(best) - 1
-        ax.plot(
-            steps[at],
-            best[at],
-            marker=MARKS[i % len(MARKS)],
-            markersize=5,
-            color=colour,
-            markeredgecolor=INK,
-            markeredgewidth=0.5,
-            linestyle="none",
-            zorder=4,
-            label=f"end of {name.replace('_', ' ')}" if is_named else None,
-        )
+        at = i if way == "phases" else int(reached[0]) if len(reached) else len(best) - 1
+        mark = _mark(name, ends)
+        mark.set_data([steps[at]], [best[at]])
+        mark.set_markerfacecolor(colour)
+        mark.set_zorder(4)
+        ax.add_line(mark)
+
+
+def _mark(name: str, ends: Sequence[str]) -> Line2D:
+    """The sign of a phase."""
+    sign = MARKS[ends.index(name) % len(MARKS)]
+    label = f"end of {name.replace('_', ' ')}"
+    return Line2D(
+        [],
+        [],
+        linestyle="none",
+        marker=sign,
+        markersize=5,
+        markerfacecolor="white",
+        markeredgecolor=INK,
+        markeredgewidth=0.5,
+        label=label,
+    )
+
+
+def _dress_convergence(ax: "Axes", way: Over, ends: Sequence[str], title: str | None) -> None:
+    dress(ax, title)
+    ax.set_ylabel("best AEP so far, GWh", color=INK, fontsize=LABEL)
+    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
+    ax.grid(axis="y", color=FAINT, linewidth=0.3)
+    if way == "steps":
+        ax.set_xlabel("step of the optimiser", color=INK, fontsize=LABEL)
+        ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
+        ax.set_xlim(left=0.0)
+        return
+    ax.set_xlabel("at the end of this phase", color=INK, fontsize=LABEL)
+    ax.set_xticks(range(len(ends)), [name.replace("_", " ") for name in ends])
+    ax.set_xlim(-0.3, len(ends) - 0.7)
+
+
+def _add_legend(ax: "Axes", handles: list[Line2D]) -> None:
+    ax.legend(
+        handles=handles,
+        loc="center left",
+        bbox_to_anchor=(1.0, 0.5),
+        fontsize=SMALL,
+        labelcolor=INK,
+        frameon=False,
+    )

@@ -19,6 +19,8 @@ Array = npt.NDArray[np.float64]
 
 BOX_FROM = 5  # seeds: of fewer a box says nothing that the points do not
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
+LETTERS_PER_INCH = 14.0
+LEGEND_COLUMNS = 4
 NAMED_BEST = 12  # up to so many cells the best seed has its number beside it
 
 
@@ -62,28 +64,29 @@ def plot_aep_distribution(
     for line in range(1, len(groups)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(groups) - 0.45)
-    crowded = len(groups) * max(len(group) for group in groups) > 50
+    crowded = len(groups) * (max(len(group) for group in groups) + 2) > LETTERS_PER_INCH * _width(ax)
     ax.set_xticks(range(len(groups)), groups, rotation=40 if crowded else 0, ha="right" if crowded else "center")
     if crowded:
         for tick in ax.get_xticklabels():
             tick.set_rotation_mode("anchor")
-    dress(ax, title)
+    dress(ax, None)
     ax.tick_params(axis="x", length=0)
-    ax.set_ylabel("AEP above the median of the seeds, %" if relative else "AEP, GWh", color=INK, fontsize=LABEL)
+    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else "AEP, GWh", color=INK, fontsize=LABEL)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
-    if legend:
-        _add_legend(ax, colours if len(farms) > 1 else {})
+    lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
+    if title is not None:
+        ax.set_title(title, color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
     """The distribution; above it, where there are several cells, what that means in GWh."""
     shown = [cell for cell in cells if cell.aep_gwh]
-    width = min(3.0 + 0.085 * len(shown) + 0.25 * len({cell.farm for cell in shown}), 11.0)
+    width = min(max(2.0 + 0.085 * len(shown), 3.5), 14.0)
     if len(shown) <= 1:
-        figure = new_figure(max(width, 3.5), 3.4)
+        figure = new_figure(width, 3.4)
         plot_aep_distribution(figure.subplots(), shown, title=title)
         return figure
-    figure = new_figure(max(width, 4.5), 5.6)
+    figure = new_figure(width, 5.0)
     above, below = figure.subplots(2, 1, sharex=True)
     plot_aep_distribution(above, shown, title=title)
     plot_aep_distribution(below, shown, relative=True, legend=False)
@@ -125,12 +128,12 @@ def _draw_cell(
     ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
     best = seeds.index(cell.best_seed)
     ax.scatter(
-        middle + aside[best], values[best], s=30, marker="*", color=colour, edgecolors=INK, linewidths=0.5, zorder=4
+        middle + aside[best], values[best], s=24, marker="*", color=colour, edgecolors=INK, linewidths=0.5, zorder=4
     )
     if named and not relative:
         ax.annotate(
             f"seed {cell.best_seed}",
-            (middle, values[best]),
+            (middle + aside[best], values[best]),
             xytext=(0, 5),
             textcoords="offset points",
             ha="center",
@@ -139,7 +142,13 @@ def _draw_cell(
         )
 
 
-def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> None:
+def _width(ax: "Axes") -> float:
+    """About how wide the axes are, inches."""
+    return float(ax.bbox.width / ax.figure.dpi)
+
+
+def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
+    """Above the axes; the number of its lines."""
     handles = [
         Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=name)
         for name, colour in colours.items()
@@ -151,10 +160,11 @@ def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> None:
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=min(len(handles), 4),
+        ncols=min(len(handles), LEGEND_COLUMNS),
         fontsize=SMALL,
         labelcolor=INK,
         frameon=False,
         handletextpad=0.2,
         columnspacing=1.0,
     )
+    return -(-len(handles) // LEGEND_COLUMNS)

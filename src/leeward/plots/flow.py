@@ -8,11 +8,12 @@ import numpy.typing as npt
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch
+from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
 from leeward.plots.ground import SMALLEST_DOT, Array, circles, draw_area, dress_map, pair
-from leeward.plots.style import EVEN, INK, LABEL, SMALL, colour_bar, new_figure
+from leeward.plots.style import EVEN, INK, LABEL, colour_bar, new_figure
 from leeward.wind import WindFarm
 
 if TYPE_CHECKING:
@@ -22,7 +23,9 @@ if TYPE_CHECKING:
 
 MAP_INCHES = 5.0
 AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
-POINTS = 200  # along the longer side
+POINTS = 800  # along the longer side; wakes are narrow
+POINTS_OF_MEAN = 200  # which is smoother, and takes a thousand times as long
+RARELY = 0.005  # this share of the map, just behind rotors, may be slower than the colours show
 
 
 def plot_flow(
@@ -41,10 +44,11 @@ def plot_flow(
 ) -> QuadMesh:
     """Draw wind speeds (m/s) at the points of a grid, with the turbines at x, y; returns the map, for a colour bar.
 
-    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`: of one wind, or of
-    the mean. direction_deg: where the wind comes from: rotors are drawn across it, and an arrow along it; without it
+    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`: of one wind, or
+    of the mean. direction_deg: where the wind comes from: rotors are drawn across it, and an arrow along it; without it
     turbines are circles. rotor_diameter_m: to scale where that can be seen. area: its outline. speed_range: lowest and
-    highest of the colours. In .svg and .pdf files the map itself is a picture, the rest are lines and text.
+    highest of the colours; by default all but the slowest 0.5 % of the map. In .svg and .pdf files the map itself is a
+    picture, the rest are lines and text.
     """
     grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
     if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
@@ -52,7 +56,7 @@ def plot_flow(
             f"at_x, at_y and speed_m_s have the shapes {grid_x.shape}, {grid_y.shape} and {speeds.shape}; expected one "
             "shape (rows, columns)"
         )
-    low, high = speed_range or (float(speeds.min()), float(speeds.max()))
+    low, high = speed_range or (float(np.quantile(speeds, RARELY)), float(speeds.max()))
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
@@ -89,22 +93,24 @@ def flow_figure(
     direction_deg: float | None = None,
     speed_m_s: float | None = None,
     height_m: float | None = None,
-    points: int = POINTS,
+    points: int | None = None,
     threads: int = 1,
     name: str | None = None,
 ) -> Figure:
     """The flow map of a layout: for one wind, or, without direction and speed, the mean weighted by energy.
 
-    `leeward.wind.flow.Flow` says how. height_m: above the ground; by default the hub height. threads: how many to use.
+    `leeward.wind.flow.Flow` says how. height_m: above the ground; by default the hub height. points: along the longer
+    side; by default 800, of the mean 200. threads: how many to use.
     """
     if (direction_deg is None) != (speed_m_s is None):
         raise InputError("direction and speed belong together; expected both, or neither for the mean")
     farm = problem.farm
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
-    at_x, at_y = flow_grid(problem.area, points)
+    is_mean = direction_deg is None
+    at_x, at_y = flow_grid(problem.area, points or (POINTS_OF_MEAN if is_mean else POINTS))
     if direction_deg is None or speed_m_s is None:
         speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
-        wind = f"mean over all winds, weighted by energy; free wind {free:.2f} m/s"
+        wind = f"mean over all winds, weighted by energy\n(free wind: {free:.2f} m/s)"
     else:
         speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
         wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
@@ -125,7 +131,8 @@ def flow_figure(
         direction_deg=direction_deg,
         title=wind,
     )
-    colour_bar(figure, drawn, ax, f"wind speed {height:g} m above ground, m/s")
+    is_open = bool(speeds.min() < drawn.norm.vmin) if drawn.norm.vmin is not None else False
+    colour_bar(figure, drawn, ax, f"wind speed {height:g} m above ground, m/s", is_open=is_open)
     if name:
         figure.suptitle(name, color=INK, fontsize=LABEL + 1, fontweight="bold")
     return figure
@@ -153,22 +160,21 @@ def _draw_turbines(
 
 
 def _draw_wind(ax: "Axes", direction_deg: float) -> None:
-    """An arrow along the wind, beside the map's upper left corner, of one size whatever the map's."""
+    """An arrow along the wind, in the map's upper left corner, of one size whatever the map's."""
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 1, BboxTransformTo(ax.bbox))
     angle = math.radians(direction_deg)
     along = np.array([-math.sin(angle), -math.cos(angle)])
-    middle = np.array([10.0, 14.0])
+    middle = np.array([15.0, -15.0])
     arrow = FancyArrowPatch(
-        tuple(middle - 9 * along),
-        tuple(middle + 9 * along),
+        tuple(middle - 11 * along),
+        tuple(middle + 11 * along),
         arrowstyle="-|>",
         mutation_scale=9,
-        color=INK,
+        color="black",
         shrinkA=0,
         shrinkB=0,
         zorder=5,
+        path_effects=[withStroke(linewidth=2.5, foreground="white")],
     )
-    arrow.set_clip_on(False)
     arrow.set_transform(points)
     ax.add_patch(arrow)
-    ax.text(24, 14, "wind", va="center", fontsize=SMALL, color=INK, transform=points)

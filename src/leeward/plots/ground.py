@@ -81,7 +81,7 @@ def dress_map(
     if legend:
         ax.set_xlabel(f"east, km{system}\n{legend}", color=INK, fontsize=LABEL)
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(nbins=5, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(_kilometres))
     dress(ax, title)
     _point_north(ax, bounds, land)
@@ -96,19 +96,23 @@ def pair(positions: Positions, what: str) -> tuple[Array, Array]:
 
 
 def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> None:
-    """An arrow, in the corner that is farthest from the land, or above where that fills all corners."""
+    """An arrow, in the corner that is farthest from the land, or beside the map where that fills all corners."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
     room = 0.1 * max(right - left, high - low)  # about what the arrow takes
     away = dict.fromkeys(corners, 0.0)
     if land is not None:
         away = {c: float(shapely.distance(land, shapely.Point(corners[c]))) for c in corners}
-    across, up = max(away, key=lambda c: away[c]) if max(away.values()) > room else (1, 1)
+    across, up = max(away, key=lambda c: away[c])
+    is_free = away[across, up] > room
+    if not is_free:
+        across, up = 1, 1
     # in points from that corner, so that the arrow has one size whatever the area's
     points = (
         Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(across, up, BboxTransformTo(ax.bbox))
     )
-    middle, foot = (-8 if across else 8), ((-32 if up else 8) if away[across, up] > room else 3)
+    middle, foot = -8 if across else 8, -32 if up else 8
+    middle = middle if is_free else 10
     ax.text(middle, foot, "N", ha="center", va="bottom", fontsize=SMALL, color=INK, transform=points)
     ends = (middle, foot + 10), (middle, foot + 26)
     arrow = FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=9, color=INK, shrinkA=0, shrinkB=0, zorder=5)

@@ -68,7 +68,7 @@ def plot_wind_rose(
         ax.text(
             0.5,
             -0.12,
-            f"{rest:.1f} % of the time is in none of the site's bins",
+            f"{rest:.1f} % of the time is in none of the site's conditions",
             transform=ax.transAxes,
             ha="center",
             va="top",
@@ -90,8 +90,9 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
     ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %" if value else ""))
     # the circles' numbers stand where the wind seldom comes from
-    calmest = float(np.argmin(heights + np.roll(heights, 1)) - 0.5) * 360.0 / len(heights)
-    ax.set_rlabel_position(calmest)
+    between = np.arange(22.5, 360.0, 45.0)  # clear of the letters of the compass
+    nearest = heights[np.round(between * len(heights) / 360.0).astype(int) % len(heights)]
+    ax.set_rlabel_position(float(between[np.argmin(nearest)]))
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.grid(linewidth=0.4)
     ax.set_axisbelow(True)

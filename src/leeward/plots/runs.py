@@ -121,9 +121,11 @@ def _convergence(result: "Result") -> Convergence:
     details: Mapping[str, Any] = result.details
     aeps = [float(aep) for aep in np.atleast_1d(details.get("aep_by_phase", ()))]
     words = str(details.get("phases", ""))
-    names = words.split(",") if words else [f"phase {i}" for i in range(len(aeps))]
+    names = words.split(",") if words else []
+    if len(set(names)) != len(aeps):
+        names = [f"phase {i + 1}" for i in range(len(aeps))]
     history = result.history
     if history is not None and not math.isnan(result.aep) and result.aep > history[1, -1] and result.steps:
         # the last improvement may be found after the last step that was recorded
         history = np.column_stack([history, [max(result.steps, history[0, -1]), result.aep]])
-    return Convergence(str(result.key), names[: len(aeps)], aeps, history)
+    return Convergence(str(result.key), names, aeps, history)

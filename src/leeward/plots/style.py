@@ -5,7 +5,7 @@ import os
 import threading
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
@@ -65,11 +65,30 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     replace_file(file, content.getvalue())
 
 
-def colour_bar(figure: Figure, drawn: "ScalarMappable", axes: "Axes | list[Axes]", label: str) -> "Colorbar":
-    """Beside the axes, as small as the rest."""
-    bar = figure.colorbar(drawn, ax=axes, shrink=0.8, pad=0.02)
+def colour_bar(
+    figure: Figure,
+    drawn: "ScalarMappable",
+    axes: "Axes | list[Axes]",
+    label: str,
+    *,
+    location: Literal["right", "bottom"] = "right",
+    is_open: bool = False,
+) -> "Colorbar":
+    """Beside the axes, as small as the rest. is_open: there are values below the lowest colour."""
+    is_below = location == "bottom"
+    bar = figure.colorbar(
+        drawn,
+        ax=axes,
+        location=location,
+        shrink=0.5 if is_below else 0.8,
+        anchor=(0.0, 1.0) if is_below else (0.0, 0.5),
+        pad=0.02,
+        aspect=30,
+        extend="min" if is_open else "neither",
+    )
     bar.set_label(label, color=INK, fontsize=LABEL)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
+    bar.outline.set_linewidth(0.4)
     return bar
 
 

@@ -1,7 +1,8 @@
 """Wind roses: how often the wind blows from where, and how fast."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -37,25 +38,42 @@ class WindRose:
 def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[float] = SPEED_CLASSES) -> WindRose:
     """The wind of a site of any kind, by sector and class of speed.
 
-    sectors: by default one for each direction of the site, where these are evenly spaced and at most 36, else 12.
-    speed_classes: where each begins, m/s; the last one is open. Directions and speeds that are evenly spaced are the
-    middles of bins, whose share is spread evenly over them: of a bin that lies across two classes each has its part.
+    sectors: by default those of Weibull distributions, or one for each direction of the site, where these are evenly
+    spaced and at most 36, else 12. speed_classes: where each begins, m/s; the last one is open.
+    Weibull distributions in their own sectors are taken as they are, light winds included. Else the site's conditions
+    are counted: directions and speeds that are evenly spaced are the middles of bins, whose share is spread evenly over
+    them, so that of a bin that lies across two classes each has its part.
     """
-    conditions = site.conditions
-    count = _sectors(conditions) if sectors is None else sectors
-    if not (isinstance(count, int) and count >= 1):
-        raise InputError(f"sectors is {sectors!r}; expected a whole number, 1 or more")
     begins = np.asarray(speed_classes, dtype=np.float64)
     if begins.ndim != 1 or len(begins) < 1 or (np.diff(begins) <= 0).any():
         raise InputError(f"speed_classes are {list(speed_classes)!r:.80}; expected rising speeds in m/s")
-    rose = np.zeros((count, len(begins)))
-    by_direction = _by_direction(conditions, count)
-    by_speed = [_by_speed(row, begins) for row in np.unique(conditions.speed, axis=0)]
-    if len(by_speed) == 1:  # one set of speeds for all directions
-        return WindRose(np.asarray(by_direction.T @ (conditions.weight @ by_speed[0])), tuple(begins.tolist()))
+    if sectors is not None and not (isinstance(sectors, int) and sectors >= 1):
+        raise InputError(f"sectors is {sectors!r}; expected a whole number, 1 or more")
+    known = site.figures()
+    own = len(known.get("sector_frequency", ()))
+    if own and known["interpolation"] == "nearest" and sectors in (None, own):
+        return WindRose(_of_weibull(known, begins), tuple(begins.tolist()))
+    shares = _counted(site.conditions, sectors or own or _sectors(site.conditions), begins)
+    return WindRose(shares, tuple(begins.tolist()))
+
+
+def _of_weibull(known: Mapping[str, Any], begins: Array) -> Array:
+    """From the distributions of the sectors."""
+    scale, shape = (np.array(known[name])[:, None] for name in ("weibull_a_m_s", "weibull_k"))
+    above = np.exp(-((np.maximum(begins, 0.0) / scale) ** shape))
+    frequency = np.array(known["sector_frequency"])[:, None]
+    return np.asarray(frequency * (above - np.column_stack([above[:, 1:], np.zeros(len(above))])))
+
+
+def _counted(conditions: Conditions, sectors: int, begins: Array) -> Array:
+    """From the conditions, whatever they are of."""
+    by_direction = _by_direction(conditions, sectors)
+    if (conditions.speed == conditions.speed[0]).all():  # one set of speeds for all directions
+        return np.asarray(by_direction.T @ (conditions.weight @ _by_speed(conditions.speed[0], begins)))
+    rose = np.zeros((sectors, len(begins)))
     for i in range(len(conditions.direction)):
         rose += np.outer(by_direction[i], conditions.weight[i] @ _by_speed(conditions.speed[i], begins))
-    return WindRose(rose, tuple(begins.tolist()))
+    return rose
 
 
 def _sectors(conditions: Conditions) -> int:

@@ -1,0 +1,374 @@
+"""Pictures of campaigns and of the wind: what is drawn is what was given."""
+
+import numpy as np
+import pytest
+import shapely
+from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.collections import EllipseCollection, LineCollection, PathCollection
+from matplotlib.colors import to_hex
+from matplotlib.figure import Figure
+
+from leeward import plots
+from leeward.errors import InputError
+from leeward.layout import Area, LayoutProblem
+from leeward.plots import AepCell, Convergence, FarmLayout
+from leeward.wind import Site, Turbine, WindFarm, wind_rose
+
+
+@pytest.fixture
+def ax():
+    figure = Figure(figsize=(6, 4))
+    FigureCanvasAgg(figure)
+    return figure.subplots()
+
+
+@pytest.fixture
+def polar():
+    figure = Figure(figsize=(5, 4))
+    FigureCanvasAgg(figure)
+    return figure.subplots(subplot_kw={"projection": "polar"})
+
+
+# --- the best layout of each farm ------------------------------------------------------------------------------------
+
+
+def farm_at(number, left, wake_loss=None):
+    area = Area.from_arrays([left, left + 4000, left + 4000, left], [0, 0, 3000, 3000])
+    x, y = left + np.array([500.0, 2000.0, 3500.0]), np.array([500.0, 1500.0, 2500.0])
+    return FarmLayout(str(number), f"farm {number}", area, x, y, 100.5 + number, 200.0, wake_loss)
+
+
+def test_all_farms_are_on_one_map(ax):
+    farms = [farm_at(0, 0.0, [0.01, 0.02, 0.03]), farm_at(1, 9000.0, [0.05, 0.04, 0.07])]
+    drawn = plots.plot_best_layouts(ax, farms, title="both")
+    dots = [c for c in ax.collections if isinstance(c, EllipseCollection)]
+    assert [d.get_offsets().tolist() for d in dots] == [np.column_stack([f.x, f.y]).tolist() for f in farms]
+    assert np.allclose(drawn.get_array(), [5, 4, 7])
+    assert {tuple(np.round(d.get_clim(), 9)) for d in dots} == {(1.0, 7.0)}  # one colour bar holds for all
+    assert ax.get_xlim()[0] < 0 < 13000 < ax.get_xlim()[1]
+    assert ax.get_aspect() == 1.0
+    key = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert key == ["0  farm 0: 100.5 GWh", "1  farm 1: 101.5 GWh"]
+
+
+def test_labels_are_in_their_areas_and_hide_no_turbine(ax):
+    farms = [farm_at(0, 0.0), farm_at(1, 9000.0)]
+    assert plots.plot_best_layouts(ax, farms) is None  # nothing for a colour bar to say
+    for farm in farms:
+        (label,) = [text for text in ax.texts if text.get_text() == farm.label]
+        assert farm.area.to_shapely().contains(shapely.Point(*label.get_position()))
+        away = np.hypot(farm.x - label.get_position()[0], farm.y - label.get_position()[1])
+        assert away.min() > 600
+
+
+def test_the_key_of_many_farms_ends_somewhere(ax):
+    plots.plot_best_layouts(ax, [farm_at(i, 9000.0 * i) for i in range(63)])
+    assert len(ax.get_legend().get_texts()) == 61
+    assert ax.get_legend().get_texts()[-1].get_text() == "and 3 more"
+
+
+def test_the_key_is_on_the_picture():
+    figure = plots.best_layouts_figure([farm_at(i, 9000.0 * i, [0.1, 0.2, 0.1]) for i in range(3)], "a campaign")
+    figure.canvas.draw()
+    key = figure.axes[0].get_legend().get_window_extent()
+    assert figure.bbox.x0 <= key.x0 < key.x1 <= figure.bbox.x1
+    assert not key.overlaps(figure.axes[0].get_window_extent())
+
+
+def test_no_farm(ax):
+    with pytest.raises(InputError, match="no farm to draw"):
+        plots.plot_best_layouts(ax, [])
+
+
+# --- AEP over the seeds ----------------------------------------------------------------------------------------------
+
+
+def points_in(ax):
+    """Of every cell: x and y of its seeds, then of its best one."""
+    drawn = [c.get_offsets() for c in ax.collections if isinstance(c, PathCollection)]
+    return list(zip(drawn[::2], drawn[1::2], strict=True))
+
+
+def test_every_seed_is_a_point_and_the_best_is_marked(ax):
+    cells = [AepCell("a", "t", {0: 10.0, 3: 12.0, 5: 11.0}), AepCell("b", "t", {1: 9.0})]
+    plots.plot_aep_distribution(ax, cells)
+    (first, best), (second, _) = points_in(ax)
+    assert first[:, 1].tolist() == [10, 12, 11]
+    assert best.tolist() == [first[1].tolist()]
+    assert np.abs(first[:, 0]).max() < 0.5
+    assert second.tolist() == [[1.0, 9.0]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["a", "b"]
+    assert {text.get_text() for text in ax.texts} == {"seed 3", "seed 1"}
+    assert ax.get_ylabel() == "AEP, GWh"
+
+
+def test_boxes_from_five_seeds_on(ax):
+    values = {seed: 100.0 + seed**2 for seed in range(5)}
+    plots.plot_aep_distribution(ax, [AepCell("a", "t", values), AepCell("a", "u", dict(list(values.items())[:4]))])
+    heights = [sorted(set(line.get_ydata())) for line in ax.lines if len(line.get_ydata()) == 2]
+    assert [104.0] in heights  # the median
+    assert [100.0, 101.0] in heights  # a whisker, from the lowest to the lower quartile
+    assert [109.0, 116.0] in heights
+    assert len([line for line in ax.lines if len(line.get_ydata()) == 5]) == 1  # one box: the other has four seeds
+
+
+def test_types_stand_side_by_side_in_one_order_and_colour(ax):
+    cells = [AepCell(f, t, {0: 1.0}) for f in ("a", "b") for t in ("small", "large")]
+    plots.plot_aep_distribution(ax, cells)
+    at = [float(best[0, 0]) for _, best in points_in(ax)]
+    assert at[0] < 0 < at[1] < 0.5 < at[2] < 1 < at[3]
+    assert at[2] - at[0] == pytest.approx(1.0)
+    colours = [to_hex(c.get_facecolor()[0]) for c in ax.collections[1::2]]
+    assert colours[0] == colours[2] != colours[1] == colours[3]
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["small", "large", "best seed"]
+
+
+def test_deviation_from_the_median(ax):
+    plots.plot_aep_distribution(ax, [AepCell("a", "t", {0: 99.0, 1: 100.0, 2: 102.0})], relative=True)
+    ((points, _),) = points_in(ax)
+    assert np.allclose(points[:, 1], [-1, 0, 2])
+    assert ax.get_ylabel().endswith("%")
+
+
+def test_sixty_cells_of_fifty_seeds_and_one_of_three():
+    rng = np.random.default_rng(0)
+    many = [
+        AepCell(f"a_rather_long_name_{f}", f"type {t}", dict(enumerate(5000 + rng.normal(size=50))))
+        for f in range(10)
+        for t in range(6)
+    ]
+    figure = plots.aep_distribution_figure(many, "many")
+    figure.canvas.draw()
+    above, below = figure.axes
+    assert len(points_in(above)) == 60
+    assert not above.texts  # numbers of seeds would lie over each other
+    # no two names touch: they are turned, and each is narrower than the way to the next
+    names = below.get_xticklabels()
+    assert {name.get_rotation() for name in names} == {40.0}
+    assert not above.title.get_window_extent().overlaps(above.get_legend().get_window_extent())
+    one = plots.aep_distribution_figure([AepCell("a", "t", {0: 1.0, 1: 2.0, 2: 3.0})])
+    assert len(one.axes) == 1
+    assert one.axes[0].get_xticklabels()[0].get_rotation() == 0.0
+
+
+def test_more_types_than_colours_that_are_apart(ax):
+    plots.plot_aep_distribution(ax, [AepCell("a", f"type {t}", {0: 1.0}) for t in range(9)])
+    assert len({to_hex(c.get_facecolor()[0]) for c in ax.collections[1::2]}) == 9
+
+
+def test_no_aep_at_all(ax):
+    with pytest.raises(InputError, match="no AEP to draw"):
+        plots.plot_aep_distribution(ax, [AepCell("a", "t", {})])
+
+
+# --- convergence -----------------------------------------------------------------------------------------------------
+
+HISTORY = np.array([[0.0, 10.0, 20.0, 30.0], [100.0, 104.0, 108.0, 109.0]])
+
+
+def curve(label, lift=0.0, history=True):
+    return Convergence(
+        label,
+        ["start", "descent"],
+        [100.0 + lift, 108.0 + lift],
+        HISTORY + np.array([[0], [lift]]) if history else None,
+    )
+
+
+def long_lines(ax):
+    return [line for line in ax.lines if len(line.get_xdata()) > 1]
+
+
+def marks(ax):
+    return [(line.get_xdata()[0], line.get_ydata()[0]) for line in ax.lines if len(line.get_xdata()) == 1]
+
+
+def test_over_the_steps(ax):
+    plots.plot_convergence(ax, [curve("a"), curve("b", 1.0)], title="two")
+    lower, upper = long_lines(ax)  # the best is on top
+    assert lower.get_ydata().tolist() == [100, 104, 108, 109]
+    assert upper.get_xdata().tolist() == [0, 10, 20, 30]
+    assert marks(ax) == [(0, 100), (20, 108), (0, 101), (20, 109)]
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts == ["b", "a", "end of start", "end of descent"]
+    assert ax.get_xlim()[0] == 0
+
+
+def test_over_the_phases_where_one_has_no_history(ax):
+    plots.plot_convergence(ax, [curve("a"), curve("b", 1.0, history=False)])
+    assert [line.get_ydata().tolist() for line in long_lines(ax)] == [[100, 108], [101, 109]]
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["start", "descent"]
+
+
+def test_phases_that_differ_are_not_mixed_up(ax):
+    other = Convergence("b", ["random", "descent"], [90.0, 107.0])
+    plots.plot_convergence(ax, [curve("a"), other], over="phases")
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["start", "descent", "random"]
+    assert {tuple(line.get_xdata()) for line in long_lines(ax)} == {(0, 1), (2, 1)}
+
+
+def test_the_best_of_many_stands_out(ax):
+    plots.plot_convergence(ax, [curve(f"s{i}", float(i)) for i in range(20)])
+    widths = [line.get_linewidth() for line in long_lines(ax)]
+    assert widths[-1] > max(widths[:-1])
+    texts = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert texts[0] == "s19, the\nbest of 20"
+    assert len(texts) == 3
+
+
+@pytest.mark.parametrize(
+    ("curves", "over", "says"),
+    [
+        ([], None, "no result to draw"),
+        ([curve("a", history=False)], "steps", "a has no history"),
+        ([Convergence("theirs")], None, "theirs has no AEP by phase"),
+        ([Convergence("a", ["one"], [1.0, 2.0])], None, "1 phases and 2 AEPs"),
+    ],
+)
+def test_what_cannot_be_drawn(ax, curves, over, says):
+    with pytest.raises(InputError, match=says):
+        plots.plot_convergence(ax, curves, over=over)
+
+
+# --- wind roses ------------------------------------------------------------------------------------------------------
+
+
+def test_a_weibull_site_has_its_own_sectors():
+    frequency, scale = np.array([0.05, 0.1, 0.15, 0.2, 0.1, 0.4]), np.array([8.0, 9.0, 10.0, 9.0, 8.0, 11.0])
+    site = Site.from_weibull(frequency, scale, [2.0] * 6, 0.1)
+    rose = wind_rose(site).frequency
+    assert rose.shape == (6, 6)
+    np.testing.assert_allclose(rose.sum(axis=1), frequency, rtol=1e-12)
+    between = np.exp(-((5 / scale) ** 2)) - np.exp(-((10 / scale) ** 2))
+    np.testing.assert_allclose(rose[:, 1], frequency * between, rtol=1e-12)
+
+
+def test_other_sectors_of_a_weibull_site_are_counted():
+    """From bins of 1 degree and 1 m/s, of which those at a border are shared."""
+    frequency = np.array([0.05, 0.1, 0.15, 0.2, 0.1, 0.4])
+    site = Site.from_weibull(frequency, [9.0] * 6, [2.0] * 6, 0.1)
+    rose = wind_rose(site, 3).frequency
+    covered = np.exp(-((2.5 / 9) ** 2)) - np.exp(-((25.5 / 9) ** 2))  # of the speeds, by the bins
+    expected = frequency[::2] + 0.5 * (frequency[1::2] + np.roll(frequency[1::2], 1))
+    np.testing.assert_allclose(rose.sum(axis=1), expected * covered, rtol=0.02)
+    assert rose.sum() == pytest.approx(site.conditions.weight.sum(), rel=1e-12)
+    between = np.exp(-((5 / 9) ** 2)) - np.exp(-((10 / 9) ** 2))
+    assert rose.sum(axis=0)[1] == pytest.approx(between, rel=5e-3)
+    linear = Site.from_weibull(frequency, [9.0] * 6, [2.0] * 6, 0.1, interpolation="linear")
+    assert wind_rose(linear).frequency.sum() == pytest.approx(linear.conditions.weight.sum(), rel=1e-12)
+
+
+def test_a_table_is_drawn_in_its_own_directions():
+    probability = np.arange(1.0, 9.0).reshape(4, 2) / 36
+    site = Site.from_table([0, 90, 180, 270], [4.0, 8.0], probability)
+    rose = wind_rose(site, speed_classes=[0, 6, 12]).frequency
+    np.testing.assert_allclose(rose, np.column_stack([probability, np.zeros(4)]), atol=1e-15)
+    # twice as many sectors: every second one has half of what its two neighbours' bins had before
+    finer = wind_rose(site, 8, [0, 6, 12]).frequency
+    np.testing.assert_allclose(finer[::2], 0.5 * rose)
+    np.testing.assert_allclose(finer[1::2], 0.25 * (rose + np.roll(rose, -1, axis=0)))
+
+
+def test_a_time_series_is_counted():
+    site = Site.from_time_series([359.0, 14.0, 16.0, 200.0], [3.0, 30.0, 7.0, 7.0])
+    rose = wind_rose(site).frequency
+    assert rose.shape == (12, 6)
+    assert rose[0].tolist() == [0.25, 0, 0, 0, 0, 0.25]
+    assert rose[1].tolist() == [0, 0.25, 0, 0, 0, 0]
+    assert rose[7].tolist() == [0, 0.25, 0, 0, 0, 0]
+    assert rose.sum() == 1.0
+
+
+def test_bars_show_the_rose(polar):
+    site = Site.from_table([0, 90, 180, 270], [4.0, 8.0], np.full((4, 2), 0.1))
+    plots.plot_wind_rose(polar, site, title="some wind", speed_classes=[0, 6])
+    bars = polar.patches
+    assert [bar.get_height() for bar in bars] == pytest.approx([10.0] * 8)
+    assert [bar.get_y() for bar in bars] == pytest.approx([0.0] * 4 + [10.0] * 4)  # one on the other
+    assert polar.get_theta_direction() == -1
+    assert polar.get_theta_offset() == pytest.approx(np.pi / 2)
+    assert [text.get_text() for text in polar.get_legend().get_texts()] == ["6 or more", "0 to 6"]
+    assert "20.0 % of the time" in polar.texts[-1].get_text()
+
+
+@pytest.mark.parametrize(
+    ("wrong", "says"),
+    [({"sectors": 0}, "sectors is 0"), ({"speed_classes": [5, 3]}, "expected rising speeds")],
+)
+def test_wrong_roses(polar, tiny_site, wrong, says):
+    with pytest.raises(InputError, match=says):
+        plots.plot_wind_rose(polar, tiny_site, **wrong)
+
+
+def test_a_rose_needs_polar_axes(ax, tiny_site):
+    with pytest.raises(InputError, match="needs polar axes"):
+        plots.plot_wind_rose(ax, tiny_site)
+
+
+# --- flow maps -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def problem(tiny_site):
+    area = Area.from_arrays([0, 4000, 4000, 0], [0, 0, 2000, 2000])
+    return LayoutProblem(WindFarm(tiny_site, Turbine.generic(15, 240, 150)), area, 2, spacing_diameters=3)
+
+
+def test_the_grid_covers_the_area(problem):
+    at_x, at_y = plots.flow_grid(problem.area, 50)
+    assert at_x.shape == at_y.shape == (29, 50)
+    assert at_x.min() < 0 < 4000 < at_x.max()
+    assert at_y.min() < 0 < 2000 < at_y.max()
+    assert np.diff(at_x[0]) == pytest.approx(np.diff(at_y[:, 0])[0], rel=0.02)
+    with pytest.raises(InputError, match="points is 1"):
+        plots.flow_grid(problem.area, 1)
+
+
+def test_a_flow_map_shows_the_wind_and_the_rotors(ax, problem):
+    at_x, at_y = plots.flow_grid(problem.area, 30)
+    speeds = problem.farm.flow([1000.0], [1000.0]).speed(at_x, at_y, direction_deg=90.0, speed_m_s=9.0)
+    drawn = plots.plot_flow(
+        ax, at_x, at_y, speeds, x=[1000.0], y=[1000.0], area=problem.area, rotor_diameter_m=240.0, direction_deg=90.0
+    )
+    assert np.array_equal(np.reshape(drawn.get_array(), speeds.shape), speeds)
+    assert drawn.get_rasterized()  # else a vector file would hold every point of the map
+    assert drawn.norm.vmax == 9.0
+    rotors = [c for c in ax.collections if isinstance(c, LineCollection)][-1]
+    (rotor,) = rotors.get_segments()
+    assert np.allclose(sorted(rotor[:, 1]), [880, 1120])  # across a wind from the east
+    assert np.allclose(rotor[:, 0], 1000)
+    assert ax.get_xlim() == (at_x.min(), at_x.max())
+
+
+def test_a_wake_is_downwind_on_the_map(problem):
+    """West of the turbine, in a wind from the east."""
+    at_x, at_y = plots.flow_grid(problem.area, 60)
+    speeds = problem.farm.flow([2000.0], [1000.0]).speed(at_x, at_y, direction_deg=90.0, speed_m_s=9.0)
+    slowest = np.unravel_index(np.argmin(speeds), speeds.shape)
+    assert at_x[slowest] < 2000
+    assert abs(at_y[slowest] - 1000) < 150
+
+
+def test_the_mean_has_circles_for_turbines(ax, problem):
+    at_x, at_y = plots.flow_grid(problem.area, 20)
+    plots.plot_flow(ax, at_x, at_y, np.full(at_x.shape, 8.0), x=[1000.0, 2000.0], y=[500.0, 900.0])
+    (dots,) = [c for c in ax.collections if isinstance(c, EllipseCollection)]
+    assert dots.get_offsets().tolist() == [[1000, 500], [2000, 900]]
+
+
+def test_whole_flow_figures(problem):
+    x, y = np.array([1000.0, 2500.0]), np.array([500.0, 600.0])
+    one = plots.flow_figure(problem, x, y, direction_deg=630.0, speed_m_s=9.0, height_m=40.0, points=40)
+    assert one.axes[0].get_title() == "wind from 270°, 9 m/s"
+    assert one.axes[1].get_ylabel() == "wind speed 40 m above ground, m/s"
+    mean = plots.flow_figure(problem, x, y, points=40, name="a farm")
+    free = problem.farm.flow(x, y).free_mean_speed()
+    assert f"free wind: {free:.2f} m/s" in mean.axes[0].get_title()
+    assert mean.axes[1].get_ylabel() == "wind speed 150 m above ground, m/s"
+    with pytest.raises(InputError, match="belong together"):
+        plots.flow_figure(problem, x, y, direction_deg=270.0)
+
+
+def test_a_flow_map_needs_a_grid(ax):
+    with pytest.raises(InputError, match=r"shapes \(3,\), \(3,\) and \(2,\)"):
+        plots.plot_flow(ax, [1, 2, 3], [1, 2, 3], [1, 2])
