@@ -26,7 +26,6 @@ from leeward.store.layouts import open_layouts
 from run_cases import leeward_here
 
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")
-needs_windio = pytest.mark.skipif(importlib.util.find_spec("windIO") is None, reason="windIO is not installed")
 
 
 @pytest.fixture(scope="module")
@@ -188,17 +187,6 @@ def test_yaml_of_one_layout(run, results, tmp_path, form):
     np.testing.assert_array_equal([x, y], results["farm1_t1_s0"].layout)
     if form == "windio":
         assert exported(run, tmp_path, "plain.yaml", "--key", "1,1,0").read_bytes() == path.read_bytes()
-
-
-@needs_windio
-def test_windio_by_its_own_schema(run, tmp_path):
-    import windIO
-
-    path = exported(run, tmp_path, "one.yml", "--farm", "0", "--type", "0", "--best")
-    plant = windIO.validate(path, "plant/wind_energy_system")
-    assert plant["attributes"]["analysis"]["wind_deficit_model"]["name"] == "TurbOPark"
-    assert plant["site"]["boundaries"]["polygons"][0]["crs"] == "EPSG:25831"
-    assert max(plant["wind_farm"]["turbines"]["performance"]["power_curve"]["power_values"]) == pytest.approx(10e6)
 
 
 def test_arrays_of_both_kinds_are_the_same(run, results, tmp_path):

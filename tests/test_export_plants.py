@@ -25,6 +25,7 @@ X = LEFT + np.array([300.0, 900.0, 2500.0, 3900.0])
 Y = LOW + np.array([200.0, 2100.0, 1200.0, 3800.0])
 
 needs_pywake = pytest.mark.skipif(importlib.util.find_spec("py_wake") is None, reason="py_wake is not installed")
+needs_floris = pytest.mark.skipif(importlib.util.find_spec("floris") is None, reason="floris is not installed")
 needs_windio = pytest.mark.skipif(importlib.util.find_spec("windIO") is None, reason="windIO is not installed")
 
 CUBIC = {
@@ -143,6 +144,11 @@ def test_the_schema_refuses_what_is_none():
 
 
 def test_what_a_plant_says():
+    data = windio.windio_plant(plant_and_aep()[0])
+    assert data["attributes"]["analysis"]["wind_deficit_model"]["name"] == "TurbOPark"
+    assert data["site"]["boundaries"]["polygons"][0]["crs"] == "EPSG:25831"
+    curve = data["wind_farm"]["turbines"]["performance"]["power_curve"]
+    assert max(curve["power_values"]) == pytest.approx(10e6)
     data = windio.windio_plant(plant_and_aep(**CASES["gaussian"])[0])
     analysis = data["attributes"]["analysis"]
     assert analysis["wind_deficit_model"]["name"] == "Bastankhah2014"
@@ -185,6 +191,26 @@ def test_a_floris_input():
     assert max(table["power"]) == pytest.approx(10e3)
     assert data["wake"]["model_strings"]["velocity_model"] == "turboparkgauss"
     json.dumps(data)  # plain numbers and texts only
+
+
+@needs_floris
+@pytest.mark.parametrize("case", CASES)
+def test_floris_takes_every_plant(case):
+    """Its wake models are its own; without wakes the energy is the same."""
+    from floris import FlorisModel
+
+    plant, _ = plant_and_aep(**CASES[case])
+    model = FlorisModel(floris.floris_input(plant))
+    probability, speeds = plant.conditions.weight, plant.conditions.speed
+    own = np.arange(len(plant.types)) < len(X)
+    weights = np.broadcast_to(own.astype(float), (probability.size, len(own)))
+    expected = float((plant.turbines[0].power_mw(speeds) * probability).sum()) * 8.76 * len(X)
+    model.run_no_wake()
+    free = model.get_farm_AEP(freq=probability.ravel(), turbine_weights=weights) * 1e-9
+    assert free == pytest.approx(expected, rel=1e-6)
+    model.run()
+    waked = model.get_farm_AEP(freq=probability.ravel(), turbine_weights=weights) * 1e-9
+    assert 0.9 * free < waked <= free * (1 + 1e-12)
 
 
 # --- the examples ---

@@ -114,7 +114,7 @@ def _wake(plant: Plant) -> dict[str, Any]:
         "enable_yaw_added_recovery": False,
         "enable_transverse_velocities": False,
         "enable_active_wake_mixing": False,
-        "wake_velocity_parameters": {velocity: own[velocity]} if velocity in own else {},
+        "wake_velocity_parameters": {velocity: own.get(velocity, {})},  # the rest is as FLORIS has it
         "wake_deflection_parameters": {},
         "wake_turbulence_parameters": {},
     }
