@@ -46,7 +46,7 @@ def serve(
     from leeward.web import Access
     from leeward.web.model import Model
 
-    place = given_place(path)
+    place = given_place(path).absolute()  # the commands that its pages give can be pasted into any shell
     model = Model(place, given_campaign(campaign))
     model.observation()  # what cannot be read is said before anything is served
     with _listening(model, host, port, Access.of(host, name or ())) as dashboard:

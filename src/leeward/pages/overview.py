@@ -21,8 +21,9 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     total = seen.expected if seen.expected is not None else seen.done
     share = f"{100 * seen.done / total:.1f}".removesuffix(".0") if total else "0"
     headline = f"{seen.done} of {seen.expected} layouts" if seen.expected is not None else count(seen.done, "layout")
-    parts: list[tuple[Child, Child]] = [(state_mark("done"), seen.done)]
-    parts += [(state_mark("failed"), seen.failed), (state_mark("running"), seen.running)]
+    parts: list[tuple[Child, Child]] = [
+        (state_mark(state) if number else f"{MARKS[state]} {WORDS[state]}", number) for state, number in counts.items()
+    ]
     if waiting is not None:
         parts.append((tag("span", {"class": "state"}, f"{MARKS['missing']} left to do"), waiting))
     else:

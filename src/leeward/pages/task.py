@@ -160,4 +160,6 @@ def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
 
 
 def _short(value: float, sign: str = "") -> str:
+    if value == 0:
+        return "0"
     return f"{value:{sign}.0f}" if value == int(value) else f"{value:{sign}.3f}"

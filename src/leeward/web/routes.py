@@ -21,7 +21,7 @@ from leeward.wording import duration
 
 LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # how often a page looks for news while a run goes on, and otherwise
-FEW = 10  # workers and failures of the first page
+FEW_WORKERS, FEW_FAILURES = 10, 3  # of the first page
 MOST_FAILURES = 100  # of one page
 MOST_PAGES = 1_000_000
 
@@ -70,10 +70,12 @@ def _error(status: int, words: str) -> Answer:
 
 
 def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Answer:
+    """A page under its title as a heading; the first page is headed by the campaign's name, its title counts."""
     seen = model.snapshot
     pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
     name = seen.campaign or "campaign not known"
-    return Answer(frame.live_page(title, here, name, content, pace).encode())
+    heading = tag("h1", None, name if here == "/" else title)
+    return Answer(frame.live_page(title, here, name, [heading, *content], pace).encode())
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -87,8 +89,8 @@ def _overview(model: Model, query: Query) -> Answer:
         tag("p", None, tag("small", None, seen.run or seen.output)),
         overview.progress(seen, live=True),
         overview.grid(seen, LINKS, page, live=True),
-        overview.workers(seen, LINKS, FEW, live=True) if seen.run else None,
-        overview.failures(seen, seen.failures[:FEW], LINKS, live=True) if seen.run else None,
+        overview.workers(seen, LINKS, FEW_WORKERS, live=True) if seen.run else None,
+        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS, live=True) if seen.run else None,
         tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
         overview.remarks(seen, live=True),
     ]
@@ -104,7 +106,8 @@ def _map(model: Model, query: Query) -> Answer:
     shapes = list(model.shapes().values())
     best = model.best_results(kind)
     types = model.snapshot.types
-    choices = [link("/map", "all types"), *(link(f"/map?type={n}", f"t{n} {name}") for n, name in types.items())]
+    choices = [_choice("/map", "all types", kind is None)]
+    choices += [_choice(f"/map?type={n}", f"t{n} {name}", n == kind) for n, name in types.items()]
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
         picture: Child = figure_with(
@@ -115,7 +118,12 @@ def _map(model: Model, query: Query) -> Answer:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
     listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, picture, listed, live=True)])
+    both = tag("div", {"class": "beside"}, picture, listed)
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, live=True)])
+
+
+def _choice(address: str, words: str, is_chosen: bool) -> Markup:
+    return tag("a", {"href": address, "aria-current": "true" if is_chosen else None}, words)
 
 
 def _tasks(model: Model, query: Query) -> Answer:
@@ -126,7 +134,6 @@ def _tasks(model: Model, query: Query) -> Answer:
     shown = list(table.rows(rows[page * tasks.PAGE : (page + 1) * tasks.PAGE]))
     kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
     content: list[Child] = [
-        tag("h1", None, "Tasks"),
         tasks.task_form(seen, kept),
         tasks.spread(table, wanted, seen, LINKS, live=True),
         tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
@@ -218,16 +225,16 @@ def _task(model: Model, name: str) -> Answer:
 def _done(model: Model, view: LayoutView) -> list[Child]:
     key = view.result.key
     cell = link(LINKS.cell(key.farm_idx, key.type_idx), "all seeds of this farm and type")
-    files = [link(f"/task/{key}.csv", "CSV")]
-    if model.campaign is not None and model.campaign.crs is not None:  # else nobody knows where on the globe it lies
-        files.append(link(f"/task/{key}.geojson", "GeoJSON"))
+    campaign = model.campaign
+    is_on_earth = campaign is not None and bool(campaign.crs)  # without it there are no degrees for GeoJSON
+    endings = {".csv": "CSV", ".geojson": "GeoJSON"} if is_on_earth else {".csv": "CSV"}
+    files = [[link(f"/task/{key}{ending}", words), " "] for ending, words in endings.items()]
     phases, rose = task.phases(view.result), model.rose
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
     losses = None if view.wake_loss is None else view.wake_loss.tolist()
     return [
-        tag("h1", None, str(key)),
-        tag("p", None, cell, " · download: ", *((file, " ") for file in files)),
+        tag("p", None, cell, " · download: ", files),
         tag(
             "div",
             {"class": "columns"},
@@ -270,7 +277,6 @@ def _undone(model: Model, row: TaskSeen) -> list[Child]:
         for w in at_work
     ]
     return [
-        tag("h1", None, str(row.key)),
         section("state", "State", tag("p", None, state_mark(row.state)), *doing, *failed, live=True),
         tag("p", None, link(LINKS.cell(row.key.farm_idx, row.key.type_idx), "all seeds of this farm and type")),
     ]

@@ -4,10 +4,15 @@
 (() => {
   const main = document.getElementById("content");
   const news = document.getElementById("news");
-  const every = 1000 * Number(main?.dataset.refresh || 0);
+  let every = pace(main);
+  const loadingPause = 10000;
+  let loadedAt = 0;
   let tag = "";
   let failures = 0;
-  let looks = 0;
+
+  function pace(part) {
+    return 1000 * Number(part?.dataset.refresh || 0);
+  }
 
   function opened(part) {
     return [...part.querySelectorAll("details[open][id]")].map((element) => element.id);
@@ -16,9 +21,12 @@
   function put(old, fresh) {
     const open = opened(old);
     const focused = old.contains(document.activeElement) ? path(old, document.activeElement) : null;
+    const filled = [...old.querySelectorAll("input")].map((field) => [field.value, field.checked]);
     const scrolls = [...old.querySelectorAll(".wide")].map((box) => box.scrollLeft);
     old.replaceChildren(...fresh.childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
+    const fields = [...old.querySelectorAll("input")];
+    if (fields.length === filled.length) fields.forEach((field, i) => { [field.value, field.checked] = filled[i]; });
     [...old.querySelectorAll(".wide")].forEach((box, i) => { box.scrollLeft = scrolls[i] || 0; });
     if (focused) follow(old, focused)?.focus({ preventScroll: true });
   }
@@ -37,6 +45,26 @@
     if (news && news.textContent !== words) news.textContent = words;
   }
 
+  // Whether anything has changed.
+  function update(page) {
+    const live = [...document.querySelectorAll("[data-live]")];
+    if (live.some((old) => !page.getElementById(old.id))) {  // another page by now: a task that is done
+      put(main, page.getElementById("content"));
+      return true;
+    }
+    let changed = false;
+    for (const old of live) {
+      const fresh = page.getElementById(old.id);
+      if (fresh.innerHTML === old.dataset.seen) continue;
+      if (old.dataset.seen !== undefined || fresh.innerHTML !== old.innerHTML) {
+        put(old, fresh.cloneNode(true));
+        changed = true;
+      }
+      old.dataset.seen = fresh.innerHTML;
+    }
+    return changed;
+  }
+
   async function look() {
     if (!document.hidden) {
       try {
@@ -45,25 +73,19 @@
         if (answer.ok) {
           tag = answer.headers.get("ETag") || "";
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
-          for (const old of document.querySelectorAll("[data-live]")) {
-            const fresh = page.getElementById(old.id);
-            if (fresh && fresh.innerHTML !== old.dataset.seen) {
-              if (old.dataset.seen !== undefined || fresh.innerHTML !== old.innerHTML) put(old, fresh.cloneNode(true));
-              old.dataset.seen = fresh.innerHTML;
-            }
-          }
+          every = pace(page.getElementById("content")) || every;
+          const changed = update(page);
           document.title = page.title;
+          if (changed && Date.now() > loadedAt + loadingPause) loadParts();
         }
         failures = 0;
-        looks += 1;
-        if (looks % 15 === 0) document.querySelectorAll("[data-load]").forEach(load);
-        say("");
+        say(answer.ok || answer.status === 304 ? "" : `There is no news just now: the answer is ${answer.status}.`);
       } catch {
         failures += 1;
         if (failures > 1) say("The dashboard does not answer; it may have been stopped.");
       }
     }
-    setTimeout(look, every * Math.min(1 + failures, 10));
+    setTimeout(look, failures ? Math.min(2000 * failures, 30000) : every);
   }
 
   async function load(part) {
@@ -72,15 +94,17 @@
       if (!answer.ok) throw new Error(String(answer.status));
       const page = new DOMParser().parseFromString(await answer.text(), "text/html");
       const fresh = page.getElementById(part.id);
-      if (fresh && fresh.innerHTML !== part.dataset.seen) {
-        part.dataset.seen = fresh.innerHTML;
-        put(part, fresh);
-      }
+      if (fresh) put(part, fresh);
     } catch {
       part.querySelector(".wait")?.replaceChildren("This part could not be loaded.");
     }
   }
 
-  document.querySelectorAll("[data-load]").forEach(load);
+  function loadParts() {
+    loadedAt = Date.now();
+    document.querySelectorAll("[data-load]").forEach(load);
+  }
+
+  loadParts();
   if (every > 0) setTimeout(look, every);
 })();

@@ -41,10 +41,13 @@ def padded(values: Sequence[float], start: float, end: float) -> Scale:
     return Scale(low - room, high + room, start, end)
 
 
-def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart") -> Markup:
-    """A drawing of so many pixels, smaller where there is no room; the title is read out by screen readers."""
+def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart", role: str = "img") -> Markup:
+    """A drawing of so many pixels, smaller where there is no room; the title is read out by screen readers.
+
+    role: "group" where the drawing holds links to be reached by keyboard: of an "img" nothing else is read out.
+    """
     size: dict[str, Attribute] = {"viewBox": f"0 0 {width:g} {height:g}", "width": width, "height": height}
-    return tag("svg", {**size, "class": kind, "role": "img", "aria-label": title}, *children)
+    return tag("svg", {**size, "class": kind, "role": role, "aria-label": title}, *children)
 
 
 def horizontal_grid(scale: Scale, left: float, right: float, unit: str) -> Iterator[Markup]:

@@ -56,7 +56,9 @@ def strip_chart(columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link, 
     for place, (name, (keys, aeps)) in enumerate(shown.items()):
         x = LEFT + (place + 0.5) * each
         strips.append(_strip(x, each, keys, aeps, up, link))
-        names.append(text(x, HEIGHT - 16, name if len(name) <= room else f"{name[: room - 1]}…", anchor="middle"))
+        for line, words in enumerate(name.split(" ", 1)):
+            shown_words = words if len(words) <= room else f"{words[: room - 1]}…"
+            names.append(text(x, HEIGHT - 18 + 14 * line, shown_words, anchor="middle"))
     words = f"AEP of {len(every)} layouts, in {len(shown)} groups, from {every.min():.2f} to {every.max():.2f} GWh"
     return figure(width, HEIGHT, words, join(horizontal_grid(up, LEFT, width - RIGHT, "AEP, GWh")), strips, names)
 
@@ -143,7 +145,10 @@ def _dot(x: float, y: float, key: Key, aep: float, link: Link, *, is_best: bool)
         tag("title", None, words),
     )
     address = link(key)
-    return circle if address is None else tag("a", {"href": address, "aria-label": words}, circle)
+    if address is None:
+        return circle
+    # hundreds of stops would be in the way of the Tab key; the same links stand in the list of tasks
+    return tag("a", {"href": address, "aria-label": words, "tabindex": -1}, circle)
 
 
 def _line(aeps: Array, across: Scale, up: Scale) -> Markup:

@@ -28,6 +28,7 @@ def farm_map(
         scale_bar(frame, frame.height + 14),
         north_arrow(frame.width - 16, frame.height + 4),
         kind="map",
+        role="group",
     )
 
 
