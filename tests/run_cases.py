@@ -45,6 +45,11 @@ def place(problem, seed):
 def wait(seconds):
     time.sleep(float(seconds))
 
+def until(name):
+    """Goes on once there is a file of that name beside this one."""
+    while not (HERE / name).exists():
+        time.sleep(0.02)
+
 def die(once):
     mark = HERE / f"died-{once}"
     if not once or not mark.exists():
