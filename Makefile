@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
+.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm test-browser bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -14,7 +14,7 @@ test: lint test-uncompiled test-compiled
 
 # three at a time on two cores: many wait for processes more than they compute
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 3 -m "not cluster"
+	$(BIN)/python -m pytest -n 3 -m "not cluster and not browser"
 
 # one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
 test-cluster: $(VENV)/.installed-test
@@ -23,6 +23,10 @@ test-cluster: $(VENV)/.installed-test
 # the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
 test-slurm: $(VENV)/.installed-test
 	ci/slurm/with $(BIN)/python -m pytest -k slurm tests/test_slurm.py tests/test_engines.py
+
+# the dashboard in a headless Chromium: Debian's packages, which it installs where it is root
+test-browser: $(VENV)/.installed-test
+	ci/browser/with $(BIN)/python -m pytest -m browser
 
 # all that tests/faults can do, hours of it, an hour of soak among them; the short versions are in `make test`
 faults: $(VENV)/.installed-test

@@ -1,0 +1,110 @@
+"""How the dashboard looks and is read: on a phone, in the dark, without colours, by a screen reader."""
+
+import itertools
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from browser_cases import DESKTOP, PHONE, Browser
+
+pytest_plugins = ["browser_fixtures"]
+pytestmark = pytest.mark.browser
+
+CHECKS = Path(__file__).with_name("browser_checks.js").read_text()
+PAGES = (
+    "/",
+    "/map?type=1",
+    "/tasks",
+    "/tasks?farm=0",
+    "/tasks?farm=0&type=1",
+    "/tasks?seed=99",
+    "/workers",
+    "/failures",
+    "/settings",
+    "/audit",
+    "/task/farm0_t0_s0",
+    "/task/farm0_t1_s3",
+    "/compare?a=farm0_t0_s0&b=farm1_t1_s1",
+)
+OPEN_ALL = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+STATES = ("done", "failed", "running", "missing")
+
+# G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, A physiologically-based model for simulation of color vision
+# deficiency, IEEE TVCG 15(6), 2009, table 1, severity 1.0; for linear RGB
+SIGHT = {
+    "full": np.eye(3),
+    "no red": [[0.152286, 1.052583, -0.204868], [0.114503, 0.786281, 0.099216], [-0.003882, -0.048116, 1.051998]],
+    "no green": [[0.367322, 0.860646, -0.227968], [0.280085, 0.672501, 0.047413], [-0.011820, 0.042940, 0.968881]],
+    "no blue": [[1.255528, -0.076749, -0.178779], [-0.078411, 0.930809, 0.147602], [0.004733, 0.691367, 0.303900]],
+}
+
+
+def wrong(browser: Browser, check: str, *arguments) -> list[str]:
+    """What is wrong with every page."""
+    found = []
+    for page in PAGES:
+        browser.open(page)
+        browser.run(OPEN_ALL)
+        found += [f"{page}: {words}" for words in browser.run(CHECKS, check, *arguments)]
+    return found
+
+
+def test_pages_are_well_formed(shown):
+    assert wrong(shown, "structure") == []
+
+
+@pytest.mark.parametrize("size", [PHONE, DESKTOP])
+def test_nothing_is_wider_than_the_window(shown, size):
+    shown.looks(size=size)
+    assert wrong(shown, "width", size[0]) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_texts_stand_out(shown, scheme):
+    shown.looks(scheme=scheme)
+    assert wrong(shown, "contrast") == []
+    is_dark = sum(_colour(shown, "body", "background-color")) < 1.5
+    assert is_dark == (scheme == "dark")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_states_can_be_told_apart(shown, scheme):
+    """By their colours, however few somebody sees: 20 is about ten times the least difference that eyes notice."""
+    shown.looks(scheme=scheme)
+    shown.open("/")
+    colours = {state: _colour(shown, f".key-list .fill-{state}", "background-color") for state in STATES}
+    for sight, (one, other) in itertools.product(SIGHT, itertools.combinations(STATES, 2)):
+        difference = np.linalg.norm(_seen(colours[one], sight) - _seen(colours[other], sight))
+        assert difference > 20, f"{one} and {other} to somebody with {sight}: {difference:.1f}"
+
+
+def test_states_have_signs_and_words(shown):
+    shown.open("/")
+    entries = [entry.text.split(maxsplit=1) for entry in shown.all("#grid .key-list li")]
+    assert len(entries) == len(STATES)
+    assert len({sign for sign, _ in entries}) == len({words for _, words in entries}) == len(STATES)
+    cell = shown.one("#grid a.cell[href*='farm=0&type=0']")
+    assert re.fullmatch(r"13/14 ✗1", cell.text), cell.text
+    assert "13 of 14 done, 1 failed" in cell.get_attribute("title")
+
+
+def _colour(browser: Browser, selector: str, name: str) -> tuple[float, ...]:
+    """Red, green and blue, 0 to 1, as it is shown."""
+    css = browser.run("return getComputedStyle(document.querySelector(arguments[0]))[arguments[1]]", selector, name)
+    return tuple(int(part) / 255 for part in re.findall(r"\d+", css)[:3])
+
+
+def _seen(colour: tuple[float, ...], sight: str) -> np.ndarray:
+    """In CIELAB (D65), where differences are about as large as they look; as somebody sees it."""
+    rgb = np.asarray(colour)
+    linear = np.where(rgb <= 0.04045, rgb / 12.92, ((rgb + 0.055) / 1.055) ** 2.4)
+    linear = np.clip(np.asarray(SIGHT[sight]) @ linear, 0.0, 1.0)
+    to_xyz = [[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]]
+    x, y, z = (_cube_root(value) for value in np.asarray(to_xyz) @ linear / (0.9505, 1.0, 1.089))
+    return np.array([116 * y - 16, 500 * (x - y), 200 * (y - z)])
+
+
+def _cube_root(value: float) -> float:
+    return float(np.cbrt(value)) if value > 0.008856 else 7.787 * value + 16 / 116
