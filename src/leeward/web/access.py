@@ -5,13 +5,14 @@ browser of the one who serves, can be made to ask for it under a name of its own
 """
 
 import hmac
+import re
 import secrets
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from http.cookies import CookieError, SimpleCookie
 
 TOKEN = "token"
 LOOPBACK = ("127.0.0.1", "localhost", "::1")
+_HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/\\@]+))(?::[0-9]{1,5})?", re.ASCII)
 
 
 @dataclass(frozen=True)
@@ -33,28 +34,17 @@ class Access:
 
     def knows_host(self, header: str | None) -> bool:
         """Whether the Host header names this server."""
-        if not header:
-            return False
-        name = header.strip().lower()
-        if name.startswith("["):
-            name = name[1:].partition("]")[0]
-        else:
-            name = name.partition(":")[0]
-        return name in self.hosts
+        found = _HOST.fullmatch((header or "").strip().lower())
+        return found is not None and (found[1] or found[2]) in self.hosts
 
     def is_token(self, text: str | None) -> bool:
         """Compared in the same time whatever it is."""
         return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
     def has_cookie(self, header: str | None, port: int) -> bool:
-        """Whether a Cookie header carries the token."""
-        if not header:
-            return False
-        try:
-            found = SimpleCookie(header).get(self.cookie_name(port))
-        except CookieError:
-            return False
-        return found is not None and self.is_token(found.value)
+        """Whether a Cookie header carries the token. Others of this machine's programs may be in it, of any form."""
+        pairs = (pair.partition("=") for pair in (header or "").split(";"))
+        return any(name.strip() == self.cookie_name(port) and self.is_token(value.strip()) for name, _, value in pairs)
 
     def set_cookie(self, port: int) -> str:
         """The Set-Cookie header: for this server only, out of reach of scripts, gone with the browser."""

@@ -1,11 +1,14 @@
 """The server itself: sockets, headers, and who is let in. What a page says is decided in `routes`."""
 
+import contextlib
 import gzip
 import hashlib
 import socket
+import socketserver
 import sys
 import threading
 import traceback
+from collections import OrderedDict
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -19,6 +22,7 @@ from leeward.web.model import Model
 from leeward.web.routes import Answer, answer
 
 MOST_CONNECTIONS = 64  # at a time: everybody on the machine can open them
+ROOM_S = 0.5  # how long a connection waits for one that makes room
 PATIENCE_S = 30.0  # with a connection that says nothing
 WORTH_PACKING = 2000  # bytes
 POLICY = (
@@ -40,11 +44,12 @@ class Dashboard:
 
     def __init__(self, model: Model, host: str, port: int, access: Access) -> None:
         self.access = access
-        family = socket.AF_INET6 if ":" in host else socket.AF_INET
         try:
-            self._server = _Server((host, port), family, model, access)
-        except OSError as error:
-            raise LeewardError(f"{host}, port {port}: cannot be listened on ({error.strerror or error})") from error
+            family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+            self._server = _Server(where, family, model, access)
+        except (OSError, UnicodeError) as error:  # taken, not ours, or no name at all
+            why = getattr(error, "strerror", None) or error
+            raise LeewardError(f"{host}, port {port}: cannot be listened on ({why})") from error
         self.host = host
         self.port: int = self._server.server_address[1]
 
@@ -75,25 +80,52 @@ class _Server(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 64
 
-    def __init__(self, address: tuple[str, int], family: int, model: Model, access: Access) -> None:
+    def __init__(self, address: Any, family: int, model: Model, access: Access) -> None:
         self.address_family = family
         self.model = model
         self.access = access
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
+        self._waiting: OrderedDict[socket.socket, None] = OrderedDict()  # for a request, the longest first
+        self._counting = threading.Lock()
         super().__init__(address, _Handler)
 
+    def server_bind(self) -> None:
+        """Without asking for the name that belongs to the address, which may take seconds and is of no use."""
+        socketserver.TCPServer.server_bind(self)
+
     def process_request(self, request: Any, client_address: Any) -> None:
-        """No more threads than there is room for; the others are hung up on."""
-        if self._room.acquire(blocking=False):
+        """No more threads than there is room for: who has said nothing for the longest has to make room."""
+        if not self._room.acquire(blocking=False):
+            self._hang_up_on_one()
+            if not self._room.acquire(timeout=ROOM_S):
+                self.shutdown_request(request)
+                return
+        try:
             super().process_request(request, client_address)
-        else:
-            self.shutdown_request(request)
+        except RuntimeError:  # no thread can be started
+            self._room.release()
+            raise
 
     def process_request_thread(self, request: Any, client_address: Any) -> None:
         try:
             super().process_request_thread(request, client_address)
         finally:
+            self.is_waiting(request, False)
             self._room.release()
+
+    def is_waiting(self, request: socket.socket, yes: bool) -> None:
+        """Whether nothing is being answered on a connection."""
+        with self._counting:
+            self._waiting.pop(request, None)
+            if yes:
+                self._waiting[request] = None
+
+    def _hang_up_on_one(self) -> None:
+        with self._counting:
+            oldest = self._waiting.popitem(last=False)[0] if self._waiting else None
+        if oldest is not None:
+            with contextlib.suppress(OSError):  # it may have gone by itself
+                oldest.shutdown(socket.SHUT_RDWR)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that hangs up is no error."""
@@ -105,10 +137,26 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"leeward/{__version__}"
     sys_version = ""
+    default_request_version = "HTTP/1.0"  # also what names none is answered with headers
     timeout = PATIENCE_S
+    disable_nagle_algorithm = True  # else every answer waits 40 ms for the browser's word that it got the headers
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(code)d %(message)s\n"
     server: _Server
+
+    def handle_one_request(self) -> None:
+        self.server.is_waiting(self.connection, True)
+        super().handle_one_request()
+
+    def end_headers(self) -> None:
+        """On every answer, those of the library included, which refuses what is no request."""
+        for name, value in HEADERS.items():
+            self.send_header(name, value)
+        super().end_headers()
+
+    def handle_expect_100(self) -> bool:
+        """Nobody is encouraged to send a body: it would not be read."""
+        return True
 
     def do_GET(self) -> None:
         self._respond(with_body=True)
@@ -116,11 +164,21 @@ class _Handler(BaseHTTPRequestHandler):
     def do_HEAD(self) -> None:
         self._respond(with_body=False)
 
+    def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
+        """What the library refuses: here only methods are refused in our words."""
+        if code == HTTPStatus.NOT_IMPLEMENTED:
+            self.close_connection = True  # what may come along is not read
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this dashboard only shows", True, {"Allow": "GET, HEAD"})
+        else:
+            super().send_error(code, message, explain)
+
     def _respond(self, *, with_body: bool) -> None:
+        self.server.is_waiting(self.connection, False)
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
         if has_body:  # of no use here, and not read
             self.close_connection = True
-        if not self.server.access.knows_host(self.headers.get("Host")):
+        hosts = self.headers.get_all("Host", [])
+        if len(hosts) != 1 or not self.server.access.knows_host(hosts[0]):
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this dashboard is not served under that name", with_body)
             return
         target = _Target.of(self.path)
@@ -148,18 +206,21 @@ class _Handler(BaseHTTPRequestHandler):
             traceback.print_exc()
             return Answer(b"500 a fault of leeward; its terminal says more\n", "text/plain; charset=utf-8", 500)
 
-    def _refuse(self, status: HTTPStatus, words: str, with_body: bool) -> None:
-        self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body)
+    def _refuse(self, status: HTTPStatus, words: str, with_body: bool, more: Mapping[str, str] | None = None) -> None:
+        self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body, more)
 
     def _send(self, found: Answer, with_body: bool, more: Mapping[str, str] | None = None) -> None:
         tag = f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'
         is_known = found.status == 200 and self.headers.get("If-None-Match") == tag
         body = b"" if is_known else found.body
         self.send_response(HTTPStatus.NOT_MODIFIED if is_known else found.status)
-        for name, value in {**HEADERS, **(more or {})}.items():
+        for name, value in (more or {}).items():
             self.send_header(name, value)
         keep = f"private, max-age={found.keep_s}" if found.keep_s else "no-store"
         self.send_header("Cache-Control", keep)
+        self.send_header("Vary", "Accept-Encoding, Cookie")
+        if self.close_connection:
+            self.send_header("Connection", "close")
         if found.status == 200:
             self.send_header("ETag", tag)
         if found.name:
