@@ -73,8 +73,9 @@ figures: $(VENV)/.installed-test
 	$(BIN)/python tools/figures.py
 
 # the site, in site/: any warning is an error, and no page may load anything from elsewhere
+# (not --quiet: MkDocs would then overlook its warnings)
 docs: $(VENV)/.installed-docs
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python tools/check_site.py site
 
 # what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
