@@ -338,6 +338,13 @@ def test_a_file_appears_whole_or_not_at_all(run, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]
 
 
+def test_what_a_killed_export_left_is_removed(run, tmp_path):
+    for name in (".one.csv.0123abcd.tmp", ".other.csv.0123abcd.tmp"):
+        (tmp_path / name).write_text("half of a table")
+    exported(run, tmp_path, "one.csv", "--key", "0,0,0")
+    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.csv.0123abcd.tmp", "one.csv"]
+
+
 def test_a_full_disk(run, tmp_path, monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 DECIMALS = 9  # of degrees: a tenth of a millimetre
-# A straight edge of a projection is no straight line in degrees: over 30 km it would be 25 m off in the North Sea, and
+# A straight edge of a projection is no straight line in degrees: over 30 km it would be 26 m off in the North Sea, and
 # turbines on the boundary would seem to stand outside. Edges are cut so short that 3 cm are left of it.
 LONGEST_EDGE_M = 1000.0
 
