@@ -107,13 +107,14 @@ def plot(
     _refuse_unused(what, (Picture.CONVERGENCE,), {"--all-seeds": all_seeds})
     numbers = {"--direction": direction, "--speed": speed, "--height-m": height_m, "--points": points}
     _refuse_unused(what, OF_FLOW, {name: value is not None for name, value in numbers.items()})
-    check_files(None, output)
     _refuse_in_run(output)
+    check_files(None, output)
     from leeward.plots import save_figure
     from leeward.plots.runs import Choice
 
+    needs_place = path is not None or campaign is None or what is not Picture.ROSE
     wanted = Wanted(
-        place=None if what is Picture.ROSE and path is None and campaign is not None else given_place(path),
+        place=_existing(given_place(path)) if needs_place else None,
         campaign_file=campaign,
         keys=[given_key(text) for text in key or ()],
         choice=Choice(farm or (), turbine_type or ()),
@@ -144,6 +145,13 @@ def _refuse_in_run(output: Path) -> None:
     for folder in output.resolve().parents:
         if is_run(folder):
             raise InputError(f"{output}: is inside the run directory {folder}; expected a place outside it")
+
+
+def _existing(place: Path) -> Path:
+    from leeward.watch.campaigns import demand_place
+
+    demand_place(place)
+    return place
 
 
 def _layout(wanted: Wanted) -> "Figure":
