@@ -38,11 +38,17 @@ def results(run):
     return {str(result.key): result for result in open_layouts(run / "layouts.h5").results()}
 
 
-def exported(run, tmp_path, name, *options):
+@pytest.fixture(scope="module")
+def source(run):
+    """Opened once: every process that reads costs half a second."""
+    with open_results(run / "layouts.run") as layouts:
+        yield layouts, load(run / "campaign.yaml")
+
+
+def exported(source, tmp_path, name, *, per="turbine", form=None, **choice):
     """The file, from the run directory."""
-    done = leeward_here("export", run / "layouts.run", "-o", tmp_path / name, *options, cwd=tmp_path)
-    assert (done.returncode, done.stderr) == (0, ""), done
-    assert f"written: {tmp_path / name}" in done.stdout
+    layouts, campaign = source
+    export_layouts(chosen(layouts, Choice(**choice)), tmp_path / name, campaign, format_name=form, per=per)
     return tmp_path / name
 
 
@@ -51,8 +57,8 @@ def rows_of(path):
         return list(csv.DictReader(file))
 
 
-def test_csv_with_a_row_for_each_turbine(run, results, tmp_path):
-    path = exported(run, tmp_path, "all.csv")
+def test_csv_with_a_row_for_each_turbine(source, results, tmp_path):
+    path = exported(source, tmp_path, "all.csv")
     rows = rows_of(path)
     assert len(rows) == 4 * 4 + 4 * 5
     assert [row["key"] for row in rows] == [str(key) for key in sorted(Key.parse(row["key"]) for row in rows)]
@@ -66,28 +72,28 @@ def test_csv_with_a_row_for_each_turbine(run, results, tmp_path):
     assert path.read_bytes().count(b"\r\n") == len(rows) + 1
 
 
-def test_csv_with_a_row_for_each_layout(run, results, tmp_path):
-    rows = rows_of(exported(run, tmp_path, "all.csv", "--per", "layout"))
+def test_csv_with_a_row_for_each_layout(source, results, tmp_path):
+    rows = rows_of(exported(source, tmp_path, "all.csv", per="layout"))
     assert {row["key"]: float(row["aep_gwh"]) for row in rows} == {key: one.aep for key, one in results.items()}
     assert [int(row["n_turbines"]) for row in rows] == [4] * 4 + [5] * 4
     assert [row["fingerprint"] for row in rows] == [results[row["key"]].fingerprint for row in rows]
     assert [float(row["wake_loss"]) for row in rows] == [results[row["key"]].details["wake_loss"] for row in rows]
 
 
-def test_a_layout_as_csv_is_what_leeward_aep_reads(run, results, tmp_path):
-    path = exported(run, tmp_path, "one.csv", "--key", "1,1,0")
+def test_a_layout_as_csv_is_what_leeward_aep_reads(source, results, tmp_path):
+    path = exported(source, tmp_path, "one.csv", keys=[Key(1, 1, 0)])
     np.testing.assert_array_equal(read_layout(path), results["farm1_t1_s0"].layout)
 
 
 @needs_pyarrow
 @pytest.mark.parametrize("per", ["turbine", "layout"])
-def test_parquet_is_the_same_table(run, tmp_path, per):
+def test_parquet_is_the_same_table(source, tmp_path, per):
     import pandas
     import pyarrow.parquet
 
-    path = exported(run, tmp_path, "all.parquet", "--per", per)
+    path = exported(source, tmp_path, "all.parquet", per=per)
     table = pandas.read_parquet(path)
-    with_texts = pandas.read_csv(exported(run, tmp_path, "all.csv", "--per", per))
+    with_texts = pandas.read_csv(exported(source, tmp_path, "all.csv", per=per))
     assert list(table.columns) == list(with_texts.columns)
     for name in table.columns:
         if table[name].dtype.kind in "if":
@@ -109,8 +115,8 @@ def test_parquet_without_pyarrow(run, tmp_path, monkeypatch):
     assert not list(tmp_path.iterdir())
 
 
-def test_netcdf(run, results, tmp_path):
-    path = exported(run, tmp_path, "all.nc")
+def test_netcdf(source, results, tmp_path):
+    path = exported(source, tmp_path, "all.nc")
     with xarray.open_dataset(path) as data:
         assert dict(data.sizes) == {"layout": 8, "turbine": 5}
         assert set(data.coords) == {"farm_idx", "type_idx", "seed", "key", "farm", "turbine_type"}
@@ -139,8 +145,8 @@ def test_netcdf(run, results, tmp_path):
         assert file["x"].compression == "gzip"
 
 
-def test_geojson(run, results, tmp_path):
-    data = json.loads(exported(run, tmp_path, "all.geojson").read_text(encoding="utf-8"))
+def test_geojson(source, results, tmp_path):
+    data = json.loads(exported(source, tmp_path, "all.geojson").read_text(encoding="utf-8"))
     assert "crs" not in data
     areas = [feature for feature in data["features"] if feature["geometry"]["type"] == "Polygon"]
     assert [area["properties"]["name"] for area in areas] == ["=cmd|' /C calc'!A0", "Østervig"]
@@ -153,46 +159,51 @@ def test_geojson(run, results, tmp_path):
         place = to_metres.transform(*feature["geometry"]["coordinates"])
         np.testing.assert_allclose(place, result.layout[:, facts["turbine"]], rtol=0, atol=2e-4)
         assert (facts["layout_aep_gwh"], facts["seed"]) == (result.aep, result.key.seed)
-    assert json.loads(exported(run, tmp_path, "all.json", "--format", "geojson").read_text()) == data
+    assert json.loads(exported(source, tmp_path, "all.json", form="geojson").read_text()) == data
 
 
-def test_filters(run, results, tmp_path):
-    with open_results(run / "layouts.run") as layouts:
+def test_filters(source, results):
+    def keys(**options):
+        return set(map(str, chosen(source[0], Choice(**options))))
 
-        def keys(**options):
-            return set(map(str, chosen(layouts, Choice(**options))))
+    assert keys() == set(results)
+    assert keys(farms=[1]) == {key for key in results if key.startswith("farm1_")}
+    assert keys(farms=[1], types=[0], seeds=[1]) == {"farm1_t0_s1"}
+    assert keys(seeds=[0, 1]) == set(results)
+    assert keys(keys=[Key(0, 1, 0), Key(1, 0, 1)]) == {"farm0_t1_s0", "farm1_t0_s1"}
+    best = keys(best=True)
+    assert len(best) == 4
+    for key in best:
+        rivals = [one.aep for name, one in results.items() if name.rpartition("_")[0] == key.rpartition("_")[0]]
+        assert results[key].aep == max(rivals)
+    assert keys(best=True, farms=[1]) == {key for key in best if key.startswith("farm1_")}
 
-        assert keys() == set(results)
-        assert keys(farms=[1]) == {key for key in results if key.startswith("farm1_")}
-        assert keys(farms=[1], types=[0], seeds=[1]) == {"farm1_t0_s1"}
-        assert keys(seeds=[0, 1]) == set(results)
-        best = keys(best=True)
-        assert len(best) == 4
-        for key in best:
-            rivals = [one.aep for name, one in results.items() if name.rpartition("_")[0] == key.rpartition("_")[0]]
-            assert results[key].aep == max(rivals)
-        assert keys(best=True, farms=[1]) == {key for key in best if key.startswith("farm1_")}
+
+def test_the_command(run, tmp_path):
+    """All filters at once; that of `--best` cannot be seen here."""
     options = ["--key", "farm0_t1_s0", "--key", "1 0 1", "--farm", "1", "--type", "0", "--seed", "1", "--best"]
-    rows = rows_of(exported(run, tmp_path, "some.csv", "--per", "layout", *options))
-    assert [row["key"] for row in rows] == ["farm1_t0_s1"]
+    done = leeward_here("export", run / "layouts.run", "-o", "some.csv", "--per", "layout", *options, cwd=tmp_path)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout.startswith("written: some.csv, 1 layout, csv, ")
+    assert [row["key"] for row in rows_of(tmp_path / "some.csv")] == ["farm1_t0_s1"]
 
 
 @pytest.mark.parametrize("form", ["windio", "floris"])
-def test_yaml_of_one_layout(run, results, tmp_path, form):
-    path = exported(run, tmp_path, "one.yaml", "--key", "1,1,0", "--format", form)
+def test_yaml_of_one_layout(source, results, tmp_path, form):
+    path = exported(source, tmp_path, "one.yaml", keys=[Key(1, 1, 0)], form=form)
     assert path.read_text(encoding="utf-8").startswith("# farm1_t1_s0 of the campaign sample")
     data = yaml.safe_load(path.read_text(encoding="utf-8"))
     farm = data["wind_farm"]["layouts"]["coordinates"] if form == "windio" else data["farm"]
     x, y = (farm["x"], farm["y"]) if form == "windio" else (farm["layout_x"], farm["layout_y"])
     np.testing.assert_array_equal([x, y], results["farm1_t1_s0"].layout)
     if form == "windio":
-        assert exported(run, tmp_path, "plain.yaml", "--key", "1,1,0").read_bytes() == path.read_bytes()
+        assert exported(source, tmp_path, "plain.yaml", keys=[Key(1, 1, 0)]).read_bytes() == path.read_bytes()
 
 
-def test_arrays_of_both_kinds_are_the_same(run, results, tmp_path):
+def test_arrays_of_both_kinds_are_the_same(source, results, tmp_path):
     result = results["farm0_t1_s1"]
-    plain = json.loads(exported(run, tmp_path, "one.json", "--key", str(result.key)).read_text())
-    with np.load(exported(run, tmp_path, "one.npz", "--key", str(result.key))) as file:
+    plain = json.loads(exported(source, tmp_path, "one.json", keys=[result.key]).read_text())
+    with np.load(exported(source, tmp_path, "one.npz", keys=[result.key])) as file:
         assert set(file) == set(plain)
         for name in file:
             np.testing.assert_array_equal(file[name], np.asarray(plain[name]))
@@ -338,10 +349,10 @@ def test_a_file_appears_whole_or_not_at_all(run, tmp_path, monkeypatch):
     assert [path.name for path in tmp_path.iterdir()] == ["all.csv"]
 
 
-def test_what_a_killed_export_left_is_removed(run, tmp_path):
+def test_what_a_killed_export_left_is_removed(source, tmp_path):
     for name in (".one.csv.0123abcd.tmp", ".other.csv.0123abcd.tmp"):
         (tmp_path / name).write_text("half of a table")
-    exported(run, tmp_path, "one.csv", "--key", "0,0,0")
+    exported(source, tmp_path, "one.csv", keys=[Key(0, 0, 0)])
     assert sorted(path.name for path in tmp_path.iterdir()) == [".other.csv.0123abcd.tmp", "one.csv"]
 
 
