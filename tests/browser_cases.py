@@ -9,6 +9,7 @@ import re
 import shutil
 import signal
 import subprocess
+import tempfile
 from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -119,6 +120,19 @@ class Browser:
         until(lambda: words in self.text(selector), f"{words!r} in {selector} at {self.path}", seconds)
         return self.text(selector)
 
+    def click(self, selector: str) -> None:
+        """On what is there; a live part may be exchanged between finding it and clicking."""
+        from selenium.common.exceptions import StaleElementReferenceException
+
+        def clicked() -> bool:
+            try:
+                self.one(selector).click()
+            except StaleElementReferenceException:
+                return False
+            return True
+
+        until(clicked, f"a click on {selector}", 10)
+
     def press(self, *keys: str) -> None:
         """On the keyboard, wherever the focus is."""
         from selenium.webdriver import ActionChains
@@ -171,8 +185,8 @@ class Browser:
 @contextlib.contextmanager
 def dashboard(path: str, cwd: Path) -> Iterator[tuple[subprocess.Popen, str]]:
     """The real command, with the address that it prints."""
-    said = cwd / "serve.txt"
-    with said.open("wb") as output:
+    with tempfile.NamedTemporaryFile(dir=cwd, prefix="serve-", delete=False) as output:
+        said = Path(output.name)
         served = subprocess.Popen(
             [*LEEWARD, "serve", path, "--port", "0"], cwd=cwd, stdout=output, stderr=subprocess.STDOUT
         )

@@ -22,6 +22,8 @@ pytestmark = pytest.mark.browser
 FOCUS_IS = "return document.activeElement === document.querySelector(arguments[0])"
 IN_SIGHT = """const box = document.querySelector(arguments[0]).getBoundingClientRect();
     return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.left >= 0"""
+FILLS = """return [...document.querySelectorAll(".turbine")].map(
+    (turbine) => [turbine.getAttribute("fill"), getComputedStyle(turbine).fill])"""
 ROWS = "#tasks tbody tr"
 
 
@@ -82,7 +84,7 @@ def _fail_and_go_on(folder: Path, browser) -> None:
     browser.until_text("1 task failed", "#failures")
     assert MESSAGE in browser.text("#failures")
     summary = "#failures summary"
-    browser.one(summary).click()
+    browser.click(summary)
     assert "ValueError: no layout today" in browser.text("#failures pre")
     browser.run("document.querySelector('#grid tbody a.cell').focus()")
     (folder / "go2").touch()
@@ -116,7 +118,7 @@ def _finish(folder: Path, process: subprocess.Popen, frozen: int, browser) -> No
 
 def _retry_as_told(folder: Path, browser) -> None:
     """The command is selected by a click, as for copying, and does what it says in a shell elsewhere."""
-    browser.one("#failures article .command").click()
+    browser.click("#failures article .command")
     copied = browser.run("return getSelection().toString()")
     assert copied.startswith("leeward run ")
     (folder / "orders" / "1").write_text("")
@@ -182,14 +184,14 @@ def test_nobody_is_let_in_without_the_token(browser, served):
 
 def test_a_cell_leads_to_its_tasks(shown):
     shown.open("/")
-    shown.one("#grid a.cell[href*='farm=1&type=1']").click()
+    shown.click("#grid a.cell[href*='farm=1&type=1']")
     assert shown.path == "/tasks?farm=1&type=1&sort=-aep"
     rows = [row.text.split() for row in shown.all(ROWS)]
     assert {row[0] for row in rows} == {f"farm1_t1_s{seed}" for seed in range(SEEDS)}
     aeps = [float(row[3]) for row in rows if row[2] == "done"]
     assert len(aeps) == SEEDS - 1
     assert aeps == sorted(aeps, reverse=True)
-    shown.one(f"{ROWS}:first-child a").click()
+    shown.click(f"{ROWS}:first-child a")
     assert shown.path == f"/task/{rows[0][0]}"
 
 
@@ -207,20 +209,36 @@ def test_a_task_shows_its_layout(shown, campaign):
     shown.open("/task/farm1_t0_s5")
     assert len(shown.all("#plan circle.turbine")) == known.n_turbines == 3
     assert f"{known.aep:.4f} GWh" in shown.text("#facts")
+    until(lambda: _are_coloured(shown, 3), "the wake losses")
     assert shown.run("return getComputedStyle(document.querySelector('.spacing')).display") == "none"
-    shown.one(".show-spacing").click()
-    until(lambda: "wake loss" in shown.run("return document.querySelector('.turbine title').textContent"), "losses")
+    shown.click(".show-spacing")
     assert shown.run("return getComputedStyle(document.querySelector('.spacing')).display") == "inline"
     circles = shown.all("#plan .spacing circle")
     assert len(circles) == 3
     assert all(circle.is_displayed() for circle in circles)
-    for turbine in shown.all(".turbine"):
-        drawn = turbine.value_of_css_property("fill")
-        assert _rgb(turbine.get_attribute("fill")) == tuple(map(int, re.findall(r"\d+", drawn)))
+    for code, drawn in shown.run(FILLS):
+        assert _rgb(code) == tuple(map(int, re.findall(r"\d+", drawn)))
+
+
+def _are_coloured(browser, count: int) -> bool:
+    return browser.run("return document.querySelectorAll('.turbine[fill]').length") == count
 
 
 def _rgb(code: str) -> tuple[int, ...]:
     return tuple(int(code[i : i + 2], 16) for i in (1, 3, 5))
+
+
+def test_colours_come_in_as_soon_as_they_are_known(browser, campaign, tmp_path, monkeypatch):
+    """Where the wake engine was never used the first ones take a while: it is compiled."""
+    monkeypatch.setenv("LEEWARD_CACHE_DIR", str(tmp_path / "cache"))
+    with dashboard("layouts.run", campaign) as (_, address):
+        browser.enter(address)
+        browser.open("/compare?a=farm0_t0_s0&b=farm1_t0_s1")
+        browser.run("window.mark = 1")
+        assert _are_coloured(browser, 0)
+        assert "the wake losses are being worked out" in browser.text("#comparison")
+        until(lambda: _are_coloured(browser, 6), "the wake losses", 150)
+        assert browser.run("return window.mark") == 1
 
 
 def test_two_layouts_are_compared(shown, campaign):
@@ -230,7 +248,7 @@ def test_two_layouts_are_compared(shown, campaign):
     field = shown.one("#compare input[name=b]")
     field.clear()
     field.send_keys(str(second.key))
-    shown.one("#compare button").click()
+    shown.click("#compare button")
     assert shown.path == f"/compare?a={first.key}&b={second.key}"
     assert [len(plan.find_elements("css selector", ".turbine")) for plan in shown.all("svg.plan")] == [3, 3]
     line = next(row.text for row in shown.all("#comparison tbody tr") if row.text.startswith("AEP"))
@@ -265,7 +283,7 @@ def test_failures_tell_what_to_do(shown):
     article = shown.text("#failure-farm1_t0_s3")
     assert MESSAGE in article
     assert "--only 'farm=1 type=0 seed=3'" in article
-    shown.one("#failure-farm1_t0_s3 h3 a").click()
+    shown.click("#failure-farm1_t0_s3 h3 a")
     assert shown.path == "/task/farm1_t0_s3"
     assert "failed" in shown.text("#state")
 

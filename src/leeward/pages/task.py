@@ -110,7 +110,7 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
     )
 
 
-def comparison(first: LayoutView, second: LayoutView) -> Markup:
+def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
     """Two layouts at one scale of colours, and what differs."""
     losses = loss_range([first, second])
     views = (first, second)
@@ -126,6 +126,7 @@ def comparison(first: LayoutView, second: LayoutView) -> Markup:
         tag("div", {"class": "sides"}, *plans),
         spacing_switch(first),
         table(header, rows, right=(1, 2, 3), caption="the two layouts in figures"),
+        live=live,
     )
 
 

@@ -196,7 +196,7 @@ def _audit(model: Model, query: Query) -> Answer:
 def _compare(model: Model, query: Query) -> Answer:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
-    content: list[Child] = [task.comparison(first, second), form]
+    content: list[Child] = [task.comparison(first, second, live=True), form]
     return _page(model, "Comparison", "", content, refresh_s=LIVE_S if _is_pending(first, second) else None)
 
 
@@ -239,7 +239,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
             "div",
             {"class": "columns"},
             section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True),
-            section("facts", "Figures", task.result_facts(view)),
+            section("facts", "Figures", task.result_facts(view), live=True),
         ),
         section("phases", "AEP by phase", phases) if phases is not None else None,
         section("wind", "Wind", task.rose(rose)) if rose is not None else None,
