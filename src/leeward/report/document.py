@@ -10,6 +10,7 @@ import numpy as np
 
 from leeward import __version__
 from leeward.campaign import Campaign
+from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import PAGE, audit_trail
 from leeward.pages.charts import farm_map, loss_range, loss_scale, strip_chart
@@ -23,7 +24,7 @@ from leeward.watch import Observation, Snapshot, observe
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
 from leeward.watch.present import key_of
-from leeward.watch.single import find_results
+from leeward.watch.single import find_result, find_results
 from leeward.watch.tasks import Figures, TaskFilter, TaskTable
 from leeward.wind import WindRose, wind_rose
 from leeward.wording import command, count, run_command
@@ -87,7 +88,7 @@ def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
     best = _best_keys(seen.snapshot)
     wanted = best if len(best) <= MOST_DRAWN else _best_of_farms(best)[:MOST_DRAWN]
     tell(f"reading {count(len(wanted), 'layout')}")
-    results, unread = find_results(path, [key for _, key in wanted])
+    results, unread = _read(path, [key for _, key in wanted])
     tell("computing their wake losses")
     views = {key: layout_view(known, result) for key, result in results.items()}
     farms = {key.farm_idx: results[key] for _, key in reversed(_best_of_farms(best)) if key in results}
@@ -102,6 +103,19 @@ def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
         [] if run is None else read_lines(run.audit),
         unread,
     )
+
+
+def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:
+    """Results in the order of the keys, and what is wrong with those that cannot be read."""
+    seen = find_results(path, keys)
+    problems = []
+    for key in keys:
+        if key not in seen:
+            try:
+                seen[key] = find_result(path, key)
+            except LeewardError as error:
+                problems.append(str(error))
+    return {key: seen[key].result for key in keys if key in seen}, problems
 
 
 def _best_keys(seen: Snapshot) -> list[tuple[float, Key]]:

@@ -60,7 +60,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for line in content.split(b"\n"):
         try:
             found = json.loads(line)
-        except ValueError:  # torn, or empty
+        except (ValueError, RecursionError):  # torn, empty, or none of ours
             continue
         if isinstance(found, dict):
             lines.append(found)

@@ -130,6 +130,6 @@ def parsed(text: bytes) -> dict[str, Any]:
     """A line of JSON; empty if it is none."""
     try:
         found = json.loads(text)
-    except ValueError:
+    except (ValueError, RecursionError):  # nested too deeply to be one of ours
         return {}
     return found if isinstance(found, dict) else {}

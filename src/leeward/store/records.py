@@ -86,7 +86,7 @@ def read_record(path: Path) -> Record | None:
         return None
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
-    except (ValueError, TypeError, KeyError, AttributeError) as error:
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
         raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
 
 

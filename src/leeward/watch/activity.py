@@ -1,6 +1,7 @@
 """Who is at work on a run directory, what has failed there, and how fast it goes."""
 
 import json
+import math
 import socket
 from collections.abc import Container
 from datetime import UTC, datetime
@@ -51,7 +52,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
     """None if it has ended."""
     try:
         facts = json.loads(path.read_bytes())
-        beat = max(float(facts["time"]), path.stat().st_mtime)  # the clocks of two machines may differ
+        beat = max(_finite(facts["time"]), path.stat().st_mtime)  # the clocks of two machines may differ
         age = max(now - beat, 0.0)
         began = _seconds(facts["since"])
         worker = WorkerSeen(
@@ -64,11 +65,11 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             state=str(facts["state"]),
             step=int(facts["step"]),
             phase=str(facts["phase"]),
-            best_aep=None if facts["best_aep_gwh"] is None else float(facts["best_aep_gwh"]),
+            best_aep=None if facts["best_aep_gwh"] is None else _finite(facts["best_aep_gwh"]),
             age_s=age,
-            looks_hung=age > max(MISSED_BEATS * float(facts["every_s"]), SHORTEST_SILENCE_S),
+            looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError, KeyError, OverflowError):
+    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
@@ -86,7 +87,7 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
         try:
             record = None if path.is_dir() else read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (BadRecordError, TypeError, AttributeError, ValueError):  # torn, or not what leeward writes
+        except (BadRecordError, TypeError, AttributeError, ValueError, OverflowError):  # torn, or not what leeward writes
             unreadable += 1
             continue
         unreadable += path.is_dir()
@@ -108,7 +109,7 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
             attempts=attempts,
             time=str(failure.time),
             worker=str(failure.worker),
-            seconds=float(failure.seconds),
+            seconds=_finite(failure.seconds),
             traceback=str(failure.traceback),
             final=bool(final),
         )
@@ -138,6 +139,14 @@ def rate_per_hour(created: list[bytes], holder: Holder | None, now: float) -> fl
     else:
         count, start = len(times) - 1, times[0]
     return 3600.0 * count / (end - start) if count and end > start else None
+
+
+def _finite(value: Any) -> float:
+    """JSON as Python reads it has infinities, and numbers that are none."""
+    number = float(value)
+    if not math.isfinite(number):
+        raise ValueError(f"{value!r:.40} where a number was expected")
+    return number
 
 
 def _seconds(text: object) -> float | None:

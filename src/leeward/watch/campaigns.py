@@ -1,7 +1,7 @@
 """Which campaign the results at some place belong to."""
 
 from collections.abc import Callable, Collection, Iterator
-from functools import partial
+from functools import lru_cache, partial
 from pathlib import Path
 
 from leeward.campaign import Campaign
@@ -28,7 +28,7 @@ def campaign_of(path: Path) -> Campaign | None:
     run = run_of(path)
     if run is not None:
         try:
-            return Campaign.from_text(run.campaign.read_text(encoding="utf-8"), str(run.campaign))
+            return _campaign(run.campaign.read_text(encoding="utf-8"), str(run.campaign))
         except FileNotFoundError:
             pass  # it has just begun; or it is gone, and the output still knows
         except IsADirectoryError as error:
@@ -41,7 +41,13 @@ def campaign_of(path: Path) -> Campaign | None:
     if not path.is_file():
         return None
     text = campaign_text(path)
-    return Campaign.from_text(text, f"the campaign in {path}") if text else None
+    return _campaign(text, f"the campaign in {path}") if text else None
+
+
+@lru_cache(maxsize=2)
+def _campaign(text: str, where: str) -> Campaign:
+    """What a page looks at again and again is taken apart once; a campaign never changes."""
+    return Campaign.from_text(text, where)
 
 
 def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:

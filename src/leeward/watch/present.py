@@ -5,6 +5,7 @@ each, in one go, and only lines of another form are read one by one.
 """
 
 import json
+import math
 import os
 import re
 from collections import defaultdict
@@ -144,12 +145,13 @@ def _add_line(found: Present, text: bytes) -> None:
         line = json.loads(text)
         key = Key.parse(line["key"])
         aep = line.get("aep")
-    except (ValueError, TypeError, KeyError, AttributeError):  # an InputError is a ValueError
-        found.unreadable += 1
+        energy = float(aep) if isinstance(aep, float | int) else math.nan
+    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+        found.unreadable += 1  # an InputError is a ValueError
         return
     found.seeds[key[:2]].add(key.seed)
-    if isinstance(aep, float | int):
-        found.aeps[key[:2]][key.seed] = float(aep)
+    if math.isfinite(energy):
+        found.aeps[key[:2]][key.seed] = energy
 
 
 def _pair(prefix: str) -> Pair:

@@ -1,5 +1,6 @@
 """The snapshot: from what lies on the disk at this moment to plain data."""
 
+import functools
 import statistics
 import time
 from collections import Counter
@@ -12,7 +13,7 @@ from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.store.index import encode_line, index_line, output_index, whole_lines
 from leeward.store.keys import Key
-from leeward.store.paths import RunPaths
+from leeward.store.paths import RunPaths, is_pack
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
 from leeward.watch.campaigns import campaign_of, demand_place, run_of
 from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
@@ -90,14 +91,15 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
     return _sorted({name: lines.get(name, {"key": name}) for name in map(str, keys)})
 
 
-def index_contents(path: Path) -> list[bytes]:
-    """The lines of all indexes there but that of a run's own shards, which grows; of a lone file without one, made."""
-    run = run_of(path)
-    if run is None:
-        content = output_index(path)
-        return [b"".join(map(encode_line, _lines_of_file(path)[0].values())) if content is None else content]
-    indexes = [output_index(run.output), *(output_index(pack, is_pack=True) for pack in run.pack_files())]
-    return [content for content in indexes if content is not None]
+def index_content(file: Path, *, is_lone: bool = False) -> bytes | None:
+    """The lines of the index beside a merged file or a pack; None without one that fits.
+
+    is_lone: there is nothing else to know its results by; without an index the lines are made from the file itself.
+    """
+    content = output_index(file, is_pack=is_pack(file))
+    if content is None and is_lone:
+        return b"".join(map(encode_line, _lines_of_file(file)[0].values()))
+    return content
 
 
 def _sorted(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
@@ -125,7 +127,7 @@ def _of_run(
         run=str(run.root),
         output=str(run.output),
         time=now,
-        **counted.totals(),
+        **counted.totals,
         failures=tuple(counted.failures[key] for key in sorted(counted.failures)),
         workers=tuple(workers),
         owner=holder,
@@ -170,7 +172,7 @@ def _of_file(path: Path, now: float, seeds: Collection[int] | None, named: Campa
         run=None,
         output=str(path),
         time=now,
-        **counted.totals(),
+        **counted.totals,
         output_exists=True,
         output_results=present.count,
         notes=tuple(notes),
@@ -284,6 +286,7 @@ class _Counted:
         is_chosen = self._seeds is None or key.seed in self._seeds
         return is_chosen and (self._campaign is None or key in self._campaign)
 
+    @functools.cached_property
     def totals(self) -> dict[str, Any]:
         """The fields of a snapshot that say how much of the campaign is done."""
         farms, types = self._names()
@@ -305,7 +308,7 @@ class _Counted:
         }
 
     def seconds_left(self, rate: float | None) -> float | None:
-        missing = self.totals()["missing"]
+        missing = self.totals["missing"]
         if missing is None or not rate:
             return None
         return 3600.0 * float(max(missing - self._failed.total(), 0)) / rate
@@ -324,7 +327,7 @@ class _Counted:
         if not aeps:
             return Cell(farm, kind, done, expected, failed, running)
         aep, seed = max(aeps)
-        median = statistics.median(aep for aep, _ in aeps)
+        median = aep if len(aeps) == 1 else statistics.median(aep for aep, _ in aeps)
         return Cell(farm, kind, done, expected, failed, running, aep, median, str(Key(farm, kind, seed)))
 
 

@@ -1,11 +1,11 @@
 """One result, found without reading all the others."""
 
 import warnings
-from collections.abc import Collection, Iterator
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.errors import BadSourceError, LeewardError
+from leeward.errors import BadSourceError
 from leeward.store.found import FoundResult
 from leeward.store.index import output_index
 from leeward.store.keys import Key
@@ -27,16 +27,10 @@ class ResultSeen:
 
 def find_result(path: Path, key: Key) -> ResultSeen:
     """From a run directory, a file of results, or a folder of them; checked on the way."""
-    demand_place(path)
+    found = find_results(path, [key])
+    if found:
+        return found[key]
     run = run_of(path)
-    if path.is_file():
-        places = [path] if run is None else [path, run.shard(key), *_packs_with(run, key)]
-    else:
-        places = [] if run is None else [run.shard(key), *_packs_with(run, key), run.output]
-    for place in places:
-        seen = _in_file(place, key)
-        if seen is not None:
-            return seen
     if run is not None:
         what = "damaged" if key in present_at(path) else "not there"
         raise BadSourceError(f"{path}: {key} is {what}; `leeward check {run.root} --complete` says more")
@@ -47,44 +41,36 @@ def find_result(path: Path, key: Key) -> ResultSeen:
         return ResultSeen(layouts[key], path)
 
 
-def find_results(path: Path, keys: Collection[Key]) -> tuple[dict[Key, Result], list[str]]:
-    """Several at once, which is quicker, in the order of the keys; and what is wrong with those that are not there."""
+def find_results(path: Path, keys: Collection[Key]) -> dict[Key, ResultSeen]:
+    """Several in one go, from a run directory or a file of results; those that are damaged or not there are left out."""
     demand_place(path)
     run = run_of(path)
-    names: dict[Path, list[str]] = {}
-    for key in keys:
-        shard = None if run is None else run.shard(key)
-        if shard is None or not shard.is_file():
-            shard = path if run is None else run.output
-        names.setdefault(shard, []).append(str(key))
-    found: dict[Key, Result] = {}
-    files = [file for file in names if file.is_file()]
-    for each in read_files(files, contents=True, keys={file: names[file] for file in files}):
-        if isinstance(each, FoundResult) and each.result is not None:
-            found[each.result.key] = each.result
-    problems = []
-    for key in keys:
-        if key not in found:
-            try:
-                found[key] = find_result(path, key).result
-            except LeewardError as error:
-                problems.append(str(error))
-    return {key: found[key] for key in keys if key in found}, problems
+    ways: list[Callable[[list[Key]], dict[Path, list[Key]]]] = []
+    if run is not None:
+        ways = [lambda wanted: {run.shard(key): [key] for key in wanted}, lambda wanted: _packs_with(run, wanted)]
+    merged = path if run is None or path.is_file() else run.output
+    ways.insert(0 if path.is_file() else len(ways), lambda wanted: {merged: wanted})
+    found: dict[Key, ResultSeen] = {}
+    for way in ways:
+        asked = way([key for key in keys if key not in found])
+        found |= _read({place: wanted for place, wanted in asked.items() if wanted and place.is_file()})
+    return found
 
 
-def _packs_with(run: RunPaths, key: Key) -> Iterator[Path]:
-    """Those that hold the key as the indexes beside them say, or that have none."""
-    start = b'"%s"' % str(key).encode()
-    for pack in run.pack_files():
+def _packs_with(run: RunPaths, keys: Collection[Key]) -> dict[Path, list[Key]]:
+    """Those that hold any of the keys as the indexes beside them say, or that have none."""
+    packs = {}
+    for pack in run.pack_files() if keys else ():
         content = output_index(pack, is_pack=True)
-        if content is None or start in content:
-            yield pack
+        packs[pack] = [key for key in keys if content is None or b'"%s"' % str(key).encode() in content]
+    return packs
 
 
-def _in_file(place: Path, key: Key) -> ResultSeen | None:
-    """None where it is not, or is damaged."""
-    if place.is_file():
-        for found in read_files([place], contents=True, keys={place: [str(key)]}):
-            if isinstance(found, FoundResult) and found.result is not None:
-                return ResultSeen(found.result, place)
-    return None
+def _read(asked: Mapping[Path, Sequence[Key]]) -> dict[Key, ResultSeen]:
+    """Keys by file; without what is not there, or is damaged."""
+    names = {place: [str(key) for key in keys] for place, keys in asked.items()}
+    return {
+        found.result.key: ResultSeen(found.result, found.path)
+        for found in read_files(list(names), contents=True, keys=names)
+        if isinstance(found, FoundResult) and found.result is not None
+    }

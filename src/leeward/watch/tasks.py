@@ -1,20 +1,20 @@
 """Every task of a place in columns: a hundred thousand are filtered, sorted and paged in milliseconds."""
 
-import json
+import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Literal, TypeVar, get_args
+from typing import Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
-from leeward.errors import InputError, StorageError
-from leeward.store.index import whole_lines
+from leeward.errors import InputError
 from leeward.store.keys import Key
-from leeward.watch.campaigns import run_of
+from leeward.watch.figures import FIGURES, Figures
 from leeward.watch.present import key_of
-from leeward.watch.read import Observation, index_contents
+from leeward.watch.read import Observation
+
+__all__ = ["ORDERS", "STATES", "Figures", "Order", "State", "TaskFilter", "TaskSeen", "TaskTable", "task_filter"]
 
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
@@ -24,7 +24,6 @@ ORDERS: tuple[Order, ...] = get_args(Order)
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 Choice = TypeVar("Choice", bound=str)
-FIGURES = ("wake_loss", "min_spacing_m", "n_turbines", "seconds")
 
 
 @dataclass(frozen=True)
@@ -59,32 +58,31 @@ class TaskFilter:
 class TaskTable:
     """All tasks of one observation: what was expected, and what is there beyond."""
 
-    def __init__(self, seen: Observation, figures: "Figures | None" = None) -> None:
-        self.keys = _keys(seen)
-        count = len(self.keys[0])
-        self.state = np.full(count, STATES.index("missing"), dtype=np.int8)
-        self.aep = np.full(count, np.nan)
-        self._rows = {key: row for row, key in enumerate(zip(*(column.tolist() for column in self.keys), strict=True))}
-        for pair, done in seen.present.seeds.items():
-            rows = [self._rows[(*pair, seed)] for seed in done]
-            self.state[rows] = STATES.index("done")
-            aeps = seen.present.aeps.get(pair, {})
-            self.aep[rows] = [aeps.get(seed, np.nan) for seed in done]
-        for failed in seen.snapshot.failures:
-            self._mark(failed.key, "failed" if failed.final else "again")
-        for worker in seen.snapshot.workers:
-            self._mark(worker.task or "", "running")
-        self._figures = {name: np.full(count, np.nan) for name in FIGURES}
-        for name, values in (figures.columns(self._rows) if figures else {}).items():
-            rows, numbers = values
-            self._figures[name][rows] = numbers
+    def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
+        done, aeps = _done(seen), _aeps(seen)
+        self._codes = _Codes(np.concatenate([_expected(seen), done], axis=1))
+        self.keys = self._codes.keys
+        self.state = np.full(len(self.keys[0]), STATES.index("missing"), dtype=np.int8)
+        self.aep = np.full(len(self), np.nan)
+        self.state[self._codes.rows(done)] = STATES.index("done")
+        rows = self._codes.rows(aeps[0])
+        there = (rows >= 0) & (self.state[rows] == STATES.index("done"))
+        self.aep[rows[there]] = aeps[1][there]
+        failures = seen.snapshot.failures
+        self._mark((failed.key for failed in failures if failed.final), "failed")
+        self._mark((failed.key for failed in failures if not failed.final), "again")
+        self._mark((worker.task or "" for worker in seen.snapshot.workers), "running")
+        self._figures = np.full((len(FIGURES), len(self)), np.nan)
+        for lines in figures.parts() if figures is not None else ():
+            rows = self._codes.rows(lines.keys)
+            self._figures[:, rows[rows >= 0]] = lines.figures[:, rows >= 0]
 
-    def _mark(self, name: str, state: State) -> None:
+    def _mark(self, names: Iterable[str], state: State) -> None:
         """What is done stays done: somebody may still be told to be at it."""
-        key = key_of(name)
-        row = None if key is None else self._rows.get(key)
-        if row is not None and self.state[row] != STATES.index("done"):
-            self.state[row] = STATES.index(state)
+        keys = [key for name in names if (key := key_of(name)) is not None]
+        rows = self._codes.rows(np.array(keys, dtype=np.int64).reshape(-1, 3).T)
+        rows = rows[rows >= 0]
+        self.state[rows[self.state[rows] != STATES.index("done")]] = STATES.index(state)
 
     def __len__(self) -> int:
         return len(self.state)
@@ -106,25 +104,28 @@ class TaskTable:
     def _column(self, order: Order) -> Floats:
         if order == "aep":
             return self.aep
-        return self.state.astype(np.float64) if order == "state" else self._figures[order]
+        column: Floats = self.state.astype(np.float64) if order == "state" else self._figures[FIGURES.index(order)]
+        return column
 
     def row(self, row: int) -> TaskSeen:
         """One task in words and numbers."""
-        numbers = {name: _known(self._figures[name][row]) for name in FIGURES}
-        turbines = numbers["n_turbines"]
-        return TaskSeen(
-            Key(*(int(column[row]) for column in self.keys)),
-            STATES[self.state[row]],
-            _known(self.aep[row]),
-            numbers["wake_loss"],
-            numbers["min_spacing_m"],
-            None if turbines is None else int(turbines),
-            numbers["seconds"],
-        )
+        return next(self.rows([row]))
 
-    def rows(self, rows: Iterable[int]) -> Iterator[TaskSeen]:
+    def rows(self, rows: Iterable[int] | Integers) -> Iterator[TaskSeen]:
         """Several, in their order."""
-        return (self.row(int(row)) for row in rows)
+        wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
+        numbers = dict(zip(FIGURES, self._figures[:, wanted], strict=True))
+        turbines = (None if n is None else int(n) for n in _known(numbers["n_turbines"]))
+        yield from map(
+            TaskSeen,
+            map(Key, *(column[wanted].tolist() for column in self.keys)),
+            (STATES[state] for state in self.state[wanted].tolist()),
+            _known(self.aep[wanted]),
+            _known(numbers["wake_loss"]),
+            _known(numbers["min_spacing_m"]),
+            turbines,
+            _known(numbers["seconds"]),
+        )
 
     def best_key(self, farm_idx: int, type_idx: int) -> Key | None:
         """Of the result of a farm and turbine type with the largest AEP; None if there is none."""
@@ -133,55 +134,37 @@ class TaskTable:
 
     def find(self, key: Key) -> TaskSeen | None:
         """The task of this key; None if it was neither expected nor is there."""
-        row = self._rows.get(key)
-        return None if row is None else self.row(row)
+        row = int(self._codes.rows(np.array([key], dtype=np.int64).T)[0])
+        return None if row < 0 else self.row(row)
 
 
-class Figures:
-    """What the indexes say of results beside their AEP; lines that were read once are not read again.
+class _Codes:
+    """Keys as whole numbers that sort as they do. keys: without doubles, sorted, shape (3, tasks)."""
 
-    Caches that are believed, as everything in this package is.
-    """
+    def __init__(self, keys: Integers) -> None:
+        self._known = [np.unique(column) for column in keys]
+        self._codes = np.unique(self._code(keys)[0])
+        rest, seed = np.divmod(self._codes, max(len(self._known[2]), 1))
+        farm, kind = np.divmod(rest, max(len(self._known[1]), 1))
+        self.keys = self._known[0][farm], self._known[1][kind], self._known[2][seed]
 
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._read: dict[Path, tuple[int, int, int]] = {}  # up to which byte, of which file
-        self._lines: dict[tuple[int, int, int], tuple[float, ...]] = {}
+    def rows(self, keys: Integers) -> Integers:
+        """Where these keys are, shape (3, any); -1 where they are not."""
+        if not len(self._codes):
+            return np.full(keys.shape[1], -1)
+        codes, is_known = self._code(keys)
+        rows: Integers = np.searchsorted(self._codes, codes)
+        rows[rows == len(self._codes)] = 0
+        return np.where(is_known & (self._codes[rows] == codes), rows, -1)
 
-    def refresh(self) -> None:
-        """Read what is new."""
-        try:
-            run = run_of(self._path)
-            if run is None or not run.index.exists():
-                contents = index_contents(self._path)
-            else:
-                contents = [*index_contents(self._path), self._tail(run.index)]
-        except OSError as error:
-            raise StorageError(f"{self._path}: cannot be read ({error})") from error
-        for content in contents:
-            for line in _parsed(content):
-                key = key_of(str(line.get("key")))
-                if key is not None:
-                    self._lines[key] = tuple(_number(line.get(name)) for name in FIGURES)
-
-    def columns(self, rows: Mapping[tuple[int, int, int], int]) -> dict[str, tuple[list[int], list[float]]]:
-        """By name: the rows that a figure is known of, and the figures."""
-        known = [(rows[key], figures) for key, figures in self._lines.items() if key in rows]
-        places = [row for row, _ in known]
-        return {name: (places, [figures[i] for _, figures in known]) for i, name in enumerate(FIGURES)}
-
-    def _tail(self, index: Path) -> bytes:
-        """The whole lines that were added since; all of another file in its place."""
-        with index.open("rb") as file:
-            state = index.stat()
-            start, *which = self._read.get(index, (0, 0, 0))
-            if which != [state.st_dev, state.st_ino] or state.st_size < start:
-                start = 0
-            file.seek(start)
-            content = file.read()
-        whole = content[: content.rfind(b"\n") + 1]
-        self._read[index] = start + len(whole), state.st_dev, state.st_ino
-        return whole
+    def _code(self, keys: Integers) -> tuple[Integers, npt.NDArray[np.bool_]]:
+        code = np.zeros(keys.shape[1], dtype=np.int64)
+        is_known = np.ones(keys.shape[1], dtype=bool)
+        for known, column in zip(self._known, keys, strict=True):
+            place = np.minimum(np.searchsorted(known, column), max(len(known) - 1, 0))
+            is_known &= known[place] == column if len(known) else False
+            code = code * len(known) + place
+        return code, is_known
 
 
 def task_filter(texts: Mapping[str, str]) -> TaskFilter:
@@ -209,34 +192,30 @@ def _whole(texts: Mapping[str, str], name: str) -> int | None:
     return int(text)
 
 
-def _keys(seen: Observation) -> tuple[Integers, Integers, Integers]:
-    """Farm, type and seed of all tasks, sorted."""
-    campaign, present = seen.campaign, seen.present.seeds
-    expected = np.unique(np.array(campaign.seeds if campaign else [], dtype=np.int64))
-    pairs = set(present) if campaign is None else {*present, *((f, t) for f in campaign.farms for t in campaign.types)}
-    nothing = np.zeros(0, dtype=np.int64)
-    columns = [(nothing, nothing, nothing)]
-    for pair in sorted(pairs):
-        seeds = np.array(sorted(present.get(pair, ())), dtype=np.int64)
-        if campaign is not None and pair[0] in campaign.farms and pair[1] in campaign.types:
-            seeds = np.union1d(seeds, expected)
-        columns.append((np.full(len(seeds), pair[0]), np.full(len(seeds), pair[1]), seeds))
-    farms, types, seeds = (np.concatenate(parts) for parts in zip(*columns, strict=True))
-    return farms, types, seeds
+def _expected(seen: Observation) -> Integers:
+    """Keys of the campaign, shape (3, tasks)."""
+    campaign = seen.campaign
+    if campaign is None:
+        return np.zeros((3, 0), dtype=np.int64)
+    parts = (np.array(list(part), dtype=np.int64) for part in (campaign.farms, campaign.types, campaign.seeds))
+    return np.stack([axis.ravel() for axis in np.meshgrid(*parts, indexing="ij")])
 
 
-def _parsed(content: bytes) -> Iterable[dict[str, Any]]:
-    """All lines in one go, which is the quickest; one by one where some are torn."""
-    try:
-        found = json.loads(b"[" + content.strip().replace(b"\n", b",") + b"]")
-    except ValueError:
-        return whole_lines(content)
-    return [line for line in found if isinstance(line, dict)]
+def _done(seen: Observation) -> Integers:
+    """Keys of all results that are there, shape (3, results)."""
+    found = ((*pair, seed) for pair, seeds in seen.present.seeds.items() for seed in seeds)
+    return np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
 
 
-def _number(value: object) -> float:
-    return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else np.nan
+def _aeps(seen: Observation) -> tuple[Integers, Floats]:
+    """Keys of results whose AEP the indexes tell, shape (3, results), and the AEPs, GWh."""
+    items = seen.present.aeps.items()
+    found = ((*pair, seed) for pair, aeps in items for seed in aeps)
+    keys = np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
+    aeps = np.fromiter(itertools.chain.from_iterable(aeps.values() for _, aeps in items), dtype=np.float64)
+    aeps[~np.isfinite(aeps)] = np.nan
+    return keys, aeps
 
 
-def _known(value: float) -> float | None:
-    return None if np.isnan(value) else float(value)
+def _known(values: Floats) -> list[float | None]:
+    return [None if value != value else value for value in values.tolist()]

@@ -1,0 +1,151 @@
+"""What the indexes say of results beside their AEP, in columns; what was read once is not read again."""
+
+import math
+import os
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, BinaryIO
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import StorageError
+from leeward.store.index import output_index_path, whole_lines
+from leeward.store.keys import Key
+from leeward.watch.campaigns import run_of
+from leeward.watch.present import key_of
+from leeward.watch.read import index_content
+
+Floats = npt.NDArray[np.float64]
+Integers = npt.NDArray[np.int64]
+FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
+
+_NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_LINE = re.compile(  # as leeward writes them; lines of another form are read one by one
+    rb'^\{"key":"farm(\d{1,9})_t(\d{1,9})_s(\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
+    rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
+    rb'(?:,"wake_loss":%s)?(?:,"min_spacing_m":%s)?(?:,"seconds":%s)?(?:,"[^\n]*)?\}$' % (_NUMBER, _NUMBER, _NUMBER),
+    re.MULTILINE,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Lines:
+    """keys: farm, type and seed, shape (3, lines). figures: in the order of FIGURES, shape (4, lines)."""
+
+    keys: Integers
+    figures: Floats
+
+    @classmethod
+    def of(cls, content: bytes) -> "Lines":
+        """Of whole lines. Where two are about one key, the later one stands later."""
+        found = _LINE.findall(content)
+        if len(found) == content.count(b"\n"):
+            columns = list(zip(*found, strict=True)) or [()] * 7
+            keys = np.array([[int(text) for text in column] for column in columns[:3]], dtype=np.int64)
+            figures = np.array([[float(text or b"nan") for text in column] for column in columns[3:]])
+        else:
+            rows = list(_rows(whole_lines(content)))
+            keys = np.array([key for key, _ in rows], dtype=np.int64).reshape(-1, 3).T
+            figures = np.array([numbers for _, numbers in rows], dtype=np.float64).reshape(-1, len(FIGURES)).T
+        figures[~np.isfinite(figures)] = np.nan
+        return cls(keys, figures)
+
+
+class Figures:
+    """Of all results at a place. Caches that are believed, as everything in this package is."""
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._whole: dict[Path, tuple[object, Lines]] = {}
+        self._growing = _Growing()
+
+    def refresh(self) -> None:
+        """Read what is new."""
+        try:
+            run = run_of(self._path)
+            files = [self._path] if run is None else [run.output, *run.pack_files()]
+            self._whole = {file: self._lines_of(file, is_lone=run is None) for file in files}
+            self._growing.read(None if run is None else run.index)
+        except OSError as error:
+            raise StorageError(f"{self._path}: cannot be read ({error})") from error
+
+    def parts(self) -> Iterator[Lines]:
+        """What counts most comes last: a run's own index is newer than what was merged."""
+        yield from (lines for _, lines in self._whole.values())
+        yield from self._growing.parts
+
+    def _lines_of(self, file: Path, *, is_lone: bool) -> tuple[object, Lines]:
+        which = _identity(file), _identity(output_index_path(file))
+        known = self._whole.get(file)
+        if known is not None and known[0] == which:
+            return known
+        return which, Lines.of(index_content(file, is_lone=is_lone) or b"")
+
+
+@dataclass
+class _Growing:
+    """The index of a run, to which lines are added. end: up to which byte it was read; last: the line before that."""
+
+    parts: list[Lines] = field(default_factory=list)
+    end: int = 0
+    last: bytes = b""
+
+    def read(self, index: Path | None) -> None:
+        """Lines that were added since; all of another file in its place. The last line may be in the making."""
+        try:
+            if index is None:
+                raise FileNotFoundError
+            with index.open("rb") as file:
+                content = self._new(file)
+        except FileNotFoundError:
+            self.parts, self.end, self.last = [], 0, b""
+            return
+        content = content[: content.rfind(b"\n") + 1]
+        if content:
+            self.end += len(content)
+            self.last = content[content[:-1].rfind(b"\n") + 1 :]
+            self.parts.append(Lines.of(content))
+        if len(self.parts) > 100:
+            self.parts = [_joined(self.parts)]
+
+    def _new(self, file: BinaryIO) -> bytes:
+        file.seek(self.end - len(self.last))
+        content = file.read()
+        if content.startswith(self.last):
+            return content[len(self.last) :]
+        self.parts, self.end, self.last = [], 0, b""
+        file.seek(0)
+        return file.read()
+
+
+def _joined(parts: Iterable[Lines]) -> Lines:
+    every = list(parts)
+    keys = np.concatenate([lines.keys for lines in every], axis=1)
+    return Lines(keys, np.concatenate([lines.figures for lines in every], axis=1))
+
+
+def _identity(path: Path) -> object:
+    """Which file it is, as far as can be told without reading it; None where there is none."""
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def _rows(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[Key, list[float]]]:
+    for line in lines:
+        key = key_of(str(line["key"]))
+        if key is not None:
+            yield key, [_number(line.get(name)) for name in FIGURES]
+
+
+def _number(value: object) -> float:
+    """Not a number for what is none, or too large to be one."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        return math.nan
