@@ -89,9 +89,9 @@ class Browser:
 
 
 @contextlib.contextmanager
-def serving(path, *, fresh=True, **options):
-    """A browser on a server in a thread. fresh: it looks at the disk for every page."""
-    waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0} if fresh else {}
+def serving(path, *, fresh=True, look_s=30.0, **options):
+    """A browser on a server in a thread. fresh: it looks at the disk for every page. look_s: how long that may take."""
+    waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0, "LOOK_S": look_s} if fresh else {}
     with mock.patch.multiple(model_module, **waits) if waits else contextlib.nullcontext():
         model = Model(path)
         dashboard = Dashboard(model, "127.0.0.1", 0, Access(**options))

@@ -1,5 +1,6 @@
 """`leeward serve`: the dashboard."""
 
+import contextlib
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -15,6 +16,7 @@ if TYPE_CHECKING:
 
 USUAL_PORT = 8750
 LOOPBACK = "127.0.0.1"
+EVERYWHERE = ("0.0.0.0", "::")
 
 
 def serve(
@@ -47,9 +49,13 @@ def serve(
     from leeward.web.model import Model
 
     place = given_place(path).absolute()  # the commands that its pages give can be pasted into any shell
-    model = Model(place, given_campaign(campaign))
-    model.observation()  # what cannot be read is said before anything is served
-    with _listening(model, host, port, Access.of(host, name or ())) as dashboard:
+    names = [*(name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
+    with (
+        contextlib.closing(Model(place, given_campaign(campaign))) as model,
+        _listening(model, host, port, Access.of(host, names)) as dashboard,
+    ):
+        model.observation()  # what cannot be read is said before anything is served
+        model.warm_up()
         print(f"{place}: open in a browser")
         print(f"  {dashboard.address}")
         if host == LOOPBACK:

@@ -87,7 +87,13 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
         try:
             record = None if path.is_dir() else read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (BadRecordError, TypeError, AttributeError, ValueError, OverflowError):  # torn, or not what leeward writes
+        except (
+            BadRecordError,
+            TypeError,
+            AttributeError,
+            ValueError,
+            OverflowError,
+        ):  # torn, or not what leeward writes
             unreadable += 1
             continue
         unreadable += path.is_dir()

@@ -78,7 +78,7 @@ class Figures:
         yield from self._growing.parts
 
     def _lines_of(self, file: Path, *, is_lone: bool) -> tuple[object, Lines]:
-        which = _identity(file), _identity(output_index_path(file))
+        which = identity(file), identity(output_index_path(file))
         known = self._whole.get(file)
         if known is not None and known[0] == which:
             return known
@@ -127,7 +127,7 @@ def _joined(parts: Iterable[Lines]) -> Lines:
     return Lines(keys, np.concatenate([lines.figures for lines in every], axis=1))
 
 
-def _identity(path: Path) -> object:
+def identity(path: Path) -> object:
     """Which file it is, as far as can be told without reading it; None where there is none."""
     try:
         state = os.stat(path)

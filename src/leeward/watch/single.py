@@ -42,7 +42,7 @@ def find_result(path: Path, key: Key) -> ResultSeen:
 
 
 def find_results(path: Path, keys: Collection[Key]) -> dict[Key, ResultSeen]:
-    """Several in one go, from a run directory or a file of results; those that are damaged or not there are left out."""
+    """Several in one go, from a run directory or a file of results; what is damaged or not there is left out."""
     demand_place(path)
     run = run_of(path)
     ways: list[Callable[[list[Key]], dict[Path, list[Key]]]] = []

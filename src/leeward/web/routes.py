@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
+from urllib.parse import urlencode
 
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
@@ -23,6 +24,7 @@ LINKS = Links(is_live=True)
 LIVE_S, CALM_S = 2.0, 10.0  # how often a page looks for news while a run goes on, and otherwise
 FEW_WORKERS, FEW_FAILURES = 10, 3  # of the first page
 MOST_FAILURES = 100  # of one page
+MOST_FARMS = 100  # of one map: more cannot be told apart, and each has a result to be read
 MOST_PAGES = 1_000_000
 
 Query = Mapping[str, str]
@@ -102,9 +104,11 @@ def _short(seen: Snapshot) -> str:
 
 
 def _map(model: Model, query: Query) -> Answer:
-    kind = _filtered(query).type_idx
-    shapes = list(model.shapes().values())
-    best = model.best_results(kind)
+    kind, page = _filtered(query).type_idx, _number(query, "farms")
+    every = list(model.shapes().values())
+    shapes = every[page * MOST_FARMS : (page + 1) * MOST_FARMS]
+    farms = [shape.farm_idx for shape in shapes] if every else list(model.snapshot.farms)[:MOST_FARMS]
+    best = model.best_results(farms, kind)
     types = model.snapshot.types
     choices = [_choice("/map", "all types", kind is None)]
     choices += [_choice(f"/map?type={n}", f"t{n} {name}", n == kind) for n, name in types.items()]
@@ -118,12 +122,31 @@ def _map(model: Model, query: Query) -> Answer:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
     listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
+    kept = {} if kind is None else {"type": kind}
+    pager = _pager("/map", kept, "farms", page, -(-len(every) // MOST_FARMS))
     both = tag("div", {"class": "beside"}, picture, listed)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, live=True)])
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, pager, live=True)])
 
 
 def _choice(address: str, words: str, is_chosen: bool) -> Markup:
     return tag("a", {"href": address, "aria-current": "true" if is_chosen else None}, words)
+
+
+def _pager(path: str, kept: Mapping[str, int], name: str, page: int, pages: int) -> Markup | None:
+    """Links to the pages before and after; none where there is one page only."""
+
+    def to(other: int) -> str:
+        return f"{path}?{urlencode({**kept, name: other})}"
+
+    if pages <= 1:
+        return None
+    return tag(
+        "nav",
+        {"class": "pager", "aria-label": "pages"},
+        link(to(page - 1), "‹ previous") if page else None,
+        tag("span", None, f"page {page + 1} of {pages}"),
+        link(to(page + 1), "next ›") if page + 1 < pages else None,
+    )
 
 
 def _tasks(model: Model, query: Query) -> Answer:
@@ -165,16 +188,9 @@ def _failures(model: Model, query: Query) -> Answer:
     page = _number(query, "page")
     shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
     pages = -(-len(seen.failures) // MOST_FAILURES)
-    pager = tag(
-        "nav",
-        {"class": "pager", "aria-label": "pages"},
-        link(f"/failures?page={page - 1}", "‹ previous") if page else None,
-        tag("span", None, f"page {page + 1} of {pages}"),
-        link(f"/failures?page={page + 1}", "next ›") if page + 1 < pages else None,
-    )
     content: list[Child] = [
         overview.failures(seen, shown, LINKS, live=True),
-        pager if pages > 1 else None,
+        _pager("/failures", {}, "page", page, pages),
     ]
     return _page(model, "Failures", "/failures", content)
 
@@ -206,9 +222,11 @@ def _compare(model: Model, query: Query) -> Answer:
 def _task(model: Model, name: str) -> Answer:
     for ending, write in _FILES.items():
         if name.endswith(ending):
-            result = _found(model, name.removesuffix(ending))
+            result, campaign = _found(model, name.removesuffix(ending)), model.campaign
+            if campaign is None and ending == ".geojson":
+                raise RefusalError(404, "No campaign tells in which coordinate system this layout is.")
             try:
-                text = write(result, model.campaign)
+                text = write(result, campaign)
             except InputError as error:
                 raise RefusalError(404, str(error)) from error
             return Answer(text.encode(), f"{_KINDS[ending]}; charset=utf-8", name=name)
@@ -307,6 +325,7 @@ def _key(text: str) -> Key:
 
 def _found(model: Model, name: str) -> Any:
     key = _key(name)
+    model.observation()  # a place that cannot be read at all is another answer
     try:
         return model.result(key)
     except LeewardError as error:

@@ -56,7 +56,8 @@ class Dashboard:
     @property
     def address(self) -> str:
         """What to open in a browser; whoever has it can look."""
-        name = f"[{self.host}]" if ":" in self.host else self.host
+        host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
+        name = f"[{host}]" if ":" in host else host
         return f"http://{name}:{self.port}/?{urlencode({TOKEN: self.access.token})}"
 
     def serve(self) -> None:
