@@ -291,12 +291,12 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
     may_end, began = threading.Event(), threading.Event()
     looks = []
 
-    def slow(path, real=model_module.observe):
+    def slow(path, real=model_module.observe, **options):
         looks.append(path)
         if len(looks) > 1:
             began.set()
             may_end.wait(20.0)
-        return real(path)
+        return real(path, **options)
 
     monkeypatch.setattr(model_module, "observe", slow)
     with serving(paths.root, look_s=0.2) as browser:
