@@ -200,6 +200,28 @@ def test_results_of_other_origin(made, tmp_path):
     assert "this picture needs one; name it with --campaign" in done.stderr
 
 
+def test_a_folder_of_files(tmp_path, drawn):
+    (tmp_path / "workers").mkdir()
+    write_foreign_file(tmp_path / "workers" / "worker_1.h5", [(0, 0, 0), (0, 0, 1)], aep=100.0)
+    write_foreign_file(tmp_path / "workers" / "worker_2.h5", [(0, 0, 2)], aep=None)
+    (tmp_path / "workers" / "worker_3.h5").touch()
+    done = plot(tmp_path, "aep", "workers", "-o", "a.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert len(drawn[0].axes[0].collections[0].get_offsets()) == 2  # the seeds whose AEP is known
+
+
+def test_absent_empty_and_damaged_are_three_answers(made, tmp_path):
+    content = (made / "layouts.h5").read_bytes()
+    (tmp_path / "cut.h5").write_bytes(content[: len(content) // 2])
+    (tmp_path / "empty.h5").touch()
+    write_own_file(tmp_path / "none.h5", [])
+    said = {name: plot(tmp_path, "aep", f"{name}.h5", "-o", "a.png") for name in ("cut", "empty", "none")}
+    assert {done.returncode for done in said.values()} == {1}
+    assert "truncated" in said["cut"].stderr
+    assert "empty" in said["empty"].stderr.partition("empty.h5: ")[2]
+    assert "no result of any farm whose AEP is known, of 0 there" in said["none"].stderr
+
+
 def test_no_campaign_is_no_hindrance_for_aep(made, tmp_path, drawn):
     shutil.copytree(made / "layouts.run", tmp_path / "layouts.run")
     (tmp_path / "layouts.run" / "campaign.yaml").unlink()

@@ -1,6 +1,7 @@
 """From a run directory or a file of results to what is drawn of it."""
 
 import math
+import warnings
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,7 +14,9 @@ from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import Convergence
 from leeward.plots.distribution import AepCell
 from leeward.store.keys import Key
-from leeward.watch import result_lines
+from leeward.store.layouts import open_layouts
+from leeward.watch import result_lines, snapshot
+from leeward.watch.campaigns import run_of
 from leeward.watch.single import find_result
 
 if TYPE_CHECKING:
@@ -44,8 +47,8 @@ class Choice:
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     """AEP (GWh) of the results there whose AEP is known, in the order of their keys; at least one."""
-    found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
-    aeps = {key: float(aep) for key, aep in found.items() if aep is not None and key in choice}
+    found = _aeps_at(path)
+    aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
         raise BadSourceError(
@@ -53,6 +56,20 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
             "expected at least one"
         )
     return aeps
+
+
+def _aeps_at(path: Path) -> dict[Key, float | None]:
+    """Of all results there; None where nobody knows it. A file that is damaged, and tells of none, is an error."""
+    if path.is_dir() and run_of(path) is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # of others that are damaged
+            layouts = open_layouts(path)
+        with layouts:
+            return {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
+    found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
+    if not found:
+        snapshot(path)  # which says what is wrong, if anything is
+    return found
 
 
 def best_key(aeps: Mapping[Key, float]) -> Key:
