@@ -200,6 +200,15 @@ def test_results_of_other_origin(made, tmp_path):
     assert "this picture needs one; name it with --campaign" in done.stderr
 
 
+def test_types_of_one_name_are_told_apart(tmp_path, drawn):
+    types = [{"rated_power_mw": 10, "rotor_diameter_m": width, "hub_height_m": 150} for width in (195, 200)]
+    make_campaign(tmp_path, turbines=types)
+    write_own_file(tmp_path / "layouts.h5", [own_result(type_=0), own_result(type_=1)])
+    assert plot(tmp_path, "aep", "--campaign", "campaign.yaml", "-o", "a.svg").returncode == 0
+    shown = [label.get_text() for label in drawn[0].axes[1].get_xticklabels()]
+    assert shown == ["generic 10 MW (0)", "generic 10 MW (1)"]
+
+
 def test_a_folder_of_files(tmp_path, drawn):
     (tmp_path / "workers").mkdir()
     write_foreign_file(tmp_path / "workers" / "worker_1.h5", [(0, 0, 0), (0, 0, 1)], aep=100.0)

@@ -2,6 +2,7 @@
 
 import math
 import warnings
+from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -118,8 +119,8 @@ def _farm_layout(campaign: "Campaign", result: "Result") -> FarmLayout:
 
 def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[AepCell]:
     """AEP over the seeds for each farm and type; named as the campaign does, else by number."""
-    farms: Mapping[int, str] = {} if campaign is None else campaign.farms
-    types: Mapping[int, str] = {} if campaign is None else campaign.types
+    farms = {} if campaign is None else _told_apart(campaign.farms)
+    types = {} if campaign is None else _told_apart(campaign.types)
     cells: dict[tuple[int, int], dict[int, float]] = {}
     for key, aep in known_aeps(path, choice).items():
         cells.setdefault((key.farm_idx, key.type_idx), {})[key.seed] = aep
@@ -127,6 +128,12 @@ def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[A
         AepCell(farms.get(farm, f"farm {farm}"), types.get(kind, f"type {kind}"), by_seed)
         for (farm, kind), by_seed in sorted(cells.items())
     ]
+
+
+def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
+    """Names of which several things have one, with their numbers."""
+    times = Counter(names.values())
+    return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
 def convergences(path: Path, keys: Sequence[Key]) -> list[Convergence]:
