@@ -189,7 +189,7 @@ def test_wrong_use(made, arguments, code, says):
     assert sorted(made.rglob("*")) == before
 
 
-def test_results_of_other_origin(made, tmp_path):
+def test_results_of_other_origin(made, tmp_path, drawn):
     """A layout can be drawn with a campaign; how it came about nobody knows."""
     write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)])
     done = plot(tmp_path, "convergence", "worker_1.h5", "-o", "a.png", "--key", "0,0,0")
@@ -198,6 +198,9 @@ def test_results_of_other_origin(made, tmp_path):
     done = plot(tmp_path, "layout", "worker_1.h5", "-o", "a.png")
     assert done.returncode == 2
     assert "this picture needs one; name it with --campaign" in done.stderr
+    done = plot(tmp_path, "layout", "worker_1.h5", "--campaign", made / "campaign.yaml", "-o", "a.svg")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert drawn[0].axes[0].get_title().startswith("5 turbines of 10 MW\n")  # not the three of the campaign
 
 
 def test_types_of_one_name_are_told_apart(tmp_path, drawn):

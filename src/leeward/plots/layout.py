@@ -109,7 +109,7 @@ def layout_figure(
 ) -> Figure:
     """The figure that `save_layout_picture` writes: one panel, or two with a start. name: what stands above it."""
     after = problem.farm.simulate(solution.x, solution.y)
-    panels = [("optimised" if start else _turbines(problem), solution.x, solution.y, after, solution.aep_gwh)]
+    panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, after, solution.aep_gwh)]
     if start is not None:
         x, y = pair(start[:2], "start")
         panels.insert(0, ("start", x, y, problem.farm.simulate(x, y), float(start[2])))
@@ -145,15 +145,16 @@ def _panels(area: "Area", count: int) -> tuple[Figure, list["Axes"]]:
     return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
 
 
-def _turbines(problem: "LayoutProblem") -> str:
-    count = f"{problem.n_turbines} turbines of " if problem.n_turbines > 1 else "1 turbine of "
+def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
+    """How many there are, which in somebody else's layout may be more or fewer than the problem asks for."""
+    count = f"{len(solution.x)} turbines of " if len(solution.x) > 1 else "1 turbine of "
     powers = sorted({t.rated_power_mw for t in problem.turbines})
     return f"{count}{' and '.join(f'{p:g}' for p in powers[:: max(1, len(powers) - 1)])} MW"
 
 
 def _headline(problem: "LayoutProblem", solution: Placed, start: Start) -> str:
     gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+.2f} %)" if start[2] > 0 else ""
-    return f"{_turbines(problem)}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
+    return f"{_turbines(problem, solution)}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
 
 
 def _draw_start(ax: "Axes", from_x: Array, from_y: Array, x: Array, y: Array, size: float) -> None:
