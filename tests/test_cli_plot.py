@@ -163,6 +163,7 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         (["layout", "-o", "nowhere/a.png"], 2, "cannot be written"),
         (["layout", "nowhere.run", "-o", "a.png"], 2, "nowhere.run: no such file or folder"),
         (["layout", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is not there"),
+        (["convergence", "--key", "0,0,0", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is not there"),
         (["layout", "--key", "farm0", "-o", "a.png"], 2, "farm0"),
         (["layout", "--key", "0,0,0", "--key", "0,0,1", "-o", "a.png"], 2, "expected one --key"),
         (

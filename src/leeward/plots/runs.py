@@ -18,7 +18,7 @@ from leeward.store.keys import Key
 from leeward.store.layouts import open_layouts
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
-from leeward.watch.single import find_result
+from leeward.watch.single import find_result, find_results
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -93,13 +93,17 @@ def title_of(campaign: "Campaign", key: Key) -> str:
 def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[FarmLayout]:
     """The layout with the highest AEP of each farm of the campaign that has any."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
-    farms = []
-    for farm in sorted({key.farm_idx for key in aeps}):
-        key = best_key({key: aep for key, aep in aeps.items() if key.farm_idx == farm})
-        farms.append(_farm_layout(campaign, find_result(path, key).result))
-    if not farms:
+    if not aeps:
         raise BadSourceError(f"{path}: none of its results is of the campaign {campaign.name}")
-    return farms
+    farms = sorted({key.farm_idx for key in aeps})
+    best = [best_key({key: aep for key, aep in aeps.items() if key.farm_idx == farm}) for farm in farms]
+    return [_farm_layout(campaign, result) for result in _results(path, best)]
+
+
+def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
+    """All of these, read in one go; of one that is not there, or damaged, the error says which."""
+    seen = find_results(path, keys)
+    return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
 
 def _farm_layout(campaign: "Campaign", result: "Result") -> FarmLayout:
@@ -138,7 +142,7 @@ def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
 
 def convergences(path: Path, keys: Sequence[Key]) -> list[Convergence]:
     """How the AEP of these results rose."""
-    return [_convergence(find_result(path, key).result) for key in keys]
+    return [_convergence(result) for result in _results(path, keys)]
 
 
 def _convergence(result: "Result") -> Convergence:
