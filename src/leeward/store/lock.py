@@ -100,12 +100,12 @@ def process_start(pid: int) -> str | None:
 def read_owner(path: Path) -> tuple[Owner | None, int]:
     """Who holds the lock, and the counter; None where nobody does. An unreadable lock is held by an unknown owner."""
     try:
-        first, _, second = path.read_text(encoding="utf-8").partition("\n")
+        first, _, second = path.read_text(encoding="utf-8", errors="replace").partition("\n")
     except FileNotFoundError:
         return None, 0
     try:
         return Owner(**json.loads(first)), int(second.split()[1])
-    except (ValueError, TypeError, IndexError, UnicodeDecodeError):
+    except (ValueError, TypeError, IndexError, RecursionError):
         return Owner("an unknown host", "", "", "", 0, "", first[:64], "an unknown time"), 0
 
 
