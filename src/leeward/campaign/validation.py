@@ -69,7 +69,10 @@ def shown(value: object) -> str:
         return "nothing"
     if isinstance(value, Mapping):
         return f"the keys {', '.join(map(str, list(value)[:6]))}" if value else "no keys"
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "something that is nested too deeply"
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 

@@ -1,0 +1,279 @@
+"""Every task in columns: states, figures, orders and filters; and indexes that grow, are torn, and are replaced."""
+
+import itertools
+import json
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from foreign_files import own_result, write_own_file
+from leeward.errors import InputError
+from leeward.store.index import IndexLines, encode_line, index_line, write_output_index
+from leeward.store.keys import Key
+from leeward.watch.figures import FIGURES, Figures, Lines
+from leeward.watch.read import observe
+from leeward.watch.tasks import STATES, TaskFilter, TaskTable, task_filter
+from web_cases import beat, empty_run, fail, store
+
+
+def table(paths):
+    figures = Figures(paths.root)
+    figures.refresh()
+    return TaskTable(observe(paths.root), figures)
+
+
+def keys(tasks, **wanted):
+    return [str(task.key) for task in tasks.rows(tasks.chosen(TaskFilter(**wanted)))]
+
+
+def line(seed, farm=0, **figures):
+    return encode_line({**index_line(own_result(farm, 0, seed, turbines=3)), **figures})
+
+
+def known(figures):
+    """By key: the seconds that it took, of what counts last."""
+    column = FIGURES.index("seconds")
+    return {
+        Key(*key): float(seconds)
+        for lines in figures.parts()
+        for key, seconds in zip(lines.keys.T.tolist(), lines.figures[column], strict=True)
+    }
+
+
+# --- the table -------------------------------------------------------------------------------------------------------
+
+
+def test_states(tmp_path):
+    paths = empty_run(tmp_path)
+    store(paths, own_result(0, 0, 0, turbines=3), own_result(7, 3, 9, turbines=3))  # one is of no campaign
+    fail(paths, Key(0, 0, 0))
+    fail(paths, Key(0, 0, 1))
+    fail(paths, Key(0, 0, 2), final=False)
+    beat(paths, "farm0_t0_s3")
+    beat(paths, "farm0_t0_s0")
+    beat(paths, "farm99_t0_s0")
+    beat(paths, "nonsense")
+    tasks = table(paths)
+    assert len(tasks) == 11
+    states = {str(task.key): task.state for task in tasks.rows(range(len(tasks)))}
+    assert {key: state for key, state in states.items() if state != "missing"} == {
+        "farm0_t0_s0": "done",
+        "farm0_t0_s1": "failed",
+        "farm0_t0_s2": "again",
+        "farm0_t0_s3": "running",
+        "farm7_t3_s9": "done",
+    }
+    assert list(states) == [str(key) for key in sorted(map(Key.parse, states))]
+    assert tasks.find(Key(7, 3, 9)).aep == pytest.approx(107.309)
+    assert tasks.find(Key(7, 3, 8)) is None
+    assert tasks.find(Key(0, 0, 99)) is None
+    assert tasks.find(Key(10**9 - 1, 0, 10**10 - 1)) is None
+
+
+def test_nothing_at_all(tmp_path):
+    paths = empty_run(tmp_path)
+    paths.campaign.unlink()
+    tasks = table(paths)
+    assert len(tasks) == 0
+    assert tasks.find(Key(0, 0, 0)) is None
+    assert tasks.best_key(0, 0) is None
+    assert keys(tasks, order="aep", backwards=True) == []
+
+
+def test_every_filter_and_order_against_plain_loops(tmp_path):
+    """The slow, obvious way: one dict a task, `sorted`, `if`."""
+    paths = empty_run(tmp_path, seeds=8)
+    rng = np.random.default_rng(3)
+    shown = []
+    for farm, seed in itertools.product((0, 1), range(8)):
+        entry = {"key": Key(farm, 0, seed), "state": "missing"}
+        if rng.random() < 0.7:
+            aep, loss = float(rng.integers(1, 4)), float(rng.random())
+            result = own_result(farm, 0, seed, turbines=3, aep=aep, wake_loss=loss, seconds=float(rng.integers(1, 4)))
+            store(paths, result)
+            entry |= {"state": "done", "aep": aep, "n_turbines": 3, **result.details}
+        shown.append(entry)
+    tasks = table(paths)
+    orders = ("key", "state", "aep", "wake_loss", "seconds", "n_turbines", "min_spacing_m")
+    choices = itertools.product((None, 0, 1, 5), (None, 3, 99), (None, "done", "missing"), orders, (False, True))
+    for farm, seed, state, order, backwards in choices:
+        kept = [
+            entry
+            for entry in shown
+            if farm in (None, entry["key"].farm_idx)
+            and seed in (None, entry["key"].seed)
+            and state in (None, entry["state"])
+        ]
+        if order == "key":
+            expected = kept[::-1] if backwards else kept
+        else:
+            values = {e["key"]: STATES.index(e["state"]) if order == "state" else e.get(order) for e in kept}
+            sign = -1 if backwards else 1
+            known = sorted((e for e in kept if values[e["key"]] is not None), key=lambda e: sign * values[e["key"]])
+            expected = known + [e for e in kept if values[e["key"]] is None]
+        found = keys(tasks, farm_idx=farm, seed=seed, state=state, order=order, backwards=backwards)
+        assert found == [str(entry["key"]) for entry in expected], (farm, seed, state, order, backwards)
+
+
+def test_the_best(tmp_path):
+    paths = empty_run(tmp_path)
+    store(paths, *(own_result(0, 0, seed, turbines=3, aep=aep) for seed, aep in enumerate((5.0, 9.0, 7.0))))
+    tasks = table(paths)
+    assert tasks.best_key(0, 0) == Key(0, 0, 1)
+    assert tasks.best_key(1, 0) is None
+
+
+def test_what_an_address_says():
+    assert task_filter({}) == TaskFilter()
+    given = {"farm": "3", "type": " 1 ", "seed": "0", "state": "done", "sort": "-aep", "page": "9"}
+    assert task_filter(given) == TaskFilter(3, 1, 0, "done", "aep", True)
+    for name, text in (
+        ("farm", "-1"),
+        ("seed", "1.0"),
+        ("type", "٣"),
+        ("farm", "9" * 11),
+        ("state", "x"),
+        ("sort", "--"),
+    ):
+        with pytest.raises(InputError, match=f"{name} is '"):
+            task_filter({name: text})
+
+
+# --- figures ---------------------------------------------------------------------------------------------------------
+
+
+def test_lines_of_any_form():
+    good = line(1, wake_loss=0.125, min_spacing_m=600.0, seconds=2.5)
+    bare = encode_line({"key": "farm0_t0_s2"})
+    turned = json.dumps({"seconds": 3, "wake_loss": None, "key": "farm1_t0_s4", "n_turbines": True}).encode() + b"\n"
+    odd = b'{"key": "farm0_t0_s5", "seconds": %s, "wake_loss": NaN, "n_turbines": Infinity}\n' % (b"9" * 400)
+    quick = Lines.of(good)
+    assert quick.keys.T.tolist() == [[0, 0, 1]]
+    assert dict(zip(FIGURES, quick.figures[:, 0].tolist(), strict=True)) == {
+        "n_turbines": 3,
+        "wake_loss": 0.125,
+        "min_spacing_m": 600.0,
+        "seconds": 2.5,
+    }
+    slow = Lines.of(good + bare + turned + b"torn{\n[1]\n" + b"[" * 100_000 + b"\n" + odd)
+    assert slow.keys.T.tolist() == [[0, 0, 1], [0, 0, 2], [1, 0, 4], [0, 0, 5]]
+    np.testing.assert_array_equal(slow.figures[:, 0], quick.figures[:, 0])
+    assert np.isnan(slow.figures[:, [1, 3]]).all()
+    np.testing.assert_array_equal(slow.figures[:, 2], [np.nan, np.nan, np.nan, 3.0])
+    assert Lines.of(b"").figures.shape == (4, 0)
+    assert np.isnan(Lines.of(line(1, seconds=5).replace(b'"seconds":5', b'"seconds":1e999')).figures[3]).all()
+
+
+def test_both_ways_of_reading_lines_agree():
+    """Lines as leeward writes them, with any of the figures left out; a torn one among them makes it the slow way."""
+    rng = np.random.default_rng(5)
+    lines = b""
+    for seed in range(200):
+        figures = {name: float(rng.normal()) * 10.0 ** int(rng.integers(-12, 12)) for name in FIGURES[1:]}
+        content = json.loads(line(seed)) | {name: value for name, value in figures.items() if rng.random() < 0.7}
+        order = [name for name in (*content,) if name not in FIGURES[1:]] + [
+            name for name in FIGURES[1:] if name in content
+        ]
+        lines += encode_line({name: content[name] for name in order})
+    quick, slow = Lines.of(lines), Lines.of(lines + b"{\n")
+    np.testing.assert_array_equal(quick.keys, slow.keys)
+    np.testing.assert_array_equal(quick.figures, slow.figures)
+    assert np.isnan(quick.figures).any()
+
+
+def test_an_index_that_grows(tmp_path):
+    paths = empty_run(tmp_path)
+    figures = Figures(paths.root)
+    figures.refresh()
+    assert known(figures) == {}
+    whole = line(1, seconds=1.0)
+    paths.index.write_bytes(line(0, seconds=1.0) + whole[:20])
+    figures.refresh()
+    assert known(figures) == {Key(0, 0, 0): 1.0}  # the last line is in the making
+    paths.index.write_bytes(line(0, seconds=1.0) + whole + line(0, seconds=5.0))
+    figures.refresh()
+    assert known(figures) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0}
+    with paths.index.open("ab") as file:  # torn by a crash, and ended by the next run
+        file.write(b'{"key":"farm0_t\n' + line(2, seconds=2.0))
+    figures.refresh()
+    assert known(figures) == {Key(0, 0, 0): 5.0, Key(0, 0, 1): 1.0, Key(0, 0, 2): 2.0}
+    for seed in range(250):
+        with paths.index.open("ab") as file:
+            file.write(line(seed, seconds=float(seed)))
+        figures.refresh()
+    assert known(figures) == {Key(0, 0, seed): float(seed) for seed in range(250)}
+    assert len(list(figures.parts())) < 150
+
+
+def test_only_what_was_added_is_read(tmp_path, monkeypatch):
+    paths = empty_run(tmp_path)
+    paths.index.write_bytes(b"".join(line(seed) for seed in range(100)))
+    figures = Figures(paths.root)
+    figures.refresh()
+    read = []
+    monkeypatch.setattr(
+        Lines, "of", classmethod(lambda cls, content, real=Lines.of: read.append(content) or real(content))
+    )
+    figures.refresh()
+    assert read == []
+    with paths.index.open("ab") as file:
+        file.write(line(100))
+    figures.refresh()
+    assert read == [line(100)]
+
+
+def test_an_index_that_is_replaced(tmp_path):
+    """In the same file too, and by a longer one: what it does not tell any more is forgotten."""
+    paths = empty_run(tmp_path)
+    figures = Figures(paths.root)
+    for content in (
+        line(0, seconds=1.0) + line(1, seconds=1.0),
+        line(2, seconds=2.0) + line(3, seconds=2.0) + line(4, seconds=2.0),
+        line(2, seconds=7.0),
+        b"",
+        line(5, seconds=3.0),
+    ):
+        paths.index.write_bytes(content)
+        figures.refresh()
+        expected = [json.loads(text) for text in content.splitlines()]
+        assert known(figures) == {Key.parse(found["key"]): found["seconds"] for found in expected}
+    paths.index.unlink()
+    figures.refresh()
+    assert known(figures) == {}
+
+
+def test_a_runs_own_index_counts_more_than_what_was_merged(tmp_path):
+    """At the first look and at every later one."""
+    paths = empty_run(tmp_path)
+    merged(paths.output, own_result(0, 0, 0, turbines=3, seconds=1.0), own_result(0, 0, 1, turbines=3, seconds=1.0))
+    paths.packs.mkdir()
+    merged(paths.packs / "pack-000001-aaaaaaaa.h5", own_result(0, 0, 1, turbines=3, seconds=2.0))
+    paths.index.write_bytes(line(0, seconds=9.0))
+    figures = Figures(paths.root)
+    for _ in range(3):
+        figures.refresh()
+        assert known(figures) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0}
+    tasks = TaskTable(observe(paths.root), figures)
+    assert (tasks.find(Key(0, 0, 0)).seconds, tasks.find(Key(0, 0, 1)).seconds) == (9.0, 2.0)
+    merged(paths.output, own_result(0, 0, 4, turbines=3, seconds=4.0))
+    figures.refresh()
+    assert known(figures) == {Key(0, 0, 0): 9.0, Key(0, 0, 1): 2.0, Key(0, 0, 4): 4.0}
+
+
+def merged(path, *results):
+    write_own_file(path, results)
+    lines = IndexLines()
+    for result in results:
+        lines.add(index_line(result))
+    write_output_index(path, lines)
+
+
+def test_a_lone_file_without_an_index(tmp_path):
+    place = write_own_file(tmp_path / "own.h5", [own_result(0, 0, 0, seconds=4.0), own_result(2, 1, 7, seconds=5.0)])
+    figures = Figures(place)
+    figures.refresh()
+    assert known(figures) == {Key(0, 0, 0): 4.0, Key(2, 1, 7): 5.0}
+    tasks = TaskTable(observe(place), figures)
+    assert tasks.find(Key(2, 1, 7)) == replace(tasks.row(1), key=Key(2, 1, 7))
+    assert (tasks.row(1).n_turbines, tasks.row(1).wake_loss) == (5, 0.1)
