@@ -83,11 +83,11 @@ def phases(result: Result) -> Markup | None:
     told = str(result.details.get("phases", ""))
     names = told.split(",") if told else []
     names += [f"phase {i}" for i in range(len(names), len(aeps))]
-    has_history = result.history is not None and result.history.shape[1] > 1
+    has_history = result.history is not None and int(np.isfinite(result.history).all(axis=0).sum()) > 1
     if not aeps and not has_history:
         return None
     return figure_with(
-        convergence(names, aeps, result.history),
+        convergence(names, aeps, result.history if has_history else None),
         "AEP after each phase" + ("; at the right, the best so far over the steps." if has_history else "."),
     )
 

@@ -12,6 +12,7 @@ from leeward.watch.drawings import FarmShape, LayoutView, Rings
 
 Array = npt.NDArray[np.float64]
 SIDE = 640.0  # pixels of the longer side
+LEAST_M = 1000.0  # shown of the map, each way: one turbine alone has no extent
 SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn so large
 
 
@@ -19,8 +20,10 @@ class Frame:
     """Where a point on the map lies in the picture: north up, one scale."""
 
     def __init__(self, points: Array, margin: float = 16.0, side: float = SIDE) -> None:
-        low, high = points.min(axis=0), points.max(axis=0)
-        longer = max(float((high - low).max()), 1.0)
+        middle = (points.min(axis=0) + points.max(axis=0)) / 2
+        half = np.maximum(points.max(axis=0) - middle, LEAST_M / 2)
+        low, high = middle - half, middle + half
+        longer = float((high - low).max())
         self.scale = (side - 2 * margin) / longer  # pixels a metre
         self._left, self._top, self._margin = float(low[0]), float(high[1]), margin
         self.width = 2 * margin + self.scale * float(high[0] - low[0])

@@ -1,0 +1,306 @@
+"""What pages are made of: escaped text, charts of few and of many, and the wind rose that one of them shows."""
+
+import math
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from foreign_files import own_result
+from leeward.errors import InputError
+from leeward.pages.charts import (
+    convergence,
+    farm_map,
+    layout_plan,
+    loss_range,
+    loss_scale,
+    rank_chart,
+    rose_chart,
+    rose_key,
+    share_bar,
+    strip_chart,
+)
+from leeward.pages.charts.axes import Scale, decimals, padded
+from leeward.pages.charts.colours import colour
+from leeward.pages.frame import asset, live_page, report_page
+from leeward.pages.html import join, tag
+from leeward.pages.links import Links
+from leeward.pages.parts import gwh, metres, percent, table
+from leeward.pages.task import comparison, phases
+from leeward.store.keys import Key
+from leeward.watch.drawings import FarmShape, LayoutView
+from leeward.wind import Site, WindRose, wind_rose
+from web_cases import HOSTILE, Checked
+
+LINKS = Links(is_live=True)
+SQUARE = (np.array([[0.0, 0.0], [9000.0, 0.0], [9000.0, 9000.0], [0.0, 9000.0], [0.0, 0.0]]),)
+
+
+def numbers(picture):
+    """All numbers of attributes that place something; none may be infinite or none at all."""
+    assert not re.search(r"\b(nan|inf)\b", picture, re.IGNORECASE), picture
+    Checked(picture)
+    return [float(text) for text in re.findall(r' (?:x|y|x1|x2|y1|y2|cx|cy|r|width|height)="([^"]+)"', picture)]
+
+
+def size_of(picture):
+    return [float(text) for text in re.search(r'viewBox="0 0 (\S+) (\S+)"', picture).groups()]
+
+
+def view(result, *, shape=None, losses=None, spacing=600.0):
+    return LayoutView(result, "a farm", "a type", shape, losses, spacing, np.zeros((2, 0)))
+
+
+# --- text ------------------------------------------------------------------------------------------------------------
+
+
+def test_everything_is_escaped():
+    assert tag("p", {"title": "\"'<>&"}, "\"'<>&") == (
+        '<p title="&quot;&#x27;&lt;&gt;&amp;">&quot;&#x27;&lt;&gt;&amp;</p>'
+    )
+    assert (
+        tag("p", None, tag("b", None, "<"), ["<", (tag("i"), None, 5, 0.1 + 0.2)])
+        == "<p><b>&lt;</b>&lt;<i></i>50.3</p>"
+    )
+    page = Checked(tag("p", {"title": HOSTILE, "id": HOSTILE}, HOSTILE, [HOSTILE]))
+    assert page.elements == ["p"]
+
+
+def test_what_no_page_can_hold():
+    shown = tag("p", None, "a\x00b\x1bc\ud800d\u2028e\x7f\x85\n\t")
+    assert shown == "<p>a�b�c�d�e��\n\t</p>"
+    shown.encode()
+
+
+def test_attributes():
+    assert tag("input", {"required": True, "checked": False, "value": None, "size": 3}) == '<input required size="3">'
+    assert tag("br") == "<br>"
+    assert join(["<", tag("br"), None]) == "&lt;<br>"
+
+
+def test_numbers_in_words():
+    assert (gwh(None), gwh(math.nan), gwh(1234.5678), gwh(1.0, 4)) == ("–", "–", "1234.57", "1.0000")
+    assert (percent(None), percent(0.12345), metres(None), metres(719.6)) == ("–", "12.35%", "–", "720 m")
+
+
+def test_tables():
+    page = Checked(table(["a", "<b>"], [["1", "<i>"], ["2", None]], right=(1,), caption="<c>"))
+    assert page.elements.count("td") == 4
+    assert "<i>" in page.text
+
+
+def test_whole_pages():
+    Checked(live_page(HOSTILE, "/", HOSTILE, [HOSTILE], 2.0))
+    report = report_page(HOSTILE, [tag("p", None, HOSTILE)], [("name", HOSTILE)])
+    assert report.count("<script") == 0
+    assert "</style" not in asset("style.css").decode().lower()
+
+
+def test_the_assets_are_in_the_package():
+    """An installed leeward has them too."""
+    settings = (Path(__file__).parents[1] / "pyproject.toml").read_text()
+    assert "pages/assets/*" in settings
+    for name in ("style.css", "live.js", "icon.svg"):
+        assert len(asset(name)) > 100
+
+
+def test_links():
+    assert LINKS.task(Key(1, 2, 3)) == "/task/farm1_t2_s3"
+    assert LINKS.tasks({"farm": 1, "state": None, "sort": "-aep"}) == "/tasks?farm=1&sort=-aep"
+    report = Links(is_live=False, keys=frozenset({Key(1, 2, 3)}))
+    assert (report.task(Key(1, 2, 3)), report.task(Key(0, 0, 0)), report.tasks({})) == ("#farm1_t2_s3", None, None)
+
+
+# --- scales ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 1.0001), (-5, 7), (0, 1e9), (0.001, 0.002), (5300.1, 5312.7)])
+def test_ticks_are_round_and_within(low, high):
+    ticks = Scale(low, high, 0, 100).ticks()
+    assert 1 <= len(ticks) <= 6
+    assert all(low - 1e-9 * (high - low) <= tick <= high + 1e-9 * (high - low) for tick in ticks)
+    steps = np.diff(ticks)
+    assert np.allclose(steps, steps[:1])
+    if len(steps):
+        leading = steps[0] / 10.0 ** math.floor(math.log10(steps[0]) + 1e-9)
+        assert min(abs(leading - one) for one in (1, 2, 5, 10)) < 1e-6
+        shown = [f"{tick:.{decimals(ticks)}f}" for tick in ticks]
+        assert len(set(shown)) == len(shown)
+
+
+def test_a_scale_without_a_span():
+    assert Scale(3, 3, 0, 100)(3) == 50.0
+    scale = padded([7.0, 7.0], 0, 100)
+    assert 0 < scale(7.0) < 100
+
+
+def test_colours_go_from_light_to_dark():
+    shares = np.linspace(0, 1, 30)
+    parts = np.array([[int(colour(share)[i : i + 2], 16) for i in (1, 3, 5)] for share in shares])
+    assert (np.diff(parts @ [0.299, 0.587, 0.114]) < 0).all()  # to the eye
+    assert colour(-1) == colour(0) == "#fde725"
+    assert colour(2) == colour(1) == "#440154"
+
+
+# --- charts ----------------------------------------------------------------------------------------------------------
+
+
+def keys(count):
+    return [Key(0, 0, seed) for seed in range(count)]
+
+
+@pytest.mark.parametrize("aeps", [[5.0], [5.0] * 7, [9.0, 5.0], np.linspace(90, 80, 1000), np.full(1000, 3.0)])
+def test_a_chart_of_ranks(aeps):
+    aeps = np.array(aeps)
+    picture = rank_chart(keys(len(aeps)), aeps, LINKS.task)
+    width, height = size_of(picture)
+    assert all(-1 <= number <= max(width, height) + 1 for number in numbers(picture))
+    assert picture.count("<circle") == (len(aeps) if len(aeps) <= 400 else 0)
+    assert f"AEP of {len(aeps)} seeds" in picture
+    assert len(picture) < 200_000
+    if len(aeps) == 1000:
+        assert picture.count('class="line"') == 1
+
+
+@pytest.mark.parametrize("count", [1, 2, 50, 1000])
+def test_a_chart_of_strips(count):
+    rng = np.random.default_rng(count)
+    columns = {f"<t{i}>": (keys(count), rng.normal(100, 1, count)) for i in range(3)}
+    picture = strip_chart({**columns, "none": ([], np.zeros(0)), "flat": (keys(2), np.full(2, 5.0))}, LINKS.task)
+    numbers(picture)
+    assert picture.count("dot best") == 4  # of each that has any
+    assert "none" not in picture
+    for _, (_, aeps) in columns.items():
+        assert f"{aeps.max():.2f} GWh" in picture
+
+
+def test_how_aep_grew():
+    picture = convergence(["placing", "descent"], [90.0, 95.5], np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
+    numbers(picture)
+    assert "placing 90.00 GWh, descent 95.50 GWh" in picture
+    numbers(convergence(["placing"], [90.0], None))
+    numbers(convergence([], [], np.array([[0.0, 10.0], [90.0, 90.0]])))
+
+
+def test_how_aep_grew_without_numbers():
+    nothing = np.full((2, 5), np.nan)
+    assert phases(replace(own_result(), details={}, history=nothing)) is None
+    one = np.array([[0.0, 1.0, 2.0], [np.nan, 7.0, np.inf]])
+    numbers(phases(replace(own_result(), details={"aep_by_phase": np.array([7.0, np.nan])}, history=one)))
+
+
+def test_a_plan_with_an_area():
+    result = own_result(turbines=40)
+    inside = replace(result, layout=result.layout / result.layout.max() * 9000.0)
+    shape = FarmShape(0, "a farm", (SQUARE,), None)
+    losses = np.linspace(0.01, 0.2, 40)
+    picture = layout_plan(view(inside, shape=shape, losses=losses), loss_range([view(inside, losses=losses)]))
+    width, height = size_of(picture)
+    assert abs(width - 640) < 1
+    assert abs(height - 640 - 46) < 1
+    assert picture.count('class="turbine"') == 40
+    assert len(set(re.findall(r'fill="(#\w+)"', picture))) > 30
+    places = re.findall(r'<circle cx="(\S+)" cy="(\S+)" r="\S+" class="turbine"', picture)
+    scale = (640 - 32) / 9000.0
+    for (x, y), (east, north) in zip(places, inside.layout.T, strict=True):  # north is up
+        assert float(x) == pytest.approx(16 + east * scale, abs=0.02)
+        assert float(y) == pytest.approx(16 + (9000.0 - north) * scale, abs=0.02)
+
+
+@pytest.mark.parametrize("turbines", [1, 2])
+def test_a_plan_of_few_turbines_and_no_area(turbines):
+    result = replace(own_result(turbines=turbines), layout=np.array([[5.0] * turbines, [7.0] * turbines]))
+    picture = layout_plan(view(result, losses=np.zeros(turbines)), (0.0, 0.0))
+    width, height = size_of(picture)
+    numbers(picture)
+    ends = [float(x) for x in re.findall(r'<path d="M10 \S+V\S+H(\S+)V\S+" class="rule"', picture)]
+    assert ends
+    assert ends[0] <= width
+    assert min(width, height) > 60
+    Checked(loss_scale((0.0, 0.0)))
+    Checked(comparison(view(result), view(result)))
+
+
+def test_a_map():
+    shapes = [FarmShape(i, HOSTILE, ((SQUARE[0] + 20_000.0 * i,),), None) for i in range(3)]
+    picture = farm_map(shapes, {0: own_result(), 2: replace(own_result(), aep=math.nan)}, LINKS.task)
+    numbers(picture)
+    assert picture.count("no layout yet") == 1
+    assert picture.count("<a ") == 2
+    numbers(farm_map([], {}, LINKS.task))
+
+
+def test_a_bar_of_shares():
+    picture = share_bar({"done": 3, "failed": 0, "running": 1}, 8, "half")
+    assert re.findall(r'width="(\S+)" height="8" class="fill-(\w+)"', picture) == [
+        ("120", "missing"),
+        ("45", "done"),
+        ("15", "running"),
+    ]
+    numbers(share_bar({"done": 0}, 0, "none"))
+
+
+# --- wind ------------------------------------------------------------------------------------------------------------
+
+
+def test_a_rose_against_a_plain_count(site):
+    """Each direction and speed of the site, put into its sector and class by hand."""
+    rose = wind_rose(site, sectors=12, speed_classes=(0.0, 5.0, 10.0, 15.0, 20.0))
+    counted = np.zeros((12, 5))
+    wind = site.conditions
+    for i, direction in enumerate(np.asarray(wind.direction).tolist()):
+        sector = min(range(12), key=lambda s, at=direction: abs((at - 30 * s + 180) % 360 - 180))
+        if abs((direction - 30 * sector + 180) % 360 - 180) == 15.0:
+            sector = round((direction + 15.0) % 360 / 30) % 12  # on the edge of two: the one clockwise
+        for j, speed in enumerate(wind.speed[i].tolist()):
+            counted[sector, min(int(speed // 5), 4)] += wind.weight[i, j]
+    np.testing.assert_allclose(rose.frequency, counted, rtol=0, atol=1e-12)
+    assert rose.frequency.sum() == pytest.approx(float(wind.weight.sum()), abs=1e-12)
+    assert rose.frequency.sum() <= 1.0 + 1e-9
+    assert rose.directions.tolist() == [30.0 * i for i in range(12)]
+
+
+def test_a_rose_of_few_directions(tiny_site):
+    rose = wind_rose(tiny_site, sectors=4, speed_classes=(0.0, 8.0))
+    totals = rose.frequency.sum(axis=1)
+    assert totals[0] + totals[1] + totals[2] + totals[3] == pytest.approx(float(tiny_site.conditions.weight.sum()))
+    assert (totals > 0).all()  # 0, 80, 200 and 270 degrees lie in four quarters
+    assert np.isclose(rose.frequency[:, 1].sum(), tiny_site.conditions.weight[:, 1:].sum())  # 10 and 13 m/s
+
+
+def test_what_is_no_rose(tiny_site):
+    for options in ({"sectors": 0}, {"sectors": 361}, {"speed_classes": ()}, {"speed_classes": (5.0, 5.0)}):
+        with pytest.raises(InputError, match="expected 1 to 360 sectors"):
+            wind_rose(tiny_site, **options)
+
+
+@pytest.mark.parametrize("sectors", [1, 4, 12, 36, 360])
+def test_a_drawing_of_a_rose(site, sectors):
+    rose = wind_rose(site, sectors=sectors)
+    picture = rose_chart(rose)
+    numbers(picture)
+    assert picture.count('class="wedge"') == int((rose.frequency > 0).sum())
+    assert "20 m/s and more" in Checked(rose_key(rose)).text
+
+
+def test_a_drawing_of_no_wind():
+    numbers(rose_chart(WindRose(np.zeros((12, 5)), (0.0, 5.0, 10.0, 15.0, 20.0))))
+
+
+def test_wedges_are_where_the_wind_comes_from():
+    """All wind from the east: everything drawn lies at the right of the middle."""
+    frequency = np.zeros((4, 1))
+    frequency[1] = 1.0
+    (path,) = re.findall(r'<path d="([^"]+)"[^>]*class="wedge"', rose_chart(WindRose(frequency, (0.0,))))
+    places = re.findall(r"[ML]([\d.]+) ([\d.]+)", path)
+    assert max(float(x) for x, _ in places) > 190
+    assert all(float(x) >= 129.99 for x, _ in places)
+
+
+def test_a_site_of_one_wind():
+    one = Site.from_table([270.0], [10.0], [[1.0]], 0.1)
+    rose = wind_rose(one)
+    assert rose.frequency[9].tolist() == [0.0, 0.0, 1.0, 0.0, 0.0]
+    assert rose.frequency.sum() == 1.0
