@@ -3,7 +3,7 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm test-browser bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster faults clean
+.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm test-browser bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster bench-dashboard faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -64,6 +64,10 @@ bench-salvage: $(VENV)/.installed-test
 bench-cluster: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/cluster.py
 
+# `leeward serve` on 100 000 tasks: five minutes, and 1 GB for temporary files
+bench-dashboard: $(VENV)/.installed-test
+	$(BIN)/python benchmarks/dashboard.py
+
 # docs/commands.md from the help texts of the commands, and from tools/commands.md
 commands: $(VENV)/.installed
 	$(BIN)/python tools/commands.py
@@ -78,7 +82,7 @@ docs: $(VENV)/.installed-docs
 	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 	$(BIN)/python tools/check_site.py site
 
-# what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run` removes that
+# what `make demo` computed stays: `rm -r layouts.h5 layouts.h5.index layouts.run report.html` removes that
 clean:
 	rm -rf $(VENV) build dist site src/*.egg-info .pytest_cache .mypy_cache .ruff_cache
 

@@ -357,6 +357,15 @@ def test_an_address_that_is_taken(place):
             Dashboard(Model(place), host, 0, Access())
 
 
+def test_other_addresses(place):
+    """Nothing is served here. On all addresses it is to be opened by the name of the machine."""
+    with Dashboard(Model(place), "0.0.0.0", 0, Access()) as everywhere:
+        assert everywhere.address.startswith(f"http://{socket.gethostname()}:{everywhere.port}/?token=")
+    if socket.has_dualstack_ipv6():
+        with Dashboard(Model(place), "::1", 0, Access()) as sixth:
+            assert sixth.address.startswith(f"http://[::1]:{sixth.port}/?token=")
+
+
 # --- the command -----------------------------------------------------------------------------------------------------
 
 

@@ -182,10 +182,11 @@ class Model:
     def best_results(self, farms: Collection[int], type_idx: int | None = None) -> dict[int, Result]:
         """By farm, of these: its best layout, of one turbine type or of all. Damaged ones are left out."""
         best: dict[int, tuple[float, Key]] = {}
+        chosen = frozenset(farms)
         for cell in self.snapshot.cells:
-            key = key_of(cell.best_key or "") if cell.farm_idx in farms else None
-            is_wanted = type_idx is None or cell.type_idx == type_idx
-            if key is not None and cell.best_aep is not None and is_wanted:
+            is_wanted = cell.farm_idx in chosen and type_idx in (None, cell.type_idx)
+            key = key_of(cell.best_key or "") if is_wanted else None
+            if key is not None and cell.best_aep is not None:
                 best[cell.farm_idx] = max(best.get(cell.farm_idx, (0.0, key)), (cell.best_aep, key))
         known = {key: self._known(key) for _, key in best.values()}
         found = find_results(self.path, [key for key, result in known.items() if result is None])
