@@ -99,6 +99,10 @@ class Browser:
         parts = urlsplit(self.driver.current_url)
         return f"{parts.path}?{parts.query}" if parts.query else parts.path
 
+    def arrives(self, path: str) -> None:
+        """What a click began may take a moment."""
+        until(lambda: self.path == path and self.run(SETTLED), f"{path} after {self.path}", 20)
+
     # --- what is there ---
 
     def run(self, script: str, *arguments):

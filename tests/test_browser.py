@@ -46,7 +46,7 @@ def live(tmp_path):
     process.wait()
 
 
-def test_a_run_is_watched_without_reloading(live, browser):
+def test_a_run_is_watched_without_reloading(browser, live):
     folder, process = live
     with dashboard("layouts.run", folder) as (server, address):
         browser.enter(address)
@@ -142,7 +142,7 @@ def _retry_as_told(folder: Path, browser) -> None:
     browser.until_text("None.", "#failures")
 
 
-def test_the_page_of_a_task_in_work_becomes_that_of_its_layout(live, browser):
+def test_the_page_of_a_task_in_work_becomes_that_of_its_layout(browser, live):
     folder, _ = live
     with dashboard("layouts.run", folder) as (_, address):
         browser.enter(address)
@@ -185,14 +185,14 @@ def test_nobody_is_let_in_without_the_token(browser, served):
 def test_a_cell_leads_to_its_tasks(shown):
     shown.open("/")
     shown.click("#grid a.cell[href*='farm=1&type=1']")
-    assert shown.path == "/tasks?farm=1&type=1&sort=-aep"
+    shown.arrives("/tasks?farm=1&type=1&sort=-aep")
     rows = [row.text.split() for row in shown.all(ROWS)]
     assert {row[0] for row in rows} == {f"farm1_t1_s{seed}" for seed in range(SEEDS)}
     aeps = [float(row[3]) for row in rows if row[2] == "done"]
     assert len(aeps) == SEEDS - 1
     assert aeps == sorted(aeps, reverse=True)
     shown.click(f"{ROWS}:first-child a")
-    assert shown.path == f"/task/{rows[0][0]}"
+    shown.arrives(f"/task/{rows[0][0]}")
 
 
 def test_a_page_holds_fifty_tasks(shown):
@@ -200,6 +200,7 @@ def test_a_page_holds_fifty_tasks(shown):
     assert len(shown.all(ROWS)) == 50
     assert "1 to 50 of 56" in shown.text("#tasks .pager")
     next(link for link in shown.all("#tasks .pager a") if "next" in link.text).click()
+    shown.arrives("/tasks?page=1")
     assert len(shown.all(ROWS)) == 6
     assert "51 to 56 of 56" in shown.text("#tasks .pager")
 
@@ -245,11 +246,12 @@ def test_two_layouts_are_compared(shown, campaign):
     known = results(campaign / "layouts.h5")
     first, second = known["farm0_t0_s0"], known["farm0_t1_s2"]
     shown.open(f"/task/{first.key}")
+    until(lambda: _are_coloured(shown, 3), "the wake losses")
     field = shown.one("#compare input[name=b]")
     field.clear()
     field.send_keys(str(second.key))
     shown.click("#compare button")
-    assert shown.path == f"/compare?a={first.key}&b={second.key}"
+    shown.arrives(f"/compare?a={first.key}&b={second.key}")
     assert [len(plan.find_elements("css selector", ".turbine")) for plan in shown.all("svg.plan")] == [3, 3]
     line = next(row.text for row in shown.all("#comparison tbody tr") if row.text.startswith("AEP"))
     figures = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", line)]
@@ -284,7 +286,7 @@ def test_failures_tell_what_to_do(shown):
     assert MESSAGE in article
     assert "--only 'farm=1 type=0 seed=3'" in article
     shown.click("#failure-farm1_t0_s3 h3 a")
-    assert shown.path == "/task/farm1_t0_s3"
+    shown.arrives("/task/farm1_t0_s3")
     assert "failed" in shown.text("#state")
 
 
@@ -300,7 +302,7 @@ def test_tasks_are_filtered_by_keyboard_alone(shown):
     assert shown.focused().startswith("select farm"), shown.focused()
     shown.press("1")
     shown.press(Keys.TAB, Keys.TAB, "6", Keys.ENTER)
-    until(lambda: "seed=6" in shown.path, "the form is sent")
+    shown.arrives("/tasks?farm=1&type=&seed=6&state=")
     assert [row.text.split()[0] for row in shown.all(ROWS)] == ["farm1_t0_s6", "farm1_t1_s6"]
     assert shown.run("return document.querySelector('[name=farm]').value") == "1"
 
