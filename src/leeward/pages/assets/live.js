@@ -21,11 +21,11 @@
   function put(old, fresh) {
     const open = opened(old);
     const focused = old.contains(document.activeElement) ? path(old, document.activeElement) : null;
-    const filled = [...old.querySelectorAll("input")].map((field) => [field.value, field.checked]);
+    const filled = [...old.querySelectorAll("input, select")].map((field) => [field.value, field.checked]);
     const scrolls = [...old.querySelectorAll(".wide")].map((box) => box.scrollLeft);
     old.replaceChildren(...fresh.childNodes);
     for (const id of open) document.getElementById(id)?.setAttribute("open", "");
-    const fields = [...old.querySelectorAll("input")];
+    const fields = [...old.querySelectorAll("input, select")];
     if (fields.length === filled.length) fields.forEach((field, i) => { [field.value, field.checked] = filled[i]; });
     [...old.querySelectorAll(".wide")].forEach((box, i) => { box.scrollLeft = scrolls[i] || 0; });
     if (focused) follow(old, focused)?.focus({ preventScroll: true });
@@ -45,11 +45,20 @@
     if (news && news.textContent !== words) news.textContent = words;
   }
 
+  function parts(page) {
+    return [...page.querySelectorAll("main [data-live]")];
+  }
+
+  function names(elements) {
+    return elements.map((element) => element.id).join(" ");
+  }
+
   // Whether anything has changed.
   function update(page) {
-    const live = [...document.querySelectorAll("[data-live]")];
-    if (live.some((old) => !page.getElementById(old.id))) {  // another page by now: a task that is done
+    const live = parts(document);
+    if (names(live) !== names(parts(page))) {  // another page by now: of a task that is done, or of a first result
       put(main, page.getElementById("content"));
+      loadedAt = 0;
       return true;
     }
     let changed = false;
