@@ -107,7 +107,6 @@ def plot(
     _refuse_unused(what, (Picture.CONVERGENCE,), {"--all-seeds": all_seeds})
     numbers = {"--direction": direction, "--speed": speed, "--height-m": height_m, "--points": points}
     _refuse_unused(what, OF_FLOW, {name: value is not None for name, value in numbers.items()})
-    _refuse_in_run(output)
     check_files(None, output)
     from leeward.plots import save_figure
     from leeward.plots.runs import Choice
@@ -136,15 +135,6 @@ def _refuse_unused(what: Picture, belongs_to: tuple[Picture, ...], given: dict[s
     for name, is_given in given.items():
         if is_given and what not in belongs_to:
             raise InputError(f"{name} is of no use for {what}; it belongs to {', '.join(belongs_to)}")
-
-
-def _refuse_in_run(output: Path) -> None:
-    """A run directory holds what a run has put there, and nothing else."""
-    from leeward.store.sources import is_run
-
-    for folder in output.resolve().parents:
-        if is_run(folder):
-            raise InputError(f"{output}: is inside the run directory {folder}; expected a place outside it")
 
 
 def _existing(place: Path) -> Path:

@@ -35,7 +35,6 @@ def report(
             f"{output}: a report with the ending {output.suffix!r}; expected .html, for example report.html"
         )
     place = given_place(path)
-    _demand_outside(output, place)
     check_files(output, None)
     from leeward.files import replace_file
     from leeward.report import report_html
@@ -51,12 +50,3 @@ def report(
         raise LeewardError(f"{output}: cannot be written ({error})") from error
     if not quiet:
         print(f"written: {output} ({size(len(text))})")
-
-
-def _demand_outside(output: Path, place: Path) -> None:
-    """A run directory holds nothing that a run did not write."""
-    from leeward.watch.campaigns import run_of
-
-    run = run_of(place)
-    if run is not None and output.resolve().is_relative_to(run.root.resolve()):
-        raise InputError(f"{output}: lies in the run directory {run.root}; expected a place outside")

@@ -8,7 +8,7 @@ from typing import Any
 
 from leeward.errors import InputError, LeewardError
 from leeward.files import replace_file
-from leeward.store.sources import demand_possible
+from leeward.store.sources import demand_outside_runs, demand_possible
 
 
 def check_files(output: Path | None, picture: Path | None) -> None:
@@ -23,6 +23,7 @@ def check_files(output: Path | None, picture: Path | None) -> None:
         if path is None:
             continue
         demand_possible(path)
+        demand_outside_runs(path)
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected the name of a file")
         try:

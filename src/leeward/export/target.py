@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from leeward.errors import InputError, StorageError
 from leeward.files import sync, sync_folder
-from leeward.store.sources import is_run
+from leeward.store.sources import demand_outside_runs
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
 
 
@@ -65,12 +65,7 @@ def check_output(output: Path, sources: list[Path]) -> None:
     for source in sources:
         if place == Path(os.path.realpath(source)):
             raise InputError(f"{output}: is what is read; expected another file to write to")
-    for folder in place.parents:
-        if folder.suffix == ".run" and is_run(folder):
-            raise InputError(
-                f"{output}: lies in the run directory {folder}, in which only `leeward run` writes; expected a file "
-                "elsewhere"
-            )
+    demand_outside_runs(output)
 
 
 def write_whole(output: Path, write: Callable[[BinaryIO], None]) -> None:

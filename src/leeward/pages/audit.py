@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.parts import link, section, table
+from leeward.pages.parts import pager, section, table
 
 PAGE = 100
 LONGEST = 160  # letters of a value; the rest is folded away
@@ -18,33 +18,33 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, *, live: bool = F
     newest = list(reversed(lines))
     shown = newest[page * PAGE : (page + 1) * PAGE]
     pages = -(-len(lines) // PAGE)
-    rows = [[_text(line.get("time")), _text(line.get("event")), _facts(line)] for line in shown]
-    pager = tag(
-        "nav",
-        {"class": "pager", "aria-label": "pages"},
-        link(f"/audit?page={page - 1}", "‹ newer") if page else None,
-        tag("span", None, f"page {page + 1} of {pages}"),
-        link(f"/audit?page={page + 1}", "older ›") if page + 1 < pages else None,
-    )
+    first = len(lines) - page * PAGE - 1  # numbers of events do not change when others come
+    rows = [
+        [_text(line.get("time")), _text(line.get("event")), _facts(line, first - place)]
+        for place, line in enumerate(shown)
+    ]
     return section(
         "audit",
         f"Audit trail: {len(lines)} events",
         table(["time", "event", "facts"], rows, caption="audit trail"),
-        pager if pages > 1 else None,
+        pager("/audit", page, pages, words=("newer", "older")),
         live=live,
     )
 
 
-def _facts(line: Mapping[str, Any]) -> list[Child]:
-    return [_fact(name, value) for name, value in line.items() if name not in ("time", "event") and value is not None]
+def _facts(line: Mapping[str, Any], number: int) -> list[Child]:
+    facts = ((name, value) for name, value in line.items() if name not in ("time", "event") and value is not None)
+    return [_fact(name, value, f"event-{number}-{place}") for place, (name, value) in enumerate(facts)]
 
 
-def _fact(name: str, value: object) -> Markup:
+def _fact(name: str, value: object, identity: str) -> Markup:
     text = _text(value)
     title = f"{name.replace('_', ' ')}: "
     if len(text) <= LONGEST:
         return tag("span", {"class": "fact"}, title, text)
-    return tag("details", None, tag("summary", None, f"{title}{len(text)} characters"), tag("pre", None, text))
+    return tag(
+        "details", {"id": identity}, tag("summary", None, f"{title}{len(text)} characters"), tag("pre", None, text)
+    )
 
 
 def _text(value: object) -> str:

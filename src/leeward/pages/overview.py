@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 from leeward.pages.charts import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import MARKS, WORDS, facts, gwh, link, section, state_mark, table, to_copy
+from leeward.pages.parts import MARKS, WORDS, facts, gwh, link, pager, section, state_mark, table, to_copy
 from leeward.store.keys import Key
 from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen
 from leeward.watch.present import key_of
@@ -80,7 +80,8 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
         "Farms and turbine types",
         table(header, lines, right=(len(header) - 1,), caption="results by farm and turbine type"),
         _legend(),
-        _grid_pages(page, pages, links) if pages > 1 else None,
+        pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
+        _rest(pages) if not links.is_live and pages > 1 else None,
         live=live,
     )
 
@@ -128,16 +129,8 @@ def _legend() -> Markup:
     return tag("ul", {"class": "key-list"}, *entries)
 
 
-def _grid_pages(page: int, pages: int, links: Links) -> Markup:
-    if not links.is_live:
-        return tag("p", None, f"These are the first of {pages} parts of the grid; `leeward status` shows all.")
-    return tag(
-        "nav",
-        {"aria-label": "pages of farms", "class": "pager"},
-        link(f"/?farms={page - 1}", "previous farms") if page else None,
-        f" page {page + 1} of {pages} ",
-        link(f"/?farms={page + 1}", "next farms") if page + 1 < pages else None,
-    )
+def _rest(pages: int) -> Markup:
+    return tag("p", None, f"These are the first of {pages} parts of the grid; `leeward status` shows all.")
 
 
 def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:

@@ -1,7 +1,8 @@
 """Pieces that many pages have: tables, numbers, links, commands to copy."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from urllib.parse import urlencode
 
 from leeward.pages.html import Child, Markup, tag
 
@@ -59,6 +60,31 @@ def link(address: str | None, *children: Child, title: str | None = None) -> Mar
     if address is None:
         return tag("span", {"title": title}, *children)
     return tag("a", {"href": address, "title": title}, *children)
+
+
+def pager(
+    path: str,
+    page: int,
+    pages: int,
+    *,
+    name: str = "page",
+    kept: Mapping[str, int] | None = None,
+    words: tuple[str, str] = ("previous", "next"),
+) -> Markup | None:
+    """Links to the pages before and after; none where there is one page only. name: of the page in the address."""
+
+    def to(other: int) -> str:
+        return f"{path}?{urlencode({**(kept or {}), name: other})}"
+
+    if pages <= 1:
+        return None
+    return tag(
+        "nav",
+        {"class": "pager", "aria-label": "pages"},
+        link(to(page - 1), f"‹ {words[0]}") if page else None,
+        tag("span", None, f"page {page + 1} of {pages}"),
+        link(to(page + 1), f"{words[1]} ›") if page + 1 < pages else None,
+    )
 
 
 def yes_or_no(value: bool) -> str:

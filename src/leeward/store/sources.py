@@ -81,6 +81,16 @@ def _is_source(name: str, *, in_quarantine: bool) -> bool:
     return name.endswith(ENDINGS) and not name.endswith(TEMPORARY)
 
 
+def demand_outside_runs(output: Path) -> None:
+    """An InputError for a file within a run directory: it holds what a run has put there, and nothing else."""
+    for folder in Path(os.path.realpath(output)).parents:
+        if is_run(folder):
+            raise InputError(
+                f"{output}: lies in the run directory {folder}, in which only `leeward run` writes; expected a file "
+                "elsewhere"
+            )
+
+
 def demand_possible(*paths: Path) -> None:
     """An InputError unless these can be names of files at all."""
     for path in paths:

@@ -3,7 +3,6 @@
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
-from urllib.parse import urlencode
 
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
@@ -12,7 +11,7 @@ from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.charts import farm_map
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, figure_with, gwh, link, section, state_mark, yes_or_no
+from leeward.pages.parts import facts, figure_with, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store.keys import Key
 from leeward.watch import Snapshot
 from leeward.watch.drawings import LayoutView
@@ -123,30 +122,13 @@ def _map(model: Model, query: Query) -> Answer:
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
     listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
     kept = {} if kind is None else {"type": kind}
-    pager = _pager("/map", kept, "farms", page, -(-len(every) // MOST_FARMS))
+    pages = pager("/map", page, -(-len(every) // MOST_FARMS), name="farms", kept=kept)
     both = tag("div", {"class": "beside"}, picture, listed)
-    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, pager, live=True)])
+    return _page(model, "Map", "/map", [section("map", "Best layouts", menu, both, pages, live=True)])
 
 
 def _choice(address: str, words: str, is_chosen: bool) -> Markup:
     return tag("a", {"href": address, "aria-current": "true" if is_chosen else None}, words)
-
-
-def _pager(path: str, kept: Mapping[str, int], name: str, page: int, pages: int) -> Markup | None:
-    """Links to the pages before and after; none where there is one page only."""
-
-    def to(other: int) -> str:
-        return f"{path}?{urlencode({**kept, name: other})}"
-
-    if pages <= 1:
-        return None
-    return tag(
-        "nav",
-        {"class": "pager", "aria-label": "pages"},
-        link(to(page - 1), "‹ previous") if page else None,
-        tag("span", None, f"page {page + 1} of {pages}"),
-        link(to(page + 1), "next ›") if page + 1 < pages else None,
-    )
 
 
 def _tasks(model: Model, query: Query) -> Answer:
@@ -190,7 +172,7 @@ def _failures(model: Model, query: Query) -> Answer:
     pages = -(-len(seen.failures) // MOST_FAILURES)
     content: list[Child] = [
         overview.failures(seen, shown, LINKS, live=True),
-        _pager("/failures", {}, "page", page, pages),
+        pager("/failures", page, pages),
     ]
     return _page(model, "Failures", "/failures", content)
 
