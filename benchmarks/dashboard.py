@@ -8,7 +8,7 @@ merged  the results of `grid` as a lone layouts.h5 with its index
 
 The real command is started, and asked as a browser asks. Making the files takes five minutes and 1 GB; with --folder
 they are kept, and used again. Of the run directories only the indexes, the names of files, the results that are opened
-and the first pack are real; the other files are stand-ins of the same size, which nothing here opens.
+and the first packs are real; the other files are stand-ins of the same size, which nothing here opens.
 """
 
 import argparse
@@ -41,6 +41,7 @@ from wake import ONE_CORE, cpu_name
 
 TASKS = 100_000
 LOOSE, PACK = 20_000, 1000
+REAL_PACKS = 10  # the first ones
 REAL = 101  # one of so many loose results is real
 WATCHED_S = 30.0
 
@@ -88,11 +89,10 @@ def make_run(folder, campaign, keys):
             shard.write_bytes(shard_bytes(result))
         else:
             shard.hardlink_to(usual)
-    real = None
     for start in range(0, len(results) - LOOSE, PACK):
         pack = paths.new_pack()
         part = results[start : min(start + PACK, len(results) - LOOSE)]
-        if real is None:
+        if start < REAL_PACKS * PACK:
             write_results(pack, part, campaign)
             real = pack
         else:

@@ -47,7 +47,7 @@ class Model:
         self._look: Future[Observation] | None = None  # the one that is under way
         self._seen: Observation | None = None
         self._file: object = None  # which one was seen, of a lone file
-        self._next_look = 0.0
+        self._look_began = self._next_look = 0.0
         self._tasks: tuple[Observation, TaskTable] | None = None
         self._figures = Figures(path)
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
@@ -68,14 +68,15 @@ class Model:
         with self._lock:
             seen = self._seen
             if self._look is None and (seen is None or time.monotonic() >= self._next_look):
+                self._look_began = time.monotonic()
                 self._look = self._eyes.submit(self._take_look)
-            look = self._look
-        if look is None and seen is not None:
-            return seen
+            look, waited = self._look, time.monotonic() - self._look_began
+        if seen is None or look is None:
+            return cast("Future[Observation]", look).result() if seen is None else seen
         try:
-            return cast("Future[Observation]", look).result(timeout=None if seen is None else LOOK_S)
+            return look.result(timeout=max(LOOK_S - waited, 0.0))  # once: a page asks for it several times
         except TimeoutError:
-            return cast("Observation", seen)
+            return seen
 
     def _take_look(self) -> Observation:
         began = time.monotonic()
