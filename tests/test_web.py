@@ -3,13 +3,10 @@
 import gzip
 import http.client
 import re
-import signal
 import socket
-import subprocess
 import threading
 import time
-from pathlib import Path
-from urllib.parse import quote, urlsplit
+from urllib.parse import quote
 
 import pytest
 
@@ -19,7 +16,6 @@ from leeward.web import Access, Dashboard
 from leeward.web import server as server_module
 from leeward.web.model import Model
 from leeward.web.server import HEADERS
-from run_cases import LEEWARD
 from web_cases import empty_run, serving, status_of, store
 
 
@@ -364,61 +360,3 @@ def test_other_addresses(place):
     if socket.has_dualstack_ipv6():
         with Dashboard(Model(place), "::1", 0, Access()) as sixth:
             assert sixth.address.startswith(f"http://[::1]:{sixth.port}/?token=")
-
-
-# --- the command -----------------------------------------------------------------------------------------------------
-
-
-def test_the_command(place, tmp_path):
-    command = [*LEEWARD, "serve", str(place), "--port", "0"]
-    with (tmp_path / "errors").open("w") as errors:
-        process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=errors, text=True, cwd=tmp_path)
-    try:
-        lines = []
-        while not lines or "Ctrl-C" not in lines[-1]:
-            lines.append(process.stdout.readline())
-            assert lines[-1], lines
-        address = re.search(r"http://127\.0\.0\.1:\d+/\?token=[\w-]{43,}", "".join(lines)).group()
-        parts = urlsplit(address)
-        assert f"ssh -N -L {parts.port}:127.0.0.1:{parts.port} " in "".join(lines)
-        assert _listens_on(parts.port) == ["127.0.0.1"]
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
-        connection.request("GET", f"/?{parts.query}")
-        answer = connection.getresponse()
-        answer.read()
-        cookie = answer.headers["Set-Cookie"].partition(";")[0]
-        connection.request("GET", answer.headers["Location"], headers={"Cookie": cookie})
-        assert b"1 of 10 layouts" in connection.getresponse().read()
-        process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
-    finally:
-        process.kill()
-        process.wait()
-    assert (tmp_path / "errors").read_text() == ""
-
-
-def _listens_on(port):
-    """Addresses, as the kernel tells them."""
-    found = []
-    for name in ("tcp", "tcp6"):
-        for line in Path(f"/proc/net/{name}").read_text().splitlines()[1:]:
-            fields = line.split()
-            address, _, number = fields[1].partition(":")
-            if fields[3] == "0A" and int(number, 16) == port:
-                found.append(".".join(str(byte) for byte in reversed(bytes.fromhex(address))))
-    return found
-
-
-def test_a_port_that_is_taken_is_an_error(place):
-    with socket.create_server(("127.0.0.1", 0)) as other:
-        port = other.getsockname()[1]
-        ended = subprocess.run(
-            [*LEEWARD, "serve", str(place), "--port", str(port)],
-            capture_output=True,
-            text=True,
-            check=False,
-            timeout=60,
-        )
-    assert ended.returncode == 1
-    assert "cannot be listened on" in ended.stderr
-    assert ended.stderr.count("\n") == 1

@@ -211,7 +211,7 @@ def _task(model: Model, name: str) -> Answer:
                 text = write(result, campaign)
             except InputError as error:
                 raise RefusalError(404, str(error)) from error
-            return Answer(text.encode(), f"{_KINDS[ending]}; charset=utf-8", name=name)
+            return Answer(text.encode(errors="replace"), f"{_KINDS[ending]}; charset=utf-8", name=name)
     key = _key(name)
     row = model.tasks().find(key)
     if row is None:
