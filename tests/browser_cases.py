@@ -75,6 +75,7 @@ class Browser:
         options.add_experimental_option("prefs", {"download.default_directory": str(self.downloads)})
         self.driver = Chrome(options=options, service=Service(driver))
         self.driver.set_page_load_timeout(60)
+        self.driver.get("about:blank")  # away from the browser's own first page, which asks for things of its own
         self.base = ""
 
     def close(self) -> None:
