@@ -16,6 +16,7 @@ def window(tmp_path_factory):
 @pytest.fixture
 def browser(window):
     """Nothing may be said on the console, and nobody but the dashboard may be asked for anything."""
+    window.leave()  # what an earlier test opened looks for news still
     window.looks()
     window.complaints()
     window.requests()

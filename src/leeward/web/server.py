@@ -66,6 +66,7 @@ class Dashboard:
 
     def close(self) -> None:
         """Stop listening."""
+        self._server.is_closing = True
         self._server.shutdown()
         self._server.server_close()
 
@@ -73,11 +74,13 @@ class Dashboard:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._server.is_closing = True
         self._server.server_close()
 
 
 class _Server(ThreadingHTTPServer):
     daemon_threads = True
+    is_closing = False
     allow_reuse_address = True
     request_queue_size = 64
 
@@ -204,6 +207,9 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             return answer(self.server.model, target.path, target.query)
         except Exception:
+            if self.server.is_closing:  # what it would need is gone already, and nobody waits for it
+                self.close_connection = True
+                return Answer(b"503 the dashboard is being ended\n", "text/plain; charset=utf-8", 503)
             traceback.print_exc()
             return Answer(b"500 a fault of leeward; its terminal says more\n", "text/plain; charset=utf-8", 500)
 
