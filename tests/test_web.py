@@ -49,7 +49,7 @@ def test_nothing_without_the_token(browser, path):
 def test_a_wrong_token(browser, token):
     status, headers, _ = browser.ask(f"/?token={quote(token, safe='%')}", cookie=False)
     assert (status, headers["Set-Cookie"]) == (403, None)
-    cookie = f"leeward-{browser.port}={quote(token, safe='%')}"
+    cookie = f"{browser.dashboard.access.cookie_name}={quote(token, safe='%')}"
     assert browser.ask("/", headers={"Cookie": cookie}, cookie=False)[0] == 403
 
 
@@ -60,8 +60,8 @@ def test_the_token_becomes_a_cookie(browser):
     assert (status, body) == (303, b"")
     assert headers["Location"] == "/tasks?farm=1&sort=-aep"
     name, _, flags = headers["Set-Cookie"].partition("; ")
-    assert name == f"leeward-{browser.port}={token}"
-    assert set(flags.split("; ")) == {"Path=/", "HttpOnly", "SameSite=Strict"}
+    assert name == f"{browser.dashboard.access.cookie_name}={token}"
+    assert set(flags.split("; ")) == {"Path=/", "HttpOnly", "SameSite=Lax"}
     assert browser.ask("/tasks", headers={"Cookie": name}, cookie=False)[0] == 200
 
 

@@ -20,7 +20,7 @@ class Vanishing:
 
 
 def _ask(dashboard: Dashboard) -> int:
-    cookie = f"{dashboard.access.cookie_name(dashboard.port)}={dashboard.access.token}"
+    cookie = f"{dashboard.access.cookie_name}={dashboard.access.token}"
     connection = http.client.HTTPConnection("127.0.0.1", dashboard.port, timeout=20)
     connection.request("GET", "/workers", headers={"Cookie": cookie})
     return connection.getresponse().status

@@ -15,6 +15,7 @@ from leeward.store.lock import Lock
 from leeward.store.quarantine import quarantine
 from leeward.store.shard import shard_bytes
 from leeward.store.verdicts import Verdict
+from leeward.web import looks as looks_module
 from leeward.web import model as model_module
 from run_cases import leeward_here, make_campaign
 from web_cases import FORMULA, PAGES, Checked, beat, empty_run, fail, hostile_run, serving, store
@@ -291,14 +292,14 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
     may_end, began = threading.Event(), threading.Event()
     looks = []
 
-    def slow(path, real=model_module.observe, **options):
+    def slow(path, real=looks_module.observe, **options):
         looks.append(path)
         if len(looks) > 1:
             began.set()
             may_end.wait(20.0)
         return real(path, **options)
 
-    monkeypatch.setattr(model_module, "observe", slow)
+    monkeypatch.setattr(looks_module, "observe", slow)
     with serving(paths.root, look_s=0.2) as browser:
         browser.text("/")
         store(paths, own_result(0, 0, 0, turbines=3))

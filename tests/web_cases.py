@@ -22,7 +22,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.web import Access, Dashboard
-from leeward.web import model as model_module
+from leeward.web import looks as looks_module
 from leeward.web.model import Model
 from run_cases import make_campaign
 
@@ -50,7 +50,7 @@ class Browser:
     def __init__(self, dashboard):
         self.dashboard = dashboard
         self.port = dashboard.port
-        self.cookie = f"leeward-{self.port}={dashboard.access.token}"
+        self.cookie = f"{dashboard.access.cookie_name}={dashboard.access.token}"
 
     def ask(self, path, method="GET", headers=None, *, cookie=True):
         """Status, headers and body, on a connection of its own."""
@@ -92,7 +92,7 @@ class Browser:
 def serving(path, *, fresh=True, look_s=30.0, **options):
     """A browser on a server in a thread. fresh: it looks at the disk for every page. look_s: how long that may take."""
     waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0, "LOOK_S": look_s} if fresh else {}
-    with mock.patch.multiple(model_module, **waits) if waits else contextlib.nullcontext():
+    with mock.patch.multiple(looks_module, **waits) if waits else contextlib.nullcontext():
         model = Model(path)
         dashboard = Dashboard(model, "127.0.0.1", 0, Access(**options))
         thread = threading.Thread(target=dashboard.serve, daemon=True)

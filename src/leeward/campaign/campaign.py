@@ -243,10 +243,6 @@ class Campaign:
         """The wind of all farms."""
         return self._wind[0]
 
-    @property
-    def wake_model(self) -> "WakeModel":
-        return self._wind[1]
-
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         """What the optimiser is asked; the latest ones are kept."""
         pair = farm_idx, type_idx

@@ -51,18 +51,22 @@ class Wanted:
 
 def plot(
     what: Annotated[
-        Picture,
+        str,
         typer.Argument(
+            metavar="WHAT",
             help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
-            "convergence: how AEP rose. rose: wind rose. flow: wind speeds in a layout."
+            "convergence: how AEP rose. rose: wind rose. flow: wind speeds in a layout.",
         ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", help="The picture: .png, .svg or .pdf. An old one is replaced.")
     ],
     path: Annotated[
-        Path | None,
-        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the one in the current folder."),
+        str | None,
+        typer.Argument(
+            metavar="PATH",
+            help="Run directory, layouts.h5, or a folder; may come first. Default: the one in the current folder.",
+        ),
     ] = None,
     key: Annotated[
         list[str] | None,
@@ -103,17 +107,18 @@ def plot(
 
     Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 wrong use; 4 the storage is unavailable.
     """
-    _refuse_unused(what, OF_RESULTS, {"--key": bool(key)})
-    _refuse_unused(what, (Picture.CONVERGENCE,), {"--all-seeds": all_seeds})
+    picture, place = _told_apart(what, path)
+    _refuse_unused(picture, OF_RESULTS, {"--key": bool(key)})
+    _refuse_unused(picture, (Picture.CONVERGENCE,), {"--all-seeds": all_seeds})
     numbers = {"--direction": direction, "--speed": speed, "--height-m": height_m, "--points": points}
-    _refuse_unused(what, OF_FLOW, {name: value is not None for name, value in numbers.items()})
+    _refuse_unused(picture, OF_FLOW, {name: value is not None for name, value in numbers.items()})
     check_files(None, output)
     from leeward.plots import save_figure
     from leeward.plots.runs import Choice
 
-    needs_place = path is not None or campaign is None or what is not Picture.ROSE
+    needs_place = place is not None or campaign is None or picture is not Picture.ROSE
     wanted = Wanted(
-        place=_existing(given_place(path)) if needs_place else None,
+        place=_existing(given_place(place)) if needs_place else None,
         campaign_file=campaign,
         keys=[given_key(text) for text in key or ()],
         choice=Choice(farm or (), turbine_type or ()),
@@ -123,12 +128,22 @@ def plot(
         height_m=height_m,
         points=points,
     )
-    figure = DRAW[what](wanted)
+    figure = DRAW[picture](wanted)
     try:
         save_figure(output, figure)
     except OSError as error:
         raise LeewardError(f"{output}: cannot be written ({error})") from error
     print(f"written: {output}")
+
+
+def _told_apart(first: str, second: str | None) -> tuple[Picture, Path | None]:
+    """What to draw, and the place; in either order."""
+    words = [first] if second is None else [first, second]
+    for number, word in enumerate(words):
+        if word in {known.value for known in Picture}:
+            others = words[:number] + words[number + 1 :]
+            return Picture(word), Path(others[0]) if others else None
+    raise InputError(f"{' '.join(words)!r:.60} says not what to draw; expected one of {', '.join(Picture)}")
 
 
 def _refuse_unused(what: Picture, belongs_to: tuple[Picture, ...], given: dict[str, bool]) -> None:

@@ -1,6 +1,5 @@
 """`leeward serve`: the dashboard."""
 
-import contextlib
 import socket
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -50,10 +49,8 @@ def serve(
 
     place = given_place(path).absolute()  # the commands that its pages give can be pasted into any shell
     names = [*(name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
-    with (
-        contextlib.closing(Model(place, given_campaign(campaign))) as model,
-        _listening(model, host, port, Access.of(host, names)) as dashboard,
-    ):
+    model = Model(place, given_campaign(campaign))
+    with _listening(model, host, port, Access.of(host, names)) as dashboard:
         model.observation()  # what cannot be read is said before anything is served
         model.warm_up()
         print(f"{place}: open in a browser")

@@ -5,14 +5,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.pages.html import Child, Markup, tag
+from leeward.pages.links import Links
 from leeward.pages.parts import pager, section, table
 
 PAGE = 100
 LONGEST = 160  # letters of a value; the rest is folded away
 
 
-def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, *, live: bool = False) -> Markup:
-    """Events with their facts. lines: all of them, the oldest first."""
+def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, live: bool = False) -> Markup:
+    """Events with their facts, a page of them. lines: all of them, the oldest first."""
     if not lines:
         return section("audit", "Audit trail", tag("p", None, "There is none here."), live=live)
     newest = list(reversed(lines))
@@ -27,7 +28,8 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, *, live: bool = F
         "audit",
         f"Audit trail: {len(lines)} events",
         table(["time", "event", "facts"], rows, caption="audit trail"),
-        pager("/audit", page, pages, words=("newer", "older")),
+        pager("/audit", page, pages, words=("newer", "older")) if links.is_live else None,
+        tag("p", None, f"These are the latest {len(shown)}.") if pages > 1 and not links.is_live else None,
         live=live,
     )
 

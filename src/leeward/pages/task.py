@@ -10,6 +10,7 @@ from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
 from leeward.watch.drawings import LayoutView
+from leeward.watch.rise import history_of, phases_of
 from leeward.wind import WindRose
 from leeward.wording import duration
 
@@ -78,18 +79,12 @@ def _spacing(result: Result, view: LayoutView) -> str:
 
 def phases(result: Result) -> Markup | None:
     """AEP by phase of the optimisation; None where it is not known."""
-    values = result.details.get("aep_by_phase")
-    aeps = [] if not isinstance(values, np.ndarray) else [float(value) for value in values if math.isfinite(value)]
-    told = str(result.details.get("phases", ""))
-    names = told.split(",") if told else []
-    names += [f"phase {i}" for i in range(len(names), len(aeps))]
-    has_history = result.history is not None and int(np.isfinite(result.history).all(axis=0).sum()) > 1
-    if not aeps and not has_history:
+    by_phase, history = phases_of(result), history_of(result)
+    if not by_phase and history is None:
         return None
-    return figure_with(
-        convergence(names, aeps, result.history if has_history else None),
-        "AEP after each phase" + ("; at the right, the best so far over the steps." if has_history else "."),
-    )
+    words = "AEP after each phase"
+    words += "" if history is None else "; at the right, the best so far, after the steps that were recorded"
+    return figure_with(convergence(list(by_phase), list(by_phase.values()), history), f"{words}.")
 
 
 def rose(wind: WindRose) -> Markup:

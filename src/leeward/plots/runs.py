@@ -6,9 +6,7 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-import numpy as np
+from typing import TYPE_CHECKING
 
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
@@ -18,6 +16,8 @@ from leeward.store.keys import Key
 from leeward.store.layouts import open_layouts
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
+from leeward.watch.drawings import layout_view
+from leeward.watch.rise import history_of, phases_of
 from leeward.watch.single import find_result, find_results
 
 if TYPE_CHECKING:
@@ -108,16 +108,16 @@ def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
 
 def _farm_layout(campaign: "Campaign", result: "Result") -> FarmLayout:
     key = result.key
-    problem = layout_problem(campaign, key)
+    view = layout_view(campaign, result)
     return FarmLayout(
         label=str(key.farm_idx),
         name=f"{campaign.farms[key.farm_idx]}, {result.n_turbines} × {campaign.types[key.type_idx]}",
-        area=problem.area,
+        area=campaign.area(key.farm_idx),
         x=result.x,
         y=result.y,
         aep_gwh=result.aep,
         rotor_diameter_m=result.diameter,
-        wake_loss=problem.farm.simulate(result.x, result.y).wake_loss,
+        wake_loss=view.wake_loss,
     )
 
 
@@ -146,14 +146,5 @@ def convergences(path: Path, keys: Sequence[Key]) -> list[Convergence]:
 
 
 def _convergence(result: "Result") -> Convergence:
-    details: Mapping[str, Any] = result.details
-    aeps = [float(aep) for aep in np.atleast_1d(details.get("aep_by_phase", ()))]
-    words = str(details.get("phases", ""))
-    names = words.split(",") if words else []
-    if len(set(names)) != len(aeps):
-        names = [f"phase {i + 1}" for i in range(len(aeps))]
-    history = result.history
-    if history is not None and not math.isnan(result.aep) and result.aep > history[1, -1] and result.steps:
-        # the last improvement may be found after the last step that was recorded
-        history = np.column_stack([history, [max(result.steps, history[0, -1]), result.aep]])
-    return Convergence(str(result.key), names, aeps, history)
+    by_phase = phases_of(result)
+    return Convergence(str(result.key), list(by_phase), list(by_phase.values()), history_of(result))

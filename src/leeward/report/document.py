@@ -12,18 +12,15 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.audit import PAGE, audit_trail
+from leeward.pages.audit import audit_trail
 from leeward.pages.charts import farm_map, loss_range, loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, figure_with, gwh, percent, section, table, to_copy
-from leeward.store.audit import read_lines
 from leeward.store.keys import Key
 from leeward.store.schema import Result
-from leeward.watch import Observation, Snapshot, observe
-from leeward.watch.campaigns import run_of
+from leeward.watch import Observation, Snapshot, audit_events, best_of_cells, best_of_farms, observe
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
-from leeward.watch.present import key_of
 from leeward.watch.single import find_result, find_results
 from leeward.watch.tasks import Figures, TaskFilter, TaskTable
 from leeward.wind import WindRose, wind_rose
@@ -69,7 +66,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambd
         ("settings", "Method", _method(found)),
         ("figures", "Tables", _tables(found, links)),
         ("missing", "Missing", _missing(found, links)),
-        ("audit", "Audit", audit_trail(found.audit[-PAGE:], 0)),
+        ("audit", "Audit", audit_trail(found.audit, 0, links)),
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
@@ -85,22 +82,21 @@ def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
     table = TaskTable(seen, figures)
     known = seen.campaign
     shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
-    best = _best_keys(seen.snapshot)
-    wanted = best if len(best) <= MOST_DRAWN else _best_of_farms(best)[:MOST_DRAWN]
+    cells = [key for _, key in best_of_cells(seen.snapshot.cells).values()]
+    farms = best_of_farms(seen.snapshot.cells)
+    wanted = cells if len(cells) <= MOST_DRAWN else list(farms.values())[:MOST_DRAWN]
     tell(f"reading {count(len(wanted), 'layout')}")
-    results, unread = _read(path, [key for _, key in wanted])
+    results, unread = _read(path, wanted)
     tell("computing their wake losses")
     views = {key: layout_view(known, result) for key, result in results.items()}
-    farms = {key.farm_idx: results[key] for _, key in reversed(_best_of_farms(best)) if key in results}
-    run = run_of(path)
     return Gathered(
         seen,
         table,
         shapes,
         views,
-        dict(sorted(farms.items())),
+        {farm: results[key] for farm, key in farms.items() if key in results},
         None if known is None else wind_rose(known.site),
-        [] if run is None else read_lines(run.audit),
+        audit_events(path),
         unread,
     )
 
@@ -116,19 +112,6 @@ def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]
             except LeewardError as error:
                 problems.append(str(error))
     return {key: seen[key].result for key in keys if key in seen}, problems
-
-
-def _best_keys(seen: Snapshot) -> list[tuple[float, Key]]:
-    """AEP and key of the best result of each farm and turbine type, in the order of the grid."""
-    pairs = ((cell.best_aep, key_of(cell.best_key or "")) for cell in seen.cells)
-    return [(aep, key) for aep, key in pairs if aep is not None and key is not None]
-
-
-def _best_of_farms(best: Sequence[tuple[float, Key]]) -> list[tuple[float, Key]]:
-    farms: dict[int, tuple[float, Key]] = {}
-    for aep, key in best:
-        farms[key.farm_idx] = max(farms.get(key.farm_idx, (aep, key)), (aep, key))
-    return [farms[farm] for farm in sorted(farms)]
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -151,8 +134,16 @@ def _summary(found: Gathered, links: Links) -> Markup:
 def _map(found: Gathered, links: Links) -> Markup | None:
     if not found.shapes:
         return None
-    picture = farm_map(list(found.shapes.values()), found.best, links.task)
-    return section("map", "Best layouts", figure_with(picture, "The best layout of each farm, to scale."))
+    shown = [
+        shape for shape in found.shapes.values() if len(found.shapes) <= MOST_DRAWN or shape.farm_idx in found.best
+    ]
+    words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
+    picture = farm_map(shown, found.best, links.task)
+    return section("map", "Best layouts", figure_with(picture, words))
+
+
+def _first_of(shown: int, there: int) -> str:
+    return "" if shown >= there else f", the first {shown} of {there}"
 
 
 def _spread(found: Gathered, links: Links) -> Markup | None:
@@ -168,6 +159,7 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
     words = f"Boxes hold the middle half, their line is the median, the ringed dot the best seed. Types: {types}."
+    words += f" These are the first {len(charts)} of {len(seen.farms)} farms." if len(seen.farms) > MOST_DRAWN else ""
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
@@ -178,11 +170,10 @@ def _layouts(found: Gathered) -> Markup | None:
     losses = loss_range(list(found.views.values()))
     shown = [_layout(view, losses) for view in found.views.values()]
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
-    what = (
-        "The best of each farm and turbine type"
-        if len(found.seen.snapshot.cells) <= MOST_DRAWN
-        else "The best of each farm"
-    )
+    pairs = {key[:2] for key in found.views}
+    is_all = len(pairs) > len({farm for farm, _ in pairs}) or len(found.seen.snapshot.types) == 1
+    what = "The best of each farm and turbine type" if is_all else "The best of each farm"
+    what += _first_of(len({farm for farm, _ in pairs}), sum(1 for _ in best_of_farms(found.seen.snapshot.cells)))
     first = next(iter(found.views.values()))
     return section(
         "layouts",
@@ -240,7 +231,10 @@ def _tables(found: Gathered, links: Links) -> Markup:
     else:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
         listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
-    return section("figures", "Tables", table(header, rows, right=range(2, 7), caption="AEP by farm and type"), listed)
+    cut = len(seen.cells) - len(rows)
+    left_out = tag("p", None, f"{cut} more farms and types are left out here.") if cut else None
+    aeps = table(header, rows, right=range(2, 7), caption="AEP by farm and type")
+    return section("figures", "Tables", aeps, left_out, listed)
 
 
 def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:

@@ -9,10 +9,13 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
+from leeward.errors import StorageError
+from leeward.store.audit import read_lines
 from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, INTERVALS, process_start, read_owner
 from leeward.store.paths import RunPaths
 from leeward.store.records import BadRecordError, Record, read_record
+from leeward.watch.campaigns import run_of
 from leeward.watch.data import FailedTask, Holder, WorkerSeen
 from leeward.watch.present import key_of, names_in
 
@@ -125,6 +128,15 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
     message = f"cut off {attempts} times with its coordinator"
     began, worker = str(last.get("began", "")), str(last.get("worker", ""))
     return FailedTask(str(record.key), "cut-off", message, attempts, began, worker, None, "", final)
+
+
+def audit_events(path: Path) -> list[dict[str, Any]]:
+    """What was done to the run directory at or beside this place, the oldest first; nothing of a lone file."""
+    run = run_of(path)
+    try:
+        return [] if run is None else read_lines(run.audit)
+    except OSError as error:
+        raise StorageError(f"{path}: its audit trail cannot be read ({error})") from error
 
 
 def rate_per_hour(created: list[bytes], holder: Holder | None, now: float) -> float | None:

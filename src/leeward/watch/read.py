@@ -326,7 +326,7 @@ class _Counted:
         aeps = self._aeps.get(pair)
         if not aeps:
             return Cell(farm, kind, done, expected, failed, running)
-        aep, seed = aeps[0] if len(aeps) == 1 else max(aeps)
+        aep, seed = aeps[0] if len(aeps) == 1 else max(aeps, key=lambda known: (known[0], -known[1]))
         median = aep if len(aeps) == 1 else statistics.median(aep for aep, _ in aeps)
         return Cell(farm, kind, done, expected, failed, running, aep, median, str(Key(farm, kind, seed)))
 

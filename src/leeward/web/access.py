@@ -4,6 +4,7 @@ Loopback is shared on a login node: everybody there can reach the port, and a pa
 browser of the one who serves, can be made to ask for it under a name of its own.
 """
 
+import hashlib
 import hmac
 import re
 import secrets
@@ -28,9 +29,10 @@ class Access:
         names = {bound, *more, *LOOPBACK} - {"0.0.0.0", "::"}
         return cls(frozenset(name.lower() for name in names))
 
-    def cookie_name(self, port: int) -> str:
-        """One a port: cookies know no ports, and several dashboards may run."""
-        return f"leeward-{port}"
+    @property
+    def cookie_name(self) -> str:
+        """One a dashboard: cookies know no ports, and several may be looked at, of several machines."""
+        return f"leeward-{hashlib.sha256(self.token.encode()).hexdigest()[:12]}"
 
     def knows_host(self, header: str | None) -> bool:
         """Whether the Host header names this server."""
@@ -41,11 +43,15 @@ class Access:
         """Compared in the same time whatever it is."""
         return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
-    def has_cookie(self, header: str | None, port: int) -> bool:
+    def has_cookie(self, header: str | None) -> bool:
         """Whether a Cookie header carries the token. Others of this machine's programs may be in it, of any form."""
         pairs = (pair.partition("=") for pair in (header or "").split(";"))
-        return any(name.strip() == self.cookie_name(port) and self.is_token(value.strip()) for name, _, value in pairs)
+        return any(name.strip() == self.cookie_name and self.is_token(value.strip()) for name, _, value in pairs)
 
-    def set_cookie(self, port: int) -> str:
-        """The Set-Cookie header: for this server only, out of reach of scripts, gone with the browser."""
-        return f"{self.cookie_name(port)}={self.token}; Path=/; HttpOnly; SameSite=Strict"
+    def set_cookie(self) -> str:
+        """The Set-Cookie header: out of reach of scripts, gone with the browser.
+
+        Lax, not Strict: the printed address may be clicked in a web shell or a mail, and the page that it leads to must
+        get the cookie. Nothing here can be changed by a request, and no other site's page can read or frame an answer.
+        """
+        return f"{self.cookie_name}={self.token}; Path=/; HttpOnly; SameSite=Lax"

@@ -1,33 +1,27 @@
 """What the dashboard knows, looked up at most as often as it is worth: pages are many, the disk is one."""
 
 import threading
-import time
 from collections import OrderedDict
 from collections.abc import Collection, Mapping
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import Future
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, cast
+from typing import Any
 
 from leeward.campaign import Campaign
-from leeward.errors import StorageError
-from leeward.store.audit import read_lines
-from leeward.store.index import output_index_path
 from leeward.store.keys import Key
 from leeward.store.schema import Result
-from leeward.watch import Observation, Snapshot, observe
+from leeward.watch import Observation, Snapshot, audit_events, best_of_farms
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
 from leeward.watch.figures import identity
-from leeward.watch.present import key_of
 from leeward.watch.single import ResultSeen, find_result, find_results
 from leeward.watch.tasks import Figures, TaskTable
+from leeward.web.background import Background
+from leeward.web.looks import Looks
 from leeward.wind import WindRose, wind_rose
 
-SHORTEST_S = 1.0  # between two looks
-PATIENCE = 10.0  # looking takes at most this part of the time: a tenth
-LOOK_S = 0.5  # how long a page waits for a new look; then it shows what the last one saw
 WAIT_S = 0.6  # for wake losses; then a page is shown without them
 VIEWS_KEPT = 64
 RESULTS_KEPT = 256
@@ -40,66 +34,20 @@ class Model:
     def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
         """campaign: what the results belong to, instead of what the place says."""
         self.path = path
-        self._named = campaign
+        self._looks = Looks(path, campaign)
         self._lock = threading.RLock()  # of what follows, for moments
-        self._computing = threading.RLock()
-        self._eyes = ThreadPoolExecutor(1, "looking")
-        self._look: Future[Observation] | None = None  # the one that is under way
-        self._seen: Observation | None = None
-        self._file: object = None  # which one was seen, of a lone file
-        self._look_began = self._next_look = 0.0
+        self._counting = threading.Lock()
         self._tasks: tuple[Observation, TaskTable] | None = None
         self._figures = Figures(path)
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
-        self._views: OrderedDict[tuple[Key, str], Future[LayoutView]] = OrderedDict()
-        self._work = ThreadPoolExecutor(1, "wake losses")
-        self._shapes: dict[int, FarmShape] = {}
-        self._campaign_text = ""
+        self._study = _Study(None)
+        self._work = Background("wake losses")
 
     # --- counted ---
 
-    def close(self) -> None:
-        """Nothing more is begun; what is being worked out comes to its end."""
-        for pool in (self._eyes, self._work):
-            pool.shutdown(wait=False, cancel_futures=True)
-
     def observation(self) -> Observation:
-        """The latest look. Where it is old a new one is taken, which is not waited for if it takes long."""
-        with self._lock:
-            seen = self._seen
-            if self._look is None and (seen is None or time.monotonic() >= self._next_look):
-                self._look_began = time.monotonic()
-                self._look = self._eyes.submit(self._take_look)
-            look, waited = self._look, time.monotonic() - self._look_began
-        if seen is None or look is None:
-            return cast("Future[Observation]", look).result() if seen is None else seen
-        try:
-            return look.result(timeout=max(LOOK_S - waited, 0.0))  # once: a page asks for it several times
-        except TimeoutError:
-            return seen
-
-    def _take_look(self) -> Observation:
-        began = time.monotonic()
-        try:
-            file = self._lone_file()
-            if self._seen is not None and file is not None and file == self._file:
-                seen = self._seen
-            else:
-                seen = self._same_campaign(observe(self.path, campaign=self._named))
-            took = time.monotonic() - began
-            with self._lock:
-                self._file = file
-                self._seen, self._next_look = seen, time.monotonic() + max(SHORTEST_S, PATIENCE * took)
-            return seen
-        finally:
-            with self._lock:
-                self._look = None
-
-    def _lone_file(self) -> object:
-        """Which file it is, to be looked at only when it is another: without an index it is read as a whole."""
-        if run_of(self.path) is not None or not self.path.is_file():
-            return None
-        return identity(self.path), identity(output_index_path(self.path))
+        """The latest look."""
+        return self._looks.latest()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -109,10 +57,14 @@ class Model:
     def campaign(self) -> Campaign | None:
         return self.observation().campaign
 
+    def remark(self) -> str:
+        """What there is to say about the age of all this."""
+        return self._looks.remark()
+
     def tasks(self) -> TaskTable:
         """Every task, of the latest look."""
         seen = self.observation()
-        with self._computing:
+        with self._counting:
             if self._tasks is None or self._tasks[0] is not seen:
                 self._figures.refresh()
                 self._tasks = seen, TaskTable(seen, self._figures)
@@ -124,26 +76,7 @@ class Model:
 
     def audit(self) -> list[dict[str, Any]]:
         """All events, the oldest first; none of a lone file."""
-        run = run_of(self.path)
-        try:
-            return [] if run is None else read_lines(run.audit)
-        except OSError as error:
-            raise StorageError(f"{self.path}: its audit trail cannot be read ({error})") from error
-
-    def _same_campaign(self, seen: Observation) -> Observation:
-        """With the campaign that is known already, if it is the same: what it has worked out is kept."""
-        old = None if self._seen is None else self._seen.campaign
-        if old is not None and seen.campaign is old:
-            return seen
-        text = "" if seen.campaign is None else seen.campaign.study_text()
-        if old is not None and text == self._campaign_text:
-            return Observation(seen.snapshot, old, seen.present)
-        self._campaign_text = text
-        with self._computing, self._lock:
-            self._shapes.clear()
-            self._views.clear()
-            self.__dict__.pop("rose", None)
-        return seen
+        return audit_events(self.path)
 
     # --- read ---
 
@@ -152,53 +85,13 @@ class Model:
         known = self._known(key)
         return self._keep(find_result(self.path, key)) if known is None else known
 
-    def view(self, key: Key) -> LayoutView:
-        """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
-
-        The first one takes a second, and half a minute where the wake engine was never used on this machine.
-        """
-        result, campaign = self.result(key), self.campaign
-        which = key, result.digest
-        with self._lock:
-            if which not in self._views:
-                self._views[which] = self._work.submit(layout_view, campaign, result)
-                if len(self._views) > VIEWS_KEPT:
-                    self._views.popitem(last=False)[1].cancel()
-            view = self._views[which]
-        try:
-            return view.result(timeout=WAIT_S)
-        except TimeoutError:
-            words = "the wake losses are being worked out"
-            return replace(layout_view(campaign, result, with_losses=False), remark=words, is_pending=True)
-
-    def shapes(self) -> Mapping[int, FarmShape]:
-        """All areas; none where the campaign is not known."""
-        campaign = self.campaign
-        with self._computing:
-            for farm in campaign.farms if campaign is not None else ():
-                if campaign is not None and farm not in self._shapes:
-                    self._shapes[farm] = farm_shape(campaign, farm)
-            return dict(self._shapes)
-
     def best_results(self, farms: Collection[int], type_idx: int | None = None) -> dict[int, Result]:
         """By farm, of these: its best layout, of one turbine type or of all. Damaged ones are left out."""
-        best: dict[int, tuple[float, Key]] = {}
-        chosen = frozenset(farms)
-        for cell in self.snapshot.cells:
-            is_wanted = cell.farm_idx in chosen and type_idx in (None, cell.type_idx)
-            key = key_of(cell.best_key or "") if is_wanted else None
-            if key is not None and cell.best_aep is not None:
-                best[cell.farm_idx] = max(best.get(cell.farm_idx, (0.0, key)), (cell.best_aep, key))
-        known = {key: self._known(key) for _, key in best.values()}
+        best = best_of_farms(self.snapshot.cells, farms, type_idx)
+        known = {key: self._known(key) for key in best.values()}
         found = find_results(self.path, [key for key, result in known.items() if result is None])
         known |= {key: self._keep(seen) for key, seen in found.items()}
-        return {farm: result for farm, (_, key) in best.items() if (result := known[key]) is not None}
-
-    @cached_property
-    def rose(self) -> WindRose | None:
-        """Of the campaign's site."""
-        campaign = self.campaign
-        return None if campaign is None else wind_rose(campaign.site)
+        return {farm: result for farm, key in best.items() if (result := known[key]) is not None}
 
     def versions(self) -> str:
         """Of the programs that made a result; of one that can be read."""
@@ -228,3 +121,62 @@ class Model:
         run = run_of(self.path)
         first = self.path if run is None or self.path.is_file() else run.shard(seen.result.key)
         return identity(first), identity(seen.file)
+
+    # --- worked out ---
+
+    def view(self, key: Key) -> LayoutView:
+        """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
+
+        The first one takes a second, and half a minute where the wake engine was never used on this machine.
+        """
+        result, campaign = self.result(key), self.campaign
+        which = key, result.digest
+        with self._lock:
+            views = self._of(campaign).views
+            if which not in views:
+                views[which] = self._work.submit(lambda: layout_view(campaign, result))
+                if len(views) > VIEWS_KEPT:
+                    views.popitem(last=False)
+            views.move_to_end(which)
+            view = views[which]
+        try:
+            return view.result(timeout=WAIT_S)
+        except TimeoutError:
+            words = "the wake losses are being worked out"
+            return replace(layout_view(campaign, result, with_losses=False), remark=words, is_pending=True)
+
+    def shapes(self) -> Mapping[int, FarmShape]:
+        """All areas; none where the campaign is not known."""
+        campaign = self.campaign
+        with self._lock:
+            return self._of(campaign).shapes
+
+    @property
+    def rose(self) -> WindRose | None:
+        """Of the campaign's site."""
+        campaign = self.campaign
+        with self._lock:
+            return self._of(campaign).rose
+
+    def _of(self, campaign: Campaign | None) -> "_Study":
+        """What is kept of this very campaign; what was of another goes."""
+        if self._study.campaign is not campaign:
+            self._study = _Study(campaign)
+        return self._study
+
+
+class _Study:
+    """What was worked out for one campaign."""
+
+    def __init__(self, campaign: Campaign | None) -> None:
+        self.campaign = campaign
+        self.views: OrderedDict[tuple[Key, str], Future[LayoutView]] = OrderedDict()
+
+    @cached_property
+    def shapes(self) -> dict[int, FarmShape]:
+        campaign = self.campaign
+        return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
+
+    @cached_property
+    def rose(self) -> WindRose | None:
+        return None if self.campaign is None else wind_rose(self.campaign.site)

@@ -1,9 +1,10 @@
 """Which page an address is: from a path and a query to the text of an answer. No file is ever named by an address."""
 
+import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
 
+from leeward.campaign import Campaign
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.pages import audit as audit_pages
@@ -13,9 +14,10 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, figure_with, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store.keys import Key
+from leeward.store.schema import Result
 from leeward.watch import Snapshot
 from leeward.watch.drawings import LayoutView
-from leeward.watch.tasks import TaskSeen, task_filter
+from leeward.watch.tasks import TaskFilter, TaskSeen, task_filter
 from leeward.web.model import Model
 from leeward.wording import duration
 
@@ -61,7 +63,7 @@ def answer(model: Model, path: str, query: Query) -> Answer:
         raise RefusalError(404, "There is no such page.")
     except RefusalError as refusal:
         return _error(refusal.status, str(refusal))
-    except LeewardError as error:  # the place itself cannot be read just now
+    except (LeewardError, OSError) as error:  # the place itself cannot be read just now
         return _error(503, str(error))
 
 
@@ -76,7 +78,9 @@ def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_
     pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
     name = seen.campaign or "campaign not known"
     heading = tag("h1", None, name if here == "/" else title)
-    return Answer(frame.live_page(title, here, name, [heading, *content], pace).encode())
+    seen_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seen.time))
+    age = tag("p", {"id": "as-of", "data-live": True, "class": "as-of"}, f"As of {seen_at}{model.remark()}.")
+    return Answer(frame.live_page(title, here, name, [heading, *content, age], pace).encode())
 
 
 # --- pages -----------------------------------------------------------------------------------------------------------
@@ -187,7 +191,7 @@ def _settings(model: Model, query: Query) -> Answer:
 
 
 def _audit(model: Model, query: Query) -> Answer:
-    trail = audit_pages.audit_trail(model.audit(), _number(query, "page"), live=True)
+    trail = audit_pages.audit_trail(model.audit(), _number(query, "page"), LINKS, live=True)
     return _page(model, "Audit", "/audit", [trail])
 
 
@@ -204,11 +208,9 @@ def _compare(model: Model, query: Query) -> Answer:
 def _task(model: Model, name: str) -> Answer:
     for ending, write in _FILES.items():
         if name.endswith(ending):
-            result, campaign = _found(model, name.removesuffix(ending)), model.campaign
-            if campaign is None and ending == ".geojson":
-                raise RefusalError(404, "No campaign tells in which coordinate system this layout is.")
+            result = _found(model, name.removesuffix(ending))
             try:
-                text = write(result, campaign)
+                text = write(result, model.campaign)
             except InputError as error:
                 raise RefusalError(404, str(error)) from error
             return Answer(text.encode(errors="replace"), f"{_KINDS[ending]}; charset=utf-8", name=name)
@@ -220,6 +222,12 @@ def _task(model: Model, name: str) -> Answer:
         return _page(model, str(key), "", _undone(model, row), refresh_s=LIVE_S)
     view = _view(model, name)
     return _page(model, str(key), "", _done(model, view), refresh_s=LIVE_S if _is_pending(view) else None)
+
+
+def _geojson(result: Result, campaign: Campaign | None) -> str:
+    if campaign is None:
+        raise InputError("No campaign tells in which coordinate system this layout is.")
+    return layout_geojson(result, campaign)
 
 
 def _done(model: Model, view: LayoutView) -> list[Child]:
@@ -305,9 +313,11 @@ def _key(text: str) -> Key:
         raise RefusalError(404, str(error)) from error
 
 
-def _found(model: Model, name: str) -> Any:
+def _found(model: Model, name: str) -> Result:
     key = _key(name)
-    model.observation()  # a place that cannot be read at all is another answer
+    row = model.tasks().find(key)
+    if row is None or row.state != "done":  # known without a search through all files
+        raise RefusalError(404, f"There is no result of {key}.")
     try:
         return model.result(key)
     except LeewardError as error:
@@ -323,7 +333,7 @@ def _is_pending(*views: LayoutView) -> bool:
     return any(view.wake_loss is None and view.is_pending for view in views)
 
 
-def _filtered(query: Query) -> Any:
+def _filtered(query: Query) -> TaskFilter:
     try:
         return task_filter(query)
     except InputError as error:
@@ -353,5 +363,5 @@ _PAGES: dict[str, Callable[[Model, Query], Answer]] = {
     "/audit": _audit,
     "/compare": _compare,
 }
-_FILES: dict[str, Callable[[Any, Any], str]] = {".csv": layout_csv, ".geojson": layout_geojson}
+_FILES: dict[str, Callable[[Result, Campaign | None], str]] = {".csv": layout_csv, ".geojson": _geojson}
 _KINDS = {".csv": "text/csv", ".geojson": "application/geo+json"}

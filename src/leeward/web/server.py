@@ -183,24 +183,28 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or not self.server.access.knows_host(hosts[0]):
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, "this dashboard is not served under that name", with_body)
+            self._refuse(
+                HTTPStatus.MISDIRECTED_REQUEST,
+                "not served under that name; `leeward serve --name NAME` adds it",
+                with_body,
+            )
             return
         target = _Target.of(self.path)
         if target is None:
             self._refuse(HTTPStatus.BAD_REQUEST, "an address that cannot be", with_body)
             return
-        port = self.server.server_address[1]
         if self.server.access.is_token(target.query.get(TOKEN)):
-            self._send(Answer(b"", status=303), with_body, {"Location": target.without_token(), **self._cookie(port)})
-        elif self.server.access.has_cookie(self.headers.get("Cookie"), port):
+            self._send(
+                Answer(b"", status=303),
+                with_body,
+                {"Location": target.without_token(), "Set-Cookie": self.server.access.set_cookie()},
+            )
+        elif self.server.access.has_cookie(self.headers.get("Cookie")):
             self._send(self._answered(target), with_body)
         else:
             self._refuse(
                 HTTPStatus.FORBIDDEN, "open the address that `leeward serve` printed, token and all", with_body
             )
-
-    def _cookie(self, port: int) -> dict[str, str]:
-        return {"Set-Cookie": self.server.access.set_cookie(port)}
 
     def _answered(self, target: "_Target") -> Answer:
         """What goes wrong here is a fault of ours: it is told where the server was started, not to the browser."""

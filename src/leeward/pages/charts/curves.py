@@ -14,6 +14,7 @@ Link = Callable[[Key], str | None]
 
 WIDTH, HEIGHT = 640.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
+FEW_POINTS = 20
 MOST_DOTS = 400  # of one chart: more are drawn as a line
 
 
@@ -101,7 +102,8 @@ def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
         for s, anchor in ((steps[0], "start"), (steps[-1], "end"))
     ]
     label = text((room.start + room.end) / 2, HEIGHT - 2, "steps, best so far", anchor="middle")
-    return [tag("path", {"d": line, "class": "line"}), *dots, *ends, label]
+    kind = "line sparse" if len(points) <= FEW_POINTS else "line"  # between them nothing was recorded
+    return [tag("path", {"d": line, "class": kind}), *dots, *ends, label]
 
 
 def _dots(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link) -> Markup:
