@@ -10,6 +10,7 @@ import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
 
 from leeward.errors import InputError
@@ -154,6 +155,7 @@ def _add_line(found: Present, text: bytes) -> None:
         found.aeps[key[:2]][key.seed] = energy
 
 
+@lru_cache(maxsize=200_000)  # a dashboard meets the same ones at every look
 def _pair(prefix: str) -> Pair:
     farm, _, kind = prefix.removeprefix("farm").partition("_t")
     return int(farm), int(kind)
