@@ -73,7 +73,7 @@ class Browser:
     def raw(self, content, wait_s=30.0):
         """All that comes back for these very bytes, until the other side hangs up or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait_s) as connection:
-            with contextlib.suppress(ConnectionError):
+            with contextlib.suppress(OSError):  # it may have hung up already
                 connection.sendall(content)
                 connection.shutdown(socket.SHUT_WR)
             parts = []
