@@ -1,12 +1,15 @@
 """The dashboard in a real browser: a live run that is watched, and a finished one that is walked through."""
 
 import csv
+import functools
+import http.server
 import io
 import json
 import os
 import re
 import signal
 import subprocess
+import threading
 from pathlib import Path
 
 import numpy as np
@@ -182,6 +185,21 @@ def test_nobody_is_let_in_without_the_token(browser, served):
     browser.enter(served)
     assert browser.run("return document.cookie") == "", "scripts can read the token"
     assert browser.path == "/"
+
+
+def test_the_address_may_be_clicked_on_another_sites_page(window, served, tmp_path):
+    """In a web shell, or in a mail: the page that it leads to gets the cookie that was just set."""
+    window.enter(served.partition("?")[0])
+    window.driver.delete_all_cookies()
+    (tmp_path / "mail.html").write_text(f'<a id="go" href="{served}">look</a>')
+    handler = functools.partial(http.server.SimpleHTTPRequestHandler, directory=tmp_path)
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as elsewhere:
+        threading.Thread(target=elsewhere.serve_forever, daemon=True).start()
+        window.driver.get(f"http://localhost:{elsewhere.server_port}/mail.html")  # another site than 127.0.0.1
+        window.click("#go")
+        window.until_text("layouts", "body")
+        elsewhere.shutdown()
+    assert window.path == "/"
 
 
 def test_a_cell_leads_to_its_tasks(shown):

@@ -1,6 +1,7 @@
 """`leeward serve` as a command: its address, its end, and what it cannot do."""
 
 import http.client
+import os
 import re
 import signal
 import socket
@@ -11,7 +12,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from foreign_files import own_result
-from run_cases import LEEWARD, leeward_here
+from run_cases import LEEWARD, leeward_here, make_campaign
 from web_cases import empty_run, store
 
 
@@ -48,6 +49,29 @@ def test_the_command(place, tmp_path):
         process.kill()
         process.wait()
     assert (tmp_path / "errors").read_text() == ""
+
+
+def test_it_ends_at_once_whatever_it_is_doing(tmp_path):
+    """Compiling the wake engine takes half a minute, of which nobody wants to see the end."""
+    make_campaign(tmp_path, seeds=1)
+    assert leeward_here("run", "campaign.yaml", "--quiet", cwd=tmp_path).returncode == 0
+    cold = {**os.environ, "LEEWARD_CACHE_DIR": str(tmp_path / "cache")}
+    command = [*LEEWARD, "serve", "layouts.run", "--port", "0"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True, cwd=tmp_path, env=cold)
+    try:
+        lines = iter(process.stdout.readline, "")
+        address = urlsplit(next(line for line in lines if "http://" in line).strip())
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+        connection.request("GET", f"/?{address.query}")
+        cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
+        connection.close()
+        connection.request("GET", "/task/farm0_t0_s0", headers={"Cookie": cookie})
+        assert b"are being worked out" in connection.getresponse().read()
+        process.send_signal(signal.SIGINT)
+        assert process.wait(timeout=8) == 0
+    finally:
+        process.kill()
+        process.wait()
 
 
 def _listens_on(port):
