@@ -149,6 +149,12 @@ def test_flow_of_one_wind(made, tmp_path, drawn):
     assert drawn[0].axes[1].get_ylabel() == "wind speed 60 m above ground, m/s"
 
 
+def test_the_place_may_come_first(made, tmp_path):
+    for words in (["layouts.run", "aep"], ["aep", "layouts.run"]):
+        assert plot(made, *words, "-o", tmp_path / f"{words[0]}.svg").returncode == 0
+    assert (tmp_path / "aep.svg").read_bytes() == (tmp_path / "layouts.run.svg").read_bytes()
+
+
 def test_a_rose_needs_only_a_campaign(made, tmp_path):
     assert plot(tmp_path, "rose", "--campaign", made / "campaign.yaml", "-o", "rose.svg").returncode == 0
     assert "wind speed, m/s" in (tmp_path / "rose.svg").read_text()
@@ -177,7 +183,8 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         (["flow", "--speed", "8", "-o", "a.png"], 2, "--direction and --speed belong together"),
         (["flow", "--points", "1", "-o", "a.png"], 2, "points is 1"),
         (["flow", "--direction", "0", "--speed", "-3", "-o", "a.png"], 2, "speed_m_s is -3"),
-        (["cake", "-o", "a.png"], 2, "cake"),
+        (["cake", "-o", "a.png"], 2, "'cake' says not what to draw; expected one of layout, map"),
+        (["layouts.run", "-o", "a.png"], 2, "expected one of layout, map"),
         (["map"], 2, "--output"),
     ],
 )

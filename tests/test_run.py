@@ -191,17 +191,19 @@ def test_attempts_are_counted_across_resumes(tmp_path):
 def test_a_request_to_stop(tmp_path, number, code):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("these tests were started with this signal ignored, as by nohup, and so is what they start")
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    make_campaign(tmp_path, seeds=6, orders={"all": "until=told"})
     run = tmp_path / "layouts.run"
     process = start("run", "campaign.yaml", cwd=tmp_path)
+    output = tmp_path / "output.txt"
     try:
         until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
         process.send_signal(number)
+        until(lambda: "stopping when the 2 task(s) in hand are done" in output.read_text(), "it says so")
+        (tmp_path / "told").touch()
         assert process.wait(30) == code
     finally:
         kill_group(process)
-    text = (tmp_path / "output.txt").read_text()
-    assert "stopping when the 2 task(s) in hand are done" in text
+    text = output.read_text()
     assert "To go on: leeward run campaign.yaml" in text
     assert len(calls(tmp_path)) == len(shards(run)) == len(digests(tmp_path / "layouts.h5"))
     assert 0 < len(shards(run)) < 6
