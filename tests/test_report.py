@@ -9,7 +9,7 @@ import sys
 import pytest
 import yaml
 
-from leeward.report import report_html
+from leeward.report import document, report_html
 from run_cases import leeward_here, make_campaign, results
 
 FARMS = [
@@ -148,3 +148,34 @@ def test_a_damaged_result_is_left_out_and_told(ran, tmp_path):
     assert "Left out: " in text
     assert "is damaged" in text
     assert re.findall(r'<article id="(farm\d+)', text) == ["farm1"]
+
+
+def test_more_than_can_be_drawn(ran, monkeypatch):
+    """What is left out is told."""
+    monkeypatch.setattr(document, "MOST_DRAWN", 1)
+    text = report_html(ran / "layouts.run")
+    assert re.findall(r'<article id="(farm\d+)', text) == ["farm0"]
+    assert "The best of each farm, the first 1 of 2; turbines are coloured" in text
+    assert "The best layout of each farm, the first 1 of 2, to scale." in text
+    assert "These are the first 1 of 2 farms." in text
+    monkeypatch.setattr(document, "MOST_DRAWN", 2)
+    text = report_html(ran / "layouts.run")
+    assert "The best of each farm and turbine type; turbines are coloured" in text
+
+
+def test_more_tasks_than_a_table_holds(ran, monkeypatch):
+    monkeypatch.setattr(document, "MOST_TASKS", 1)
+    words = " ".join(Page(report_html(ran / "layouts.run")).texts)
+    assert "1 more farms and types are left out here." in words
+    assert "leeward export layouts.run -o layouts.csv --per layout" in words
+
+
+def test_when_nothing_can_be_read(ran, tmp_path):
+    shutil.copytree(ran, tmp_path / "copy")
+    folder = tmp_path / "copy"
+    (folder / "layouts.h5").unlink()
+    for shard in (folder / "layouts.run" / "results").rglob("*.h5"):
+        shard.write_bytes(b"")
+    text = report_html(folder / "layouts.run")
+    assert text.count("Left out: ") == 2
+    assert '<article id="farm' not in text

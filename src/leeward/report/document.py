@@ -37,12 +37,17 @@ Tell = Callable[[str], None]
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """All that a report is made from. views: layouts that are drawn, by key."""
+    """All that a report is made from.
+
+    views: layouts that are drawn, by key; of each farm and type, or, where these are too many, of each farm. best: by
+    farm. unread: what is wrong with those that cannot be drawn.
+    """
 
     seen: Observation
     tasks: TaskTable
     shapes: Mapping[int, FarmShape]
     views: Mapping[Key, LayoutView]
+    is_of_types: bool
     best: Mapping[int, Result]
     rose: WindRose | None
     audit: Sequence[dict[str, Any]]
@@ -84,7 +89,8 @@ def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
     shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
     cells = [key for _, key in best_of_cells(seen.snapshot.cells).values()]
     farms = best_of_farms(seen.snapshot.cells)
-    wanted = cells if len(cells) <= MOST_DRAWN else list(farms.values())[:MOST_DRAWN]
+    is_of_types = len(cells) <= MOST_DRAWN
+    wanted = cells if is_of_types else list(farms.values())[:MOST_DRAWN]
     tell(f"reading {count(len(wanted), 'layout')}")
     results, unread = _read(path, wanted)
     tell("computing their wake losses")
@@ -94,6 +100,7 @@ def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
         table,
         shapes,
         views,
+        is_of_types,
         {farm: results[key] for farm, key in farms.items() if key in results},
         None if known is None else wind_rose(known.site),
         audit_events(path),
@@ -165,15 +172,14 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
 
 def _layouts(found: Gathered) -> Markup | None:
     """Every layout that was read, at one scale of colours."""
+    left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
-        return None
+        return section("layouts", "Layouts", *left_out) if left_out else None
     losses = loss_range(list(found.views.values()))
     shown = [_layout(view, losses) for view in found.views.values()]
-    left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
-    pairs = {key[:2] for key in found.views}
-    is_all = len(pairs) > len({farm for farm, _ in pairs}) or len(found.seen.snapshot.types) == 1
-    what = "The best of each farm and turbine type" if is_all else "The best of each farm"
-    what += _first_of(len({farm for farm, _ in pairs}), sum(1 for _ in best_of_farms(found.seen.snapshot.cells)))
+    there = len(best_of_farms(found.seen.snapshot.cells))
+    what = "The best of each farm and turbine type" if found.is_of_types else "The best of each farm"
+    what += "" if found.is_of_types else _first_of(min(there, MOST_DRAWN), there)
     first = next(iter(found.views.values()))
     return section(
         "layouts",
