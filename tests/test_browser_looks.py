@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from browser_cases import DESKTOP, PHONE, Browser
+from run_cases import leeward_here
 
 pytest_plugins = ["browser_fixtures"]
 pytestmark = pytest.mark.browser
@@ -108,3 +109,20 @@ def _seen(colour: tuple[float, ...], sight: str) -> np.ndarray:
 
 def _cube_root(value: float) -> float:
     return float(np.cbrt(value)) if value > 0.008856 else 7.787 * value + 16 / 116
+
+
+def test_a_report_is_as_good_as_a_page(window, campaign, tmp_path):
+    """From a disk: nothing is asked for, nothing complained about, nothing wider than a phone."""
+    done = leeward_here("report", "layouts.run", "-o", tmp_path / "report.html", "-q", cwd=campaign)
+    assert done.returncode == 0, done.stderr
+    window.leave()
+    window.complaints()
+    window.requests()
+    for size in (PHONE, DESKTOP):
+        window.looks(size=size)
+        window.driver.get(f"file://{tmp_path / 'report.html'}")
+        window.run(OPEN_ALL)
+        assert window.run(CHECKS, "width", size[0]) == []
+        assert window.run(CHECKS, "structure") == []
+    assert window.complaints() == []
+    assert {address.partition(":")[0] for address in window.requests()} == {"file"}

@@ -232,7 +232,8 @@ def _tables(found: Gathered, links: Links) -> Markup:
     listed: Child
     if len(every) <= MOST_TASKS:
         names = [title for _, title in tasks.COLUMNS]
-        inner = table(names, [tasks.task_row(row, links) for row in found.tasks.rows(every)], right=range(2, 7))
+        lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
+        inner = table(names, lines, right=range(2, 7), caption="all tasks")
         listed = tag("details", None, tag("summary", None, f"all {count(len(every), 'task')}"), inner)
     else:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
