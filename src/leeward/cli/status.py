@@ -106,18 +106,11 @@ def _totals(seen: "Snapshot") -> str:
 
 
 def _activity(seen: "Snapshot") -> str:
-    owner = seen.owner
-    if owner is None:
-        return "not running" if seen.run else "a merged file, with no run directory beside it"
-    who = f"process {owner.pid} on {owner.host}, since {owner.since}"
-    if owner.state == "dead":
-        return f"not running; {who}, has died"
-    if owner.state == "unknown":
-        silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
-        return f"held by {who}, which has been silent{silence}; it may be dead"
+    if seen.owner is None or seen.owner.state != "alive":
+        return seen.activity
     pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} layouts an hour"
     left = "" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"
-    return f"running: {who}{pace}{left}"
+    return f"{seen.activity}{pace}{left}"
 
 
 def _grid(seen: "Snapshot") -> Iterator[str]:

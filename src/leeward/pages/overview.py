@@ -37,7 +37,7 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     return section(
         "progress",
         headline,
-        tag("p", {"class": "share"}, tag("strong", None, f"{share} %"), f" {_activity(seen)}"),
+        tag("p", {"class": "share"}, tag("strong", None, f"{share} %"), f" {seen.activity}"),
         share_bar(counts, total, f"{share} % done"),
         facts(parts),
         live=live,
@@ -46,19 +46,6 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
 
 def _slow(seen: Snapshot) -> str:
     return f"{seen.rate_per_hour:.2g} an hour"
-
-
-def _activity(seen: Snapshot) -> str:
-    owner = seen.owner
-    if owner is None:
-        return "not running" if seen.run else "a merged file"
-    who = f"process {owner.pid} on {owner.host}"
-    if owner.state == "alive":
-        return f"running: {who}, since {owner.since}"
-    if owner.state == "dead":
-        return f"not running: {who} has died"
-    silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
-    return f"{who} has been silent{silence}; it may be dead"
 
 
 def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:

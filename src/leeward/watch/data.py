@@ -4,6 +4,8 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from leeward.wording import duration
+
 
 @dataclass(frozen=True)
 class Cell:
@@ -137,6 +139,20 @@ class Snapshot:
             )
             for name, workers in grouped.items()
         )
+
+    @property
+    def activity(self) -> str:
+        """Who is at work on it, in words."""
+        owner = self.owner
+        if owner is None:
+            return "not running" if self.run else "a merged file, with no run directory beside it"
+        who = f"process {owner.pid} on {owner.host}, since {owner.since}"
+        if owner.state == "alive":
+            return f"running: {who}"
+        if owner.state == "dead":
+            return f"not running; {who}, has died"
+        silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
+        return f"held by {who}, which has been silent{silence}; it may be dead"
 
     @property
     def is_running(self) -> bool:
