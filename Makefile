@@ -12,13 +12,13 @@ demo: $(VENV)/.installed
 
 test: lint test-uncompiled test-compiled
 
-# three at a time on two cores: many wait for processes more than they compute; who is done takes over from the others
+# three at a time on two cores: many wait for processes more than they compute
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m "not cluster and not browser"
+	$(BIN)/python -m pytest -n 3 -m "not cluster and not browser"
 
 # one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
 test-cluster: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 3 --dist worksteal -m cluster
+	$(BIN)/python -m pytest -n 3 -m cluster
 
 # the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
 test-slurm: $(VENV)/.installed-test

@@ -14,9 +14,9 @@ from leeward.store.keys import Key
 from leeward.store.lock import Lock
 from web_cases import PAGES, Browser, Checked, beat, empty_run, fail, serving, status_of, store
 
-REQUESTS = 2000
-SOCKETS = 300
-DAMAGES = 100
+REQUESTS = 1200
+SOCKETS = 200
+DAMAGES = 60
 MOST_S = 60.0  # in all, however slow the machine is
 WELL = {200, 303, 304, 400, 403, 404, 405, 414, 421, 431, 503, 505}
 
