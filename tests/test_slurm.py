@@ -36,9 +36,15 @@ def running():
 
 @pytest.fixture(autouse=True)
 def _nothing_stays():
-    """Every job ends with its run."""
+    """Every job ends with its run; one that does not is shown, and is not left to the next test."""
     yield
-    until(lambda: not [name for _, _, name in queue() if name.startswith("leeward-")], "all jobs are gone")
+    try:
+        until(lambda: not [name for _, _, name in queue() if name.startswith("leeward-")], "all jobs are gone")
+    finally:
+        subprocess.run(["scontrol", "show", "jobs"])
+        for number, _, name in queue():
+            if name.startswith("leeward-"):
+                subprocess.run(["scancel", number])
 
 
 def ended(process, folder, code=0, seconds=240):
@@ -183,7 +189,7 @@ def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tm
     until(lambda: not queue("--jobs", number), "the job is over", 400)
     log = (tmp_path / f"leeward-layouts-{number}.log").read_text()
     assert len(digests(tmp_path / "layouts.h5")) == 36, log
-    assert "back into the queue" in log
+    assert 1 <= log.count("back into the queue") <= 4, log  # a job has a minute or more between two
     assert "36 of 36 layouts are there" in log
 
 

@@ -1,11 +1,13 @@
-"""`leeward slurm-script`: what it prints. tests/test_slurm.py submits it to a real SLURM."""
+"""`leeward slurm-script`: what it prints and does. tests/test_slurm.py submits it to a real SLURM."""
 
+import os
 import shlex
+import signal
 import subprocess
 
 import pytest
 
-from run_cases import leeward_here, make_campaign
+from run_cases import leeward_here, make_campaign, until
 
 
 def printed(folder, *options, campaign="campaign.yaml"):
@@ -83,3 +85,89 @@ def test_what_would_not_work_is_refused(tmp_path, options, said):
     done = leeward_here("slurm-script", "campaign.yaml", *options, cwd=tmp_path)
     assert done.returncode == 2
     assert said in done.stderr
+
+
+class Job:
+    """The batch file under bash, with stand-ins for SLURM's commands and for `leeward run`, of which it needs three."""
+
+    def __init__(self, folder, run):
+        make_campaign(folder)
+        text = printed(folder, "--cores", 1, "--walltime", "0:02:00")
+        program = command(text)[0]
+        assert text.count("sleep 15 &&") == text.count(f"\n{program} run ") == 1
+        self.folder = folder
+        self._program("squeue", 'cat "$STATE"')
+        self._program("scontrol", f'echo "$*" >> {folder}/asked; echo PENDING 1 > "$STATE"')
+        self._program("leeward", f"touch {folder}/at_work; {run}")
+        text = text.replace("sleep 15 &&", "sleep 1 &&").replace(f"\n{program} run ", f"\n{folder}/leeward run ")
+        (folder / "job.sh").write_text(text)
+        self.is_now("RUNNING 0")
+        slurm = {"STATE": str(folder / "state"), "SLURM_JOB_ID": "7", "PATH": f"{folder}:{os.environ['PATH']}"}
+        with (folder / "log").open("w") as log:
+            self.script = subprocess.Popen(
+                ["bash", "job.sh"], cwd=folder, env=os.environ | slurm, stdout=log, stderr=log, start_new_session=True
+            )
+        until((folder / "at_work").exists, "the run has begun")
+
+    def _program(self, name, text):
+        (self.folder / name).write_text(f"#!/usr/bin/env bash\n{text}\n")
+        (self.folder / name).chmod(0o755)
+
+    def is_now(self, state):
+        (self.folder / "state").write_text(state + "\n")
+
+    def asked(self):
+        """What SLURM was told to do."""
+        path = self.folder / "asked"
+        return path.read_text().splitlines() if path.exists() else []
+
+    def warn(self):
+        self.script.send_signal(signal.SIGTERM)
+
+    def nothing_left(self):
+        """All that the script started has ended, also what outlived it."""
+        until(lambda: subprocess.run(["pgrep", "-s", str(self.script.pid)], capture_output=True).returncode, "no rest")
+
+
+STOPS_WHEN_TOLD = "trap 'exit 143' TERM; while true; do sleep 0.05; done"
+STOPS_TOO_LATE = "trap '' TERM; while [ ! -e late ]; do sleep 0.05; done; exit 143"
+
+
+def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
+    job = Job(tmp_path, STOPS_WHEN_TOLD)
+    job.warn()
+    assert job.script.wait(20) == 143
+    assert job.asked() == ["requeue 7"]
+    job.is_now("RUNNING 1")  # SLURM has started it again before the first one's patience was over
+    job.nothing_left()
+    assert job.asked() == ["requeue 7"]
+
+
+def test_a_warned_job_whose_tasks_take_too_long_goes_back_all_the_same(tmp_path):
+    job = Job(tmp_path, STOPS_TOO_LATE)
+    job.warn()
+    until(job.asked, "it asks to go back, its run still at work")
+    job.warn()  # as SLURM does when it requeues
+    (tmp_path / "late").touch()
+    assert job.script.wait(20) == 143
+    job.is_now("RUNNING 1")
+    job.nothing_left()
+    assert job.asked() == ["requeue 7"]
+
+
+def test_a_cancelled_job_asks_for_nothing(tmp_path):
+    job = Job(tmp_path, STOPS_WHEN_TOLD)
+    job.is_now("COMPLETING 0")
+    job.warn()
+    assert job.script.wait(20) == 143
+    job.nothing_left()
+    assert job.asked() == []
+
+
+def test_a_complete_campaign_is_not_begun_again(tmp_path):
+    job = Job(tmp_path, "trap 'exit 0' TERM; while true; do sleep 0.05; done")
+    job.warn()
+    assert job.script.wait(20) == 0
+    job.is_now("COMPLETING 0")
+    job.nothing_left()
+    assert job.asked() == []

@@ -36,10 +36,10 @@ SCRIPT = Template("""\
 $directives
 cd $folder || exit 1
 $prologue
-go_on() { # back into the queue, unless somebody has cancelled the job; SLURM may be busy
+go_on() { # back into the queue, unless somebody has cancelled the job or it was there since; SLURM may be busy
   for pause in 1 2 4; do
-    state=$$(squeue --noheader --format=%T --jobs="$$SLURM_JOB_ID")
-    if [ "$$state" = RUNNING ]; then
+    read -r state restarts <<< "$$(squeue --noheader --Format=State,RestartCnt --jobs="$$SLURM_JOB_ID")"
+    if [ "$$state $$restarts" = "RUNNING $${SLURM_RESTART_COUNT:-0}" ]; then
       echo "$$(date '+%Y-%m-%d %H:%M:%S') time is nearly up: back into the queue"
       scontrol requeue "$$SLURM_JOB_ID" && return
     elif [ -n "$$state" ]; then
