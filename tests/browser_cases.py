@@ -106,7 +106,7 @@ class Browser:
 
     def arrives(self, path: str) -> None:
         """What a click began may take a moment."""
-        until(lambda: self.path == path and self.run(SETTLED), f"{path} after {self.path}", 20)
+        until(lambda: self.path == path and self.run(SETTLED), f"{path} after {self.path}", 60)
 
     # --- what is there ---
 
@@ -140,7 +140,7 @@ class Browser:
                 return False
             return True
 
-        until(clicked, f"a click on {selector}", 10)
+        until(clicked, f"a click on {selector}", 60)
 
     def press(self, *keys: str) -> None:
         """On the keyboard, wherever the focus is."""
@@ -207,5 +207,5 @@ def dashboard(path: str, cwd: Path) -> Iterator[tuple[subprocess.Popen, str]]:
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.kill(served.pid, signal.SIGINT)
-        served.wait(30)
+        served.wait(90)
     assert "Traceback" not in said.read_text(), said.read_text()

@@ -65,7 +65,7 @@ def test_a_run_is_watched_without_reloading(browser, live):
         assert browser.run("return window.mark") == 1, "the page was loaded again"
         assert browser.complaints() == []
         os.kill(server.pid, signal.SIGINT)
-        server.wait(30)
+        server.wait(90)
         assert server.returncode == 0
         browser.until_text("does not answer", "#news")
         assert browser.run(IN_SIGHT, "#news"), "it stands where nobody sees it"
@@ -117,7 +117,7 @@ def _finish(folder: Path, process: subprocess.Popen, frozen: int, browser) -> No
     assert process.returncode == 3
     browser.until_text("4 of 6 layouts", "#progress")
     browser.until_text("Nobody is at work", "#workers")
-    until(lambda: len(browser.all("#map .farm circle")) == 3, "the map has the best layout", 30)
+    until(lambda: len(browser.all("#map .farm circle")) == 3, "the map has the best layout")
 
 
 def _retry_as_told(folder: Path, browser) -> None:

@@ -158,7 +158,7 @@ def test_status_watches_until_the_run_ends(paths, campaign, tmp_path):
         assert process.stdout.readline().startswith("--- ")
         assert "layouts.run" in process.stdout.readline()
         lock.release()
-        rest, _ = process.communicate(timeout=30)
+        rest, _ = process.communicate(timeout=90)
     finally:
         process.kill()
     assert process.returncode == 3
@@ -176,7 +176,7 @@ def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
     try:
         assert json.loads(process.stdout.readline())["is_running"]
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=30)
+        process.communicate(timeout=90)
     finally:
         process.kill()
         lock.release()

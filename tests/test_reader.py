@@ -337,7 +337,7 @@ def test_flipped_bits_never_pass(tmp_path, faulty, way):
 )
 def test_the_group_that_ends_the_reader_gets_the_blame(faulty, own_file, fault, verdict):
     faulty("farm0_t0_s1", fault)
-    answers = read(own_file, own_file, contents=True, limits=Limits(seconds=0.7))
+    answers = read(own_file, own_file, contents=True, limits=Limits(seconds=2.0))
     for results, file in answers:
         assert verdicts(results) == {"farm0_t0_s0": "valid", "farm0_t0_s1": verdict, "farm0_t0_s2": "valid"}
         assert (file.verdict, file.valid, file.bad) == (Verdict.VALID, 2, 1)
@@ -375,7 +375,7 @@ def large_file(tmp_path):
 
 @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGSEGV, signal.SIGSTOP])
 def test_killed_and_stopped_children(large_file, how):
-    with Reader(limits=Limits(seconds=0.7)) as reader:
+    with Reader(limits=Limits(seconds=2.0)) as reader:
         answers = reader.read(large_file)
         found = [next(answers)]
         first = reader._child.pid
@@ -430,7 +430,7 @@ def test_children_end_with_their_parent(faulty, own_file):
     )
     done = subprocess.run([sys.executable, "-c", script, str(own_file)], stdout=subprocess.PIPE, check=False)
     child = Path(f"/proc/{int(done.stdout)}")
-    end = time.monotonic() + 5
+    end = time.monotonic() + 60
     while is_running(child) and time.monotonic() < end:
         time.sleep(0.02)
     assert time.monotonic() < end

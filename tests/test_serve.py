@@ -36,7 +36,7 @@ def test_the_command(place, tmp_path):
         parts = urlsplit(address)
         assert f"ssh -N -L {parts.port}:127.0.0.1:{parts.port} " in "".join(lines)
         assert _listens_on(parts.port) == ["127.0.0.1"]
-        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=30)
+        connection = http.client.HTTPConnection(parts.hostname, parts.port, timeout=90)
         connection.request("GET", f"/?{parts.query}")
         answer = connection.getresponse()
         answer.read()
@@ -44,7 +44,7 @@ def test_the_command(place, tmp_path):
         connection.request("GET", answer.headers["Location"], headers={"Cookie": cookie})
         assert b"1 of 10 layouts" in connection.getresponse().read()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=20) == 0
+        assert process.wait(timeout=90) == 0
     finally:
         process.kill()
         process.wait()
@@ -61,14 +61,14 @@ def test_it_ends_at_once_whatever_it_is_doing(tmp_path):
     try:
         lines = iter(process.stdout.readline, "")
         address = urlsplit(next(line for line in lines if "http://" in line).strip())
-        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=30)
+        connection = http.client.HTTPConnection(address.hostname, address.port, timeout=90)
         connection.request("GET", f"/?{address.query}")
         cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
         connection.close()
         connection.request("GET", "/task/farm0_t0_s0", headers={"Cookie": cookie})
         assert b"are being worked out" in connection.getresponse().read()
         process.send_signal(signal.SIGINT)
-        assert process.wait(timeout=8) == 0
+        assert process.wait(timeout=15) == 0
     finally:
         process.kill()
         process.wait()

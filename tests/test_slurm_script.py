@@ -136,7 +136,7 @@ STOPS_TOO_LATE = "trap '' TERM; while [ ! -e late ]; do sleep 0.05; done; exit 1
 def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.warn()
-    assert job.script.wait(20) == 143
+    assert job.script.wait(90) == 143
     assert job.asked() == ["requeue 7"]
     job.is_now("RUNNING 1")  # SLURM has started it again before the first one's patience was over
     job.nothing_left()
@@ -149,7 +149,7 @@ def test_a_warned_job_whose_tasks_take_too_long_goes_back_all_the_same(tmp_path)
     until(job.asked, "it asks to go back, its run still at work")
     job.warn()  # as SLURM does when it requeues
     (tmp_path / "late").touch()
-    assert job.script.wait(20) == 143
+    assert job.script.wait(90) == 143
     job.is_now("RUNNING 1")
     job.nothing_left()
     assert job.asked() == ["requeue 7"]
@@ -159,7 +159,7 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.is_now("COMPLETING 0")
     job.warn()
-    assert job.script.wait(20) == 143
+    assert job.script.wait(90) == 143
     job.nothing_left()
     assert job.asked() == []
 
@@ -167,7 +167,7 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
 def test_a_complete_campaign_is_not_begun_again(tmp_path):
     job = Job(tmp_path, "trap 'exit 0' TERM; while true; do sleep 0.05; done")
     job.warn()
-    assert job.script.wait(20) == 0
+    assert job.script.wait(90) == 0
     job.is_now("COMPLETING 0")
     job.nothing_left()
     assert job.asked() == []

@@ -15,13 +15,13 @@ class Vanishing:
     @property
     def snapshot(self):
         self.asked.set()
-        assert self.gone.wait(20)
+        assert self.gone.wait(90)
         raise RuntimeError("cannot schedule new futures after shutdown")
 
 
 def _ask(dashboard: Dashboard) -> int:
     cookie = f"{dashboard.access.cookie_name}={dashboard.access.token}"
-    connection = http.client.HTTPConnection("127.0.0.1", dashboard.port, timeout=20)
+    connection = http.client.HTTPConnection("127.0.0.1", dashboard.port, timeout=90)
     connection.request("GET", "/workers", headers={"Cookie": cookie})
     return connection.getresponse().status
 
@@ -40,11 +40,11 @@ def test_what_is_cut_off_by_the_end_is_no_fault(capfd):
     model, statuses = Vanishing(), []
     dashboard = Dashboard(model, "127.0.0.1", 0, Access())
     threads = _served(dashboard, statuses)
-    assert model.asked.wait(20)
+    assert model.asked.wait(90)
     dashboard.close()
     model.gone.set()
     for thread in threads:
-        thread.join(20)
+        thread.join(90)
     assert statuses == [503]
     assert "Traceback" not in capfd.readouterr().err
 
@@ -54,8 +54,8 @@ def test_the_same_is_a_fault_otherwise(capfd):
     model.gone.set()
     dashboard = Dashboard(model, "127.0.0.1", 0, Access())
     threads = _served(dashboard, statuses)
-    threads[1].join(20)
+    threads[1].join(90)
     dashboard.close()
-    threads[0].join(20)
+    threads[0].join(90)
     assert statuses == [500]
     assert "cannot schedule new futures" in capfd.readouterr().err

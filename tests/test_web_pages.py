@@ -86,14 +86,14 @@ def test_wake_losses_come_later(finished, monkeypatch):
     may_end = threading.Event()
 
     def slow(*arguments, real=model_module.layout_view, **options):
-        may_end.wait(20.0 if options.get("with_losses", True) else 0.0)
+        may_end.wait(120.0 if options.get("with_losses", True) else 0.0)
         return real(*arguments, **options)
 
     monkeypatch.setattr(model_module, "layout_view", slow)
     with serving(finished) as browser:
         began = time.monotonic()
         first = Checked(browser.text(TASK))
-        assert time.monotonic() - began < 10.0
+        assert time.monotonic() - began < 60.0
         assert "the wake losses are being worked out" in first.text
         may_end.set()
         deadline = time.monotonic() + 30.0
@@ -296,7 +296,7 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
         looks.append(path)
         if len(looks) > 1:
             began.set()
-            may_end.wait(20.0)
+            may_end.wait(120.0)
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", slow)
@@ -305,7 +305,7 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
         store(paths, own_result(0, 0, 0, turbines=3))
         start = time.monotonic()
         assert "0 of 10 layouts" in Checked(browser.text("/")).text
-        assert time.monotonic() - start < 10.0
+        assert time.monotonic() - start < 60.0
         assert began.is_set()
         start = time.monotonic()
         for _ in range(20):

@@ -55,7 +55,7 @@ def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
     def hanging(path, real=looks_module.observe, **options):
         looks.append(path)
         if len(looks) > 1:
-            may_end.wait(20.0)
+            may_end.wait(90.0)
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", hanging)
@@ -83,11 +83,11 @@ def test_files_that_may_not_be_looked_at(finished, monkeypatch):
 def test_more_layouts_than_are_kept(finished, monkeypatch):
     """One that is put aside while somebody waits for it is still shown to them."""
     monkeypatch.setattr(model_module, "VIEWS_KEPT", 1)
-    monkeypatch.setattr(model_module, "WAIT_S", 20.0)
+    monkeypatch.setattr(model_module, "WAIT_S", 90.0)
     may_go = threading.Event()
 
     def slow(*arguments, real=model_module.layout_view, **options):
-        may_go.wait(20.0)
+        may_go.wait(90.0)
         return real(*arguments, **options)
 
     monkeypatch.setattr(model_module, "layout_view", slow)
@@ -100,7 +100,7 @@ def test_more_layouts_than_are_kept(finished, monkeypatch):
             time.sleep(0.2)
         may_go.set()
         for thread in threads:
-            thread.join(20.0)
+            thread.join(90.0)
     assert statuses == [200] * 2
 
 

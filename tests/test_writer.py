@@ -229,7 +229,7 @@ def children(pid=None):
     return found
 
 
-def wait_until(condition, seconds=10.0):
+def wait_until(condition, seconds=60.0):
     end = time.monotonic() + seconds
     while not condition():
         assert time.monotonic() < end
@@ -270,7 +270,7 @@ def test_a_writer_that_hangs_is_ended(output):
     began = time.monotonic()
     with pytest.raises(StorageError, match="nothing was written for 1 s"):
         write_merged(output, paralysing(), FACTS, stall_seconds=1.0)
-    assert time.monotonic() - began < 10
+    assert time.monotonic() - began < 60
     assert children() == []
     assert names(output.parent) == []
 
@@ -278,10 +278,10 @@ def test_a_writer_that_hangs_is_ended(output):
 def test_slow_results_are_no_stall(output):
     def slow():
         yield own_result()
-        time.sleep(1.0)
+        time.sleep(2.5)
         yield own_result(seed=1)
 
-    assert write_merged(output, slow(), FACTS, stall_seconds=0.5).count == 2
+    assert write_merged(output, slow(), FACTS, stall_seconds=2.0).count == 2
 
 
 def test_an_error_on_the_way_leaves_nothing_behind(output):

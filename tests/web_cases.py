@@ -54,7 +54,7 @@ class Browser:
 
     def ask(self, path, method="GET", headers=None, *, cookie=True):
         """Status, headers and body, on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=30)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
         try:
             given = {"Cookie": self.cookie} if cookie else {}
             connection.request(method, path, headers={**given, **(headers or {})})

@@ -114,7 +114,7 @@ def test_workers_that_stand_still_end_with_their_coordinator(tmp_path, undisturb
         stalled = workers_of(process)
     finally:
         kill_group(process)
-    until(lambda: not any(process_start(pid) for pid in stalled), "they are gone", 10)
+    until(lambda: not any(process_start(pid) for pid in stalled), "they are gone")
     done = leeward("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
