@@ -12,9 +12,9 @@ demo: $(VENV)/.installed
 
 test: lint test-uncompiled test-compiled
 
-# three at a time on two cores: many wait for processes more than they compute
+# four at a time on two cores: many wait for processes more than they compute
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 3 -m "not cluster and not browser"
+	$(BIN)/python -m pytest -n 4 -m "not cluster and not browser"
 
 # one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
 test-cluster: $(VENV)/.installed-test

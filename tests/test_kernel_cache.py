@@ -44,7 +44,7 @@ def start(cache, program=AREA, source=None, **streams):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=300)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     return out.strip(), err
 
@@ -197,7 +197,7 @@ def test_compiling_is_said_on_a_terminal(tmp_path):
 
     main, worker = pty.openpty()
     process = start(tmp_path, stderr=worker)
-    process.communicate(timeout=300)
+    process.communicate(timeout=600)
     os.close(worker)
     assert process.returncode == 0
     said = os.read(main, 10_000).decode()
@@ -246,7 +246,7 @@ def test_a_new_model_is_one_file(tmp_path):
     variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own")}
     variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(SOURCE.parent)])
     own, typed = (
-        subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=300, env=variables)
+        subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=600, env=variables)
         for text in (f"from own import TopHat\n{question}", MODEL + question)
     )
     assert float(own.stdout) > 0, own.stderr

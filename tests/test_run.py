@@ -239,7 +239,7 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
 
 
 def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed):
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    make_campaign(tmp_path, seeds=6, orders={seed: "until=told" for seed in range(1, 6)})
     first = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
     try:
         until(lambda: shards(tmp_path / "layouts.run"), "the first result")
@@ -247,6 +247,7 @@ def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undistu
         assert second.returncode == 1
         assert f"held by process {first.pid} on " in second.stderr
         first.send_signal(signal.SIGSTOP)
+        (tmp_path / "told").touch()
         third = leeward("run", "campaign.yaml", "--take-over", cwd=tmp_path)
         assert third.returncode == 0, third.stderr
         assert digests(tmp_path / "layouts.h5") == undisturbed
