@@ -178,7 +178,7 @@ def network():
 
 
 def test_a_machine_that_is_cut_off_is_given_up_and_the_run_completes_on_the_other(tmp_path, network):
-    make_campaign(tmp_path, seeds=20, orders={"all": "wait=1"})
+    make_campaign(tmp_path, seeds=20, orders={"all": "until=told"}, execution={"timeout_s": 300})
     run = tmp_path / "layouts.run"
     environment = {  # how soon a silence is noticed
         "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "6s",
@@ -192,10 +192,11 @@ def test_a_machine_that_is_cut_off_is_given_up_and_the_run_completes_on_the_othe
         try:
             both = {"node-a", "node-b"}
             until(lambda: {worker.host for worker in workers_shown(run)} == both, "`leeward status` shows both")
-            assert all(name in leeward("status", cwd=tmp_path).stdout for name in both)
+            shown = leeward("status", cwd=tmp_path).stdout
+            assert all(name in shown for name in both), shown
             network.cut_off("node-a")
             until(lambda: "w0 on node-a is gone" in (tmp_path / "output.txt").read_text(), "the cut is noticed", 90)
-            (tmp_path / "orders" / "all").write_text("")
+            (tmp_path / "told").touch()
             assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
         finally:
             kill_group(process)
