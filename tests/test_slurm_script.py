@@ -88,18 +88,22 @@ def test_what_would_not_work_is_refused(tmp_path, options, said):
 
 
 class Job:
-    """The batch file under bash, with stand-ins for SLURM's commands and for `leeward run`, of which it needs three."""
+    """The batch file under bash, with stand-ins for SLURM's commands and for `leeward run`, of which it needs three.
 
-    def __init__(self, folder, run):
+    patience_s: for tasks in hand, after a warning. hearing_s: how long a slow machine takes to pass the warning on.
+    """
+
+    def __init__(self, folder, run, patience_s=3, hearing_s=0):
         make_campaign(folder)
         text = printed(folder, "--cores", 1, "--walltime", "0:02:00")
         program = command(text)[0]
         assert text.count("sleep 15 &&") == text.count(f"\n{program} run ") == 1
         self.folder = folder
         self._program("squeue", 'cat "$STATE"')
-        self._program("scontrol", f'echo "$*" >> {folder}/asked; echo PENDING 1 > "$STATE"')
-        self._program("leeward", f"touch {folder}/at_work; {run}")
-        text = text.replace("sleep 15 &&", "sleep 1 &&").replace(f"\n{program} run ", f"\n{folder}/leeward run ")
+        self._program("scontrol", f'echo PENDING 1 > "$STATE"; echo "$*" >> {folder}/asked')
+        self._program("leeward", run.replace("; while", f"; touch {folder}/at_work; while", 1))  # its trap is set
+        text = text.replace("{ sleep 15 &&", f"sleep {hearing_s}\n  {{ sleep {patience_s} &&")
+        text = text.replace(f"\n{program} run ", f"\n{folder}/leeward run ")
         (folder / "job.sh").write_text(text)
         self.is_now("RUNNING 0")
         slurm = {"STATE": str(folder / "state"), "SLURM_JOB_ID": "7", "PATH": f"{folder}:{os.environ['PATH']}"}
@@ -136,7 +140,7 @@ STOPS_TOO_LATE = "trap '' TERM; while [ ! -e late ]; do sleep 0.05; done; exit 1
 def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.warn()
-    assert job.script.wait(90) == 143
+    assert job.script.wait(60) == 143
     assert job.asked() == ["requeue 7"]
     job.is_now("RUNNING 1")  # SLURM has started it again before the first one's patience was over
     job.nothing_left()
@@ -144,12 +148,12 @@ def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
 
 
 def test_a_warned_job_whose_tasks_take_too_long_goes_back_all_the_same(tmp_path):
-    job = Job(tmp_path, STOPS_TOO_LATE)
+    job = Job(tmp_path, STOPS_TOO_LATE, patience_s=1)
     job.warn()
     until(job.asked, "it asks to go back, its run still at work")
     job.warn()  # as SLURM does when it requeues
     (tmp_path / "late").touch()
-    assert job.script.wait(90) == 143
+    assert job.script.wait(60) == 143
     job.is_now("RUNNING 1")
     job.nothing_left()
     assert job.asked() == ["requeue 7"]
@@ -159,7 +163,7 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.is_now("COMPLETING 0")
     job.warn()
-    assert job.script.wait(90) == 143
+    assert job.script.wait(60) == 143
     job.nothing_left()
     assert job.asked() == []
 
@@ -167,7 +171,17 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
 def test_a_complete_campaign_is_not_begun_again(tmp_path):
     job = Job(tmp_path, "trap 'exit 0' TERM; while true; do sleep 0.05; done")
     job.warn()
-    assert job.script.wait(90) == 0
+    assert job.script.wait(60) == 0
+    job.is_now("COMPLETING 0")
+    job.nothing_left()
+    assert job.asked() == []
+
+
+def test_a_run_that_ends_while_the_shell_hears_the_warning_keeps_its_own_exit_code(tmp_path):
+    """A signal ends the shell's `wait` with a code that says "go on"; what the run says is another."""
+    job = Job(tmp_path, "trap 'exit 3' TERM; while true; do sleep 0.05; done", hearing_s=2)
+    job.warn()
+    assert job.script.wait(60) == 3
     job.is_now("COMPLETING 0")
     job.nothing_left()
     assert job.asked() == []

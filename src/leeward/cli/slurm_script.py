@@ -57,11 +57,11 @@ warned() { # tasks in hand may finish; if that takes too long, what is stored is
 trap warned TERM
 $command &
 run=$$!
-while true; do # a signal ends `wait` before its time
+while kill -0 "$$run" 2> /dev/null; do # a signal ends `wait` before its time, with a code of its own
   wait "$$run"
-  code=$$?
-  kill -0 "$$run" 2> /dev/null || break
 done
+wait "$$run"
+code=$$?
 if [ "$$code" -eq 143 ]; then
   go_on
 fi
