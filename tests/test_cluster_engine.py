@@ -11,132 +11,11 @@ from leeward.engine import space
 from leeward.engine.cluster import engine as module
 from leeward.engine.cluster import handing, members, pilot
 from leeward.engine.cluster.members import Member, Pace
-from leeward.engine.outcomes import Began, Done, EngineLostError, Failed, Returned
+from leeward.engine.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
+from paper_cluster import PaperCluster, keys_of, tasks
 from run_cases import make_campaign
-
-
-class PaperFuture:
-    """What Dask would say of something that was submitted."""
-
-    def __init__(self, key, function, arguments, workers):
-        self.key, self.function, self.arguments, self.workers = key, function, arguments, workers
-        self.status = "pending"
-        self.released = False
-        self._value = None
-        self._callbacks = []
-
-    def add_done_callback(self, callback):
-        self._callbacks.append(callback)
-
-    def end(self, status, value=None):
-        self.status, self._value = status, value
-        for callback in self._callbacks:
-            callback(self)
-
-    def done(self):
-        return self.status != "pending"
-
-    def result(self):
-        return self._value
-
-    def exception(self):
-        return self._value
-
-    def release(self):
-        self.released = True
-
-
-class PaperCluster:
-    """A link, its client and its workers."""
-
-    address = "paper:1"
-    expects = None
-
-    def __init__(self):
-        self.client = self
-        self.is_alive = True
-        self.submitted = []
-        self.told = []
-        self.topics = {}
-
-    def subscribe_topic(self, topic, handler):
-        self.topics[topic] = handler
-
-    def unsubscribe_topic(self, topic):
-        del self.topics[topic]
-
-    def submit(self, function, *arguments, key, workers, **_):
-        future = PaperFuture(key, function, arguments, workers)
-        self.submitted.append(future)
-        if function is pilot.tear_down:
-            future.end("finished")
-        return future
-
-    def tell(self, event, **facts):
-        self.told.append({"event": event, **facts})
-
-    def addresses(self):
-        return []
-
-    def joined(self, member):
-        pass
-
-    def lost(self, member):
-        pass
-
-    def tend(self, left, members):
-        pass
-
-    def close(self):
-        self.is_alive = False
-
-    # --- what happens ------------------------------------------------------------------------------------------------
-
-    def join(self, engine, address="paper:2", *, slots=1, seconds_left=None, version=__version__, fails=None):
-        """A worker comes, and is prepared or cannot be."""
-        self.topics["all"]((0.0, {"action": "add-worker", "worker": address}))
-        engine.poll(0.0)
-        (future,) = [f for f in self.submitted if f.function is pilot.set_up and f.workers == [address]]
-        facts = {"version": version, "host": "paper", "pid": 1, "name": address, "slots": slots, "unreached": None}
-        if fails:
-            future.end("error", fails)
-        else:
-            future.end("finished", {**facts, "job": None, "seconds_left": seconds_left})
-        return engine.poll(0.0)
-
-    def leave(self, engine, address="paper:2"):
-        self.topics["all"]((0.0, {"action": "remove-worker", "worker": address}))
-        return engine.poll(0.0)
-
-    def units(self, address=None):
-        """Those that are under way."""
-        found = [f for f in self.submitted if f.function is pilot.work_off and not f.done() and not f.released]
-        return [unit for unit in found if address is None or unit.workers == [address]]
-
-    def say(self, engine, unit, what, keys, **facts):
-        token = unit.arguments[0]
-        facts = {"worker": f"paper-{unit.workers[0][-1]}-x", "line": {}, "took_s": 0.001, **facts}
-        outcomes = [{"what": what, "key": str(key), **facts} for key in keys]
-        self.topics[token]((0.0, {"unit": unit.arguments[1], "outcomes": outcomes}))
-        return engine.poll(0.0)
-
-    def begin(self, engine, unit, *keys):
-        return self.say(engine, unit, "Began", keys or keys_of(unit))
-
-    def finish(self, engine, unit, took_s=0.001):
-        outcomes = self.say(engine, unit, "Done", keys_of(unit), took_s=took_s)
-        unit.end("finished", len(keys_of(unit)))
-        return outcomes + engine.poll(0.0)
-
-
-def keys_of(unit):
-    return [Key.parse(key) for key in unit.arguments[2]]
-
-
-def tasks(count):
-    return [Key(0, 0, seed) for seed in range(count)]
 
 
 @pytest.fixture
@@ -152,6 +31,24 @@ def engine(tmp_path, paper):
     made = module.ClusterEngine(campaign, campaign.execution, paths, paper, paper.tell, lambda: 0)
     yield made
     made.close()
+
+
+class Clock:
+    """Goes as usual, and is put forward by tests."""
+
+    ahead_s = 0.0
+    sleep = staticmethod(time.sleep)
+
+    def monotonic(self):
+        return time.monotonic() + self.ahead_s
+
+
+@pytest.fixture
+def clock(monkeypatch):
+    made = Clock()
+    monkeypatch.setattr(module, "time", made)
+    monkeypatch.setattr(members, "time", made)
+    return made
 
 
 def hand_out(engine, waiting):
@@ -248,14 +145,12 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
     assert tried == {*suspects, innocent}
 
 
-def test_a_silent_unit_is_given_up_and_its_worker_gets_no_more(engine, paper, monkeypatch):
-    monkeypatch.setattr(module, "START_LIMIT_S", 0.0)
-    monkeypatch.setattr(module, "STORE_LIMIT_S", 0.0)
+def test_a_silent_unit_is_given_up_and_its_worker_gets_no_more(engine, paper, clock):
     paper.join(engine, slots=2)
     hand_out(engine, tasks(2))
     first, second = paper.units()
     paper.begin(engine, first)
-    time.sleep(0.1)
+    clock.ahead_s += 2000.0
     outcomes = engine.poll(0.0)
     assert {type(outcome) for outcome in outcomes} == {Failed, Returned}
     (failed,) = [outcome for outcome in outcomes if isinstance(outcome, Failed)]
@@ -282,20 +177,39 @@ def test_unfit_workers_get_no_tasks_and_are_told_of(engine, paper):
     assert "too many open files" in paper.told[-1]["reason"]
 
 
-def test_a_cluster_without_anybody_is_given_up(engine, paper, monkeypatch):
-    monkeypatch.setattr(module, "NOBODY_AFTER_S", 0.2)
+def test_a_unit_that_waits_behind_others_is_not_silent(engine, paper, clock):
+    paper.join(engine)
+    hand_out(engine, [Key(0, 0, 9)])
+    paper.finish(engine, *paper.units())
+    hand_out(engine, tasks(2 * members.MOST_TOGETHER))
+    first, second = paper.units()
+    for key in keys_of(first):  # which turn out to take long
+        clock.ahead_s += 1000.0
+        assert paper.begin(engine, first, key) == [Began(key, "paper-2-x", None)]
+        assert [type(outcome) for outcome in paper.say(engine, first, "Done", [key])] == [Done]
+    assert not second.released
+    clock.ahead_s += 2000.0
+    assert {type(outcome) for outcome in engine.poll(0.0)} == {Returned}
+
+
+def test_a_cluster_without_anybody_is_given_up(engine, paper, clock):
     engine.poll(0.0)
     paper.join(engine, version="0.0.1")
-    time.sleep(0.3)
-    with pytest.raises(EngineLostError, match=r"paper:1 could be used for 0.2 s: it has leeward 0.0.1"):
+    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    with pytest.raises(EngineLostError, match=r"paper:1 could be used for 600 s: it has leeward 0.0.1"):
         engine.poll(0.0)
 
 
-def test_somebody_on_the_way_is_waited_for(engine, paper, monkeypatch):
-    monkeypatch.setattr(module, "NOBODY_AFTER_S", 0.05)
+def test_somebody_on_the_way_is_waited_for_and_has_time_to_answer(engine, paper, clock):
     paper.expects = "2 jobs are queued"
-    time.sleep(0.1)
-    assert engine.poll(0.0) == []
+    for _ in range(3):
+        clock.ahead_s += module.NOBODY_AFTER_S + 1
+        assert engine.poll(0.0) == []
+    paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
+    assert engine.poll(0.0) == engine.poll(0.0) == []
+    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    with pytest.raises(EngineLostError, match="could be used for 600 s: none is there"):
+        engine.poll(0.0)
 
 
 def test_when_the_scheduler_goes_the_run_ends_and_no_task_is_blamed(engine, paper):
@@ -357,6 +271,19 @@ def test_a_result_that_does_not_verify_is_none(engine, paper):
     (outcome,) = paper.say(engine, unit, "Computed", keys_of(unit), shard=b"junk")
     assert isinstance(outcome, Failed)
     assert "does not verify" in outcome.message
+
+
+def test_what_a_worker_says_after_its_tasks_were_taken_away_is_not_heard(engine, paper):
+    """Its own disk takes nothing, and then does, all in one message: the task is elsewhere by then."""
+    paper.join(engine, unreached="no such file")
+    hand_out(engine, tasks(1))
+    (unit,) = paper.units()
+    (key,) = keys_of(unit)
+    paper.begin(engine, unit)
+    facts = {"key": str(key), "worker": "paper-2-x", "message": "full"}
+    messages = [{**facts, "what": what} for what in ("Stuck", "Unstuck")]
+    paper.topics[unit.arguments[0]]((0.0, {"unit": unit.arguments[1], "outcomes": messages}))
+    assert engine.poll(0.0) == [Stuck(key, "full"), Unstuck(key), Returned(key)]
 
 
 def test_the_end_of_a_run_is_said_to_workers_and_leaves_nothing(engine, paper, tmp_path):

@@ -71,7 +71,7 @@ class ClusterEngine:
         self._order = self._make_order()
         self._said: set[str] = set()
         self._beats = Beats(paths.workers, self.mark)
-        self._somebody = self._said_alone = time.monotonic()
+        self._somebody = self._hoped = self._said_alone = time.monotonic()
         self._listen()
 
     def _make_order(self) -> dict[str, Any]:
@@ -171,7 +171,8 @@ class ClusterEngine:
         if name in self._units:
             member = self._units[name]
             unit = member.units[name]
-            unit.deadline, unit.heard = self._deadline(), time.monotonic()
+            unit.deadline = member.deadline = self._deadline()
+            unit.heard = time.monotonic()
             try:
                 heard = [self._outcome(facts, member) for facts in message["outcomes"]]
             except (KeyError, TypeError, ValueError) as error:
@@ -297,6 +298,9 @@ class ClusterEngine:
         return outcomes
 
     def _drop(self, member: Member, unit: Unit) -> None:
+        """It has no tasks any more: what is still said of them, in the same breath even, is not heard."""
+        unit.left.clear()
+        unit.begun.clear()
         unit.future.release()
         del member.units[unit.name]
         del self._units[unit.name]
@@ -323,7 +327,7 @@ class ClusterEngine:
         outcomes: list[Outcome] = []
         now = time.monotonic()
         for member in list(self._members.values()):
-            for unit in [unit for unit in member.units.values() if now > unit.deadline]:
+            for unit in [unit for unit in member.units.values() if now > member.deadline_of(unit)]:
                 self._refuse(member, "it has not been heard for too long")
                 outcomes += self._give_up(member, unit, "timed-out", f"{member.name} on {member.host} is silent")
         return outcomes
@@ -388,11 +392,13 @@ class ClusterEngine:
             member.is_spent = member.is_ready and not member.has_time_for(self._handing.pace.unit_s)
         self._link.tend(self._left(), members)
         if any(member.is_ready for member in members):
-            self._somebody = self._said_alone = now
+            self._somebody = self._hoped = self._said_alone = now
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = f"{preparing} worker(s) do not answer yet" if preparing else self._link.expects
-        if (expected is None or preparing) and now - self._somebody > NOBODY_AFTER_S:
+        if expected is not None and not preparing:  # however long a queue is, whoever comes has time to answer
+            self._hoped = now
+        if now - self._hoped > NOBODY_AFTER_S:
             unfit = next((member.unfit for member in members if member.unfit), "none is there")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
         if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):

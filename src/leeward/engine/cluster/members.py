@@ -64,6 +64,7 @@ class Member:
     slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
     ends: when its job does, on our clock, if known. unfit: why it gets no tasks. is_spent: too little time is left
     for another one. is_ending: its job is being ended. stuck_since: when a disk began to take nothing from it.
+    deadline: by when more is to be heard of it, if anything was.
     """
 
     address: str
@@ -80,6 +81,7 @@ class Member:
     is_spent: bool = False
     is_ending: bool = False
     stuck_since: float = inf
+    deadline: float = 0.0
 
     def prepared(self, facts: dict[str, Any]) -> None:
         """What its pilot says of itself."""
@@ -95,6 +97,10 @@ class Member:
     @property
     def held(self) -> int:
         return sum(len(unit.left) for unit in self.units.values())
+
+    def deadline_of(self, unit: Unit) -> float:
+        """One that has not begun waits behind others, for as long as these are heard of."""
+        return unit.deadline if unit.begun else max(unit.deadline, self.deadline)
 
     @property
     def is_past_its_end(self) -> bool:
