@@ -80,7 +80,8 @@ class SlurmLink(Connected):
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
         self._known: set[str] = set()  # names of members that have come
-        self._in_vain: list[str] = []
+        self._used: set[str] = set()  # and of those that could be used
+        self._in_vain: list[str] = []  # jobs that ended before, and why
         self._has_started = False
         self._doing: Future[None] | None = None
         self._tended = self._looked = self._not_before = 0.0
@@ -133,6 +134,7 @@ class SlurmLink(Connected):
 
     def joined(self, member: Member) -> None:
         self._in_vain.clear()
+        self._used.add(member.name)
         if member.ends is None:
             member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
 
@@ -153,6 +155,8 @@ class SlurmLink(Connected):
         for member in members:
             if member.job in self._queue and self._queue[member.job].ends is not None:
                 member.ends = self._queue[member.job].ends
+        if len(self._in_vain) >= JOBS_IN_VAIN:
+            self._despair(members)
         if now < self._not_before:
             return
         if now - self._looked > LOOK_S and self._has_started:
@@ -189,8 +193,8 @@ class SlurmLink(Connected):
         idle = [name for name in spec if name not in known or not known[name].held]
         ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
         for name in ending:
-            if known[name].unfit and not known[name].is_ending:
-                self._note_in_vain(str(known[name].job), str(known[name].unfit))
+            if known[name].unfit and not known[name].is_ending and name not in self._used:
+                self._in_vain.append(f"{known[name].job}: {known[name].unfit}")
         surplus = len(spec) - len(ending) - wanted
         waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
@@ -259,14 +263,18 @@ class SlurmLink(Connected):
                 del self._cluster.workers[name]
                 self._cluster.worker_spec.pop(name, None)
                 if name not in self._known:
-                    self._note_in_vain(job.job_id, f"its log ends: {self._log_of(job.job_id)}")
+                    self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
 
-    def _note_in_vain(self, job_id: str, why: str) -> None:
-        self._in_vain.append(job_id)
-        if len(self._in_vain) >= JOBS_IN_VAIN:
-            raise EngineLostError(
-                f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {job_id}: {why}"
-            )
+    def _despair(self, members: Sequence[Member]) -> None:
+        """Of jobs in vain. Where others are at work a node is to blame, which gets every job that takes its place."""
+        message = (
+            f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
+        )
+        if all(member.unfit or member.is_ending for member in members):
+            raise EngineLostError(message)
+        self._in_vain.clear()
+        self._not_before = time.monotonic() + TRY_AGAIN_S
+        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
     def _log_of(self, job_id: str) -> str:
         found = ""

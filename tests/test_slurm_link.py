@@ -1,0 +1,119 @@
+"""How many jobs there are, and what becomes of a run when they come to nothing; with a SLURM that is on paper."""
+
+import asyncio
+import itertools
+import time
+from concurrent.futures import Future
+from types import SimpleNamespace
+
+import pytest
+
+from leeward.campaign.execution import SlurmSpec
+from leeward.engine import space
+from leeward.engine.cluster import slurm
+from leeward.engine.cluster.members import Member
+from leeward.engine.outcomes import EngineLostError
+from leeward.store.paths import RunPaths
+
+
+class PaperJobs:
+    """What dask-jobqueue would do: a job for each entry of its specification. queue: what squeue prints."""
+
+    scheduler_address = "paper:1"
+    job_name = "leeward-paper"
+    loop = None
+
+    def __init__(self, **_):
+        self.worker_spec = {}
+        self.workers = {}
+        self._i = 0
+        self._numbers = itertools.count(1)
+        self.submitted = 0
+
+    def new_worker_spec(self):
+        return {f"job-{self._i}": {}}
+
+    async def _correct_state(self):
+        for name in self.worker_spec.keys() - self.workers.keys():
+            self.workers[name] = SimpleNamespace(job_id=str(next(self._numbers)), status=None)
+            self.submitted += 1
+        for name in self.workers.keys() - self.worker_spec.keys():
+            del self.workers[name]
+
+
+class PaperSlurm:
+    """A link, its jobs, and workers that come or do not."""
+
+    def __init__(self, folder, monkeypatch, **settings):
+        self.told = []
+        self._ahead_s = 1000.0
+        self._queue = folder / "queue"
+        self._queue.write_text("")
+        (folder / "squeue").write_text(f"#!/bin/sh\ncat {self._queue}\n")
+        (folder / "squeue").chmod(0o755)
+        monkeypatch.setenv("PATH", str(folder), prepend=":")
+        monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
+        monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
+        monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + self._ahead_s))
+        monkeypatch.setattr(slurm.SlurmLink, "_do", self._do)
+        paths = RunPaths(folder / "layouts.h5")
+        space.prepare_folders(paths)
+        self.link = slurm.SlurmLink(SlurmSpec(tls=False, **settings), paths, self._tell)
+        self.jobs = self.link._cluster
+        self.members = []
+
+    def _do(self, action):
+        self.link._doing = Future()
+        try:
+            self.link._doing.set_result(asyncio.run(action))
+        except Exception as error:
+            self.link._doing.set_exception(error)
+
+    def _tell(self, event, **facts):
+        self.told.append({"event": event, **facts})
+
+    def pass_time(self, times=1):
+        """Long enough for a look at the queue, which all jobs have left but those of members, and for what follows."""
+        for seconds in times * (11.0, 2.0, 2.0):
+            self._queue.write_text("".join(f"{member.job}|RUNNING|None|1:00:00\n" for member in self.members))
+            self._ahead_s += seconds
+            self.link.tend(100, self.members)
+
+    def come(self, count):
+        """All jobs are submitted, and so many of them come to work."""
+        self.link.tend(100, self.members)
+        for name, job in list(self.jobs.workers.items())[:count]:
+            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1)
+            self.members.append(member)
+            self.link.joined(member)
+
+
+def test_jobs_that_never_come_to_work_end_a_run_in_which_nobody_is(tmp_path, monkeypatch):
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="1")
+    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .* the last one, 3: its log ends: it is empty"):
+        paper.pass_time(20)
+
+
+def test_a_node_that_is_no_good_does_not_end_a_run_in_which_others_are_at_work(tmp_path, monkeypatch):
+    """SLURM gives it every job that is to take the place of the last one: it is always free."""
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="3")
+    paper.come(2)
+    paper.pass_time(20)
+    said = [event for event in paper.told if event["event"] == "slurm-refuses"]
+    assert len(said) >= 2
+    assert "3 jobs in a row ended before their worker could be used" in said[0]["message"]
+    assert paper.jobs.submitted < 3 + 20  # it waits before it tries again
+    paper.members.clear()
+    with pytest.raises(EngineLostError, match="3 jobs in a row"):
+        paper.pass_time(20)
+
+
+def test_workers_that_were_of_use_are_replaced_and_not_counted_as_jobs_in_vain(tmp_path, monkeypatch):
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="4")
+    paper.come(4)
+    paper.pass_time()
+    for member in paper.members[:3]:
+        member.unfit = "the disk takes nothing from there, and results from elsewhere"
+    paper.pass_time()
+    assert paper.jobs.submitted == 4 + 3
+    assert [event for event in paper.told if event["event"] != "not-encrypted"] == []
