@@ -106,11 +106,15 @@ class PaperCluster:
         return [unit for unit in found if address is None or unit.workers == [address]]
 
     def say(self, engine, unit, what, keys, **facts):
+        self.send(unit, what, keys, **facts)
+        return engine.poll(0.0)
+
+    def send(self, unit, what, keys, **facts):
+        """The same, and it is not heard yet."""
         token = unit.arguments[0]
         facts = {"worker": f"paper-{unit.workers[0][-1]}-x", "line": {}, "took_s": 0.001, **facts}
         outcomes = [{"what": what, "key": str(key), **facts} for key in keys]
         self.topics[token]((0.0, {"unit": unit.arguments[1], "outcomes": outcomes}))
-        return engine.poll(0.0)
 
     def begin(self, engine, unit, *keys):
         return self.say(engine, unit, "Began", keys or keys_of(unit))

@@ -7,7 +7,7 @@ import pytest
 
 from leeward import __version__
 from leeward.campaign import load
-from leeward.engine import space
+from leeward.engine import coordinator, space
 from leeward.engine.cluster import engine as module
 from leeward.engine.cluster import handing, members, pilot
 from leeward.engine.cluster.members import Member, Pace
@@ -284,6 +284,38 @@ def test_what_a_worker_says_after_its_tasks_were_taken_away_is_not_heard(engine,
     messages = [{**facts, "what": what} for what in ("Stuck", "Unstuck")]
     paper.topics[unit.arguments[0]]((0.0, {"unit": unit.arguments[1], "outcomes": messages}))
     assert engine.poll(0.0) == [Stuck(key, "full"), Unstuck(key), Returned(key)]
+
+
+def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, clock, monkeypatch, tmp_path):
+    """The others are through with what they have before it is known that it does not concern them."""
+    line = {"aep": 1.0, "wake_loss": 0.1}
+
+    def tend(*_):
+        clock.ahead_s += 1.0
+        assert clock.ahead_s < 300.0, "nobody does anything"
+        for unit in paper.units():
+            if unit.workers == ["paper:2"]:
+                paper.send(unit, "Began", keys_of(unit)[:1])
+                paper.send(unit, "Stuck", keys_of(unit)[:1], message="stale file handle")
+            else:
+                paper.send(unit, "Done", keys_of(unit), line=line, took_s=0.25)
+
+    paper.join(engine, "paper:2")
+    hand_out(engine, [Key(0, 0, 99)])
+    paper.finish(engine, *paper.units(), took_s=0.25)  # from now on several travel together
+    paper.join(engine, "paper:3")
+    paper.tend = tend
+    monkeypatch.setattr(coordinator, "time", clock)
+    quiet = SimpleNamespace(check=lambda: None, record=lambda *_, **__: None, add=lambda _: None)
+    quiet.is_due = quiet.is_asked = False
+    run = coordinator.Coordinator(
+        *(RunPaths(tmp_path / "layouts.h5"), quiet, quiet, paper.tell, quiet),
+        **{"retries": 1, "grace_s": 0.0, "storage_wait_s": 1800.0, "find": lambda _: None, "packing": quiet},
+    )
+    run.run(tasks(40), engine)
+    assert (set(run.results), run.computed) == (set(tasks(40)), 40)
+    (unfit,) = [event for event in paper.told if event["event"] == "unfit"]
+    assert "the disk takes nothing from there, and results from elsewhere" in unfit["reason"]
 
 
 def test_the_end_of_a_run_is_said_to_workers_and_leaves_nothing(engine, paper, tmp_path):

@@ -30,6 +30,7 @@ from leeward.store.verdicts import Verdict
 
 POLL_S = 0.5
 TRY_AGAIN_S = 1.0
+TRY_ELSEWHERE_S = 30.0  # while the disk takes nothing: it may be so in one place only
 
 Tell = Callable[..., None]  # tell(event, **facts)
 Find = Callable[[Key], dict[str, Any] | None]  # the index line of a stored and verified result, if there is one
@@ -133,8 +134,13 @@ class Coordinator:
             self._tell("stopping", signal=self._stop.signal, in_hand=len(self._in_hand), grace_s=self._grace_s)
 
     def _may_hand_out(self) -> bool:
-        """Where storing hangs, one task at a time finds out whether it still does."""
-        return not (self._stop.is_asked or self._stuck or self._unwritten or (self._hangs and self._in_hand))
+        """Where storing hangs, one task at a time finds out whether it still does; where the disk takes nothing from
+        some workers, after a while, whether it does from others.
+        """
+        if self._stop.is_asked or self._unwritten or (self._hangs and self._in_hand):
+            return False
+        since = time.monotonic() if self._refused_since is None else self._refused_since
+        return not self._stuck or (self._in_hand <= self._stuck and time.monotonic() - since > TRY_ELSEWHERE_S)
 
     def hear(self, outcome: Outcome) -> None:
         """What an engine has to say."""

@@ -333,14 +333,14 @@ class ClusterEngine:
         return outcomes
 
     def _free_stalled(self) -> list[Outcome]:
-        """Tasks that wait behind one that takes long, while others have nothing to do, go to these."""
+        """Tasks that wait behind one that takes long, or for a disk, while others have nothing to do, go to these."""
         if self._handing.waiting or not self._most_waiting:
             return []
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
         for member in self._members.values():
             is_full = sum(len(unit.begun) for unit in member.units.values()) >= member.slots
-            for unit in [unit for unit in member.units.values() if unit.heard < long_ago]:
+            for unit in [unit for unit in member.units.values() if min(unit.heard, member.stuck_since) < long_ago]:
                 if unit.begun or is_full:
                     outcomes += [Returned(key) for key in unit.left - unit.begun.keys()]
                     unit.left &= unit.begun.keys()

@@ -38,7 +38,7 @@ class Handing:
 
     def _room_of(self, member: Member) -> int:
         """None until there is room for a whole unit: otherwise units would become ever smaller."""
-        if not member.is_ready or member.is_spent:
+        if not member.is_ready or member.is_spent or member.is_stuck:
             return 0
         free = member.slots * self.pace.depth - member.held
         return free if free >= self.pace.together else 0

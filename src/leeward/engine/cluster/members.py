@@ -95,6 +95,10 @@ class Member:
         return self.slots > 0 and self.unfit is None and not self.is_ending
 
     @property
+    def is_stuck(self) -> bool:
+        return self.stuck_since < inf
+
+    @property
     def held(self) -> int:
         return sum(len(unit.left) for unit in self.units.values())
 
