@@ -64,7 +64,7 @@ def work_off(token: str, unit: str, keys: list[str]) -> int:
 def tear_down(token: str) -> None:
     """The run is over: end its worker processes."""
     with _changed:
-        pilot = _pilots.pop(token, None)
+        pilot = _pilots.get(token)
     if pilot is not None:
         pilot.end()
 
@@ -178,7 +178,7 @@ class _Pilot:
     def _look_after(self) -> None:
         while not self._over.wait(LOOK_AFTER_S):
             if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # nobody is left
-                tear_down(self._order["token"])
+                self.end()
                 return
             self._close_idle(IDLE_S)
             if self._own_folder is not None:
@@ -201,7 +201,10 @@ class _Pilot:
         self._say({"beats": beats})
 
     def end(self) -> None:
-        """Threads at work see it at their next look."""
+        """Threads at work see it at their next look. Where the run has set up another one by now, that one stays."""
+        with _changed:
+            if _pilots.get(self._order["token"]) is self:
+                del _pilots[self._order["token"]]
         self._over.set()
         self._close_idle(0.0)
         if self._own_folder is not None:
