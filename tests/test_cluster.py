@@ -42,14 +42,14 @@ def called_under(worker, folder) -> list[int]:
 
 @pytest.mark.parametrize("what", ["nanny and all", "its process only"])
 def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(tmp_path, what):
-    make_campaign(tmp_path, seeds=30, orders={"all": "wait=1", 0: "wait=4", 1: "wait=4"})
+    make_campaign(tmp_path, seeds=30, orders={"all": "until=go"}, execution={"timeout_s": 600})
     with DaskCluster(tmp_path / "dask", workers=2) as own:
         first, other = own.workers
         process = start("run", "campaign.yaml", *on(own), cwd=tmp_path)
         try:
             until(lambda: called_under(first, tmp_path), "the first one computes")
             until(lambda: called_under(other, tmp_path), "the other one does, too")
-            time.sleep(1.0)  # for the news to arrive
+            time.sleep(1.0)  # for the news to arrive, mostly: the outcome is the same where they do not
             if what == "nanny and all":
                 first.kill()
                 successor = own.add_worker(wait=False)
@@ -58,7 +58,7 @@ def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(
                 successor = first  # its nanny starts it anew
                 until(lambda: first.starts == 2, "it is there again")
             until(lambda: called_under(successor, tmp_path), "the successor computes", 90)
-            (tmp_path / "orders" / "all").write_text("")  # the rest need not take long
+            (tmp_path / "go").touch()
             assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
         finally:
             kill_group(process)
@@ -70,7 +70,7 @@ def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(
     events = [line["event"] for line in audit(tmp_path / "layouts.run")]
     assert events.count("retry") <= 1
     assert "failed" not in events
-    assert not list((tmp_path / "layouts.run" / "failures").iterdir())
+    assert not list((tmp_path / "layouts.run" / "failures").glob("farm*.json"))
 
 
 def test_a_killed_coordinator_takes_its_worker_processes_with_it_and_is_resumed(tmp_path, cluster, undisturbed):
@@ -126,11 +126,12 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
 
 
 def test_a_stopped_worker_process_is_ended_by_the_time_out(tmp_path, cluster):
-    make_campaign(tmp_path, seeds=3, orders={0: "wait=1"}, execution={"timeout_s": 5})
+    make_campaign(tmp_path, seeds=3, orders={0: "until=go"}, execution={"timeout_s": 8})
     process = start("run", "campaign.yaml", *on(cluster), cwd=tmp_path)
     try:
         stopped = until(lambda: dict(called(tmp_path)).get(0), "it computes")
         os.kill(stopped, signal.SIGSTOP)
+        (tmp_path / "go").touch()
         assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
     finally:
         kill_group(process)
@@ -151,7 +152,7 @@ def test_a_task_that_kills_dask_workers_is_given_up_and_nobody_else_is_blamed(tm
     recipe.write_text(recipe.read_text() + WITH_PARENT)
     run = tmp_path / "layouts.run"
     with DaskCluster(tmp_path / "dask", workers=2, threads=2) as own:
-        done = leeward("run", "campaign.yaml", *on(own), cwd=tmp_path)
+        done = leeward("run", "campaign.yaml", *on(own), cwd=tmp_path, timeout=240)
         assert_tidy(run)
     assert done.returncode == 3, done.stdout + done.stderr
     assert sorted(digests(tmp_path / "layouts.h5")) == [f"farm0_t0_s{seed}" for seed in (0, 2, 3, 4, 5, 6, 7)]

@@ -99,17 +99,19 @@ def test_failures_are_recorded_tried_again_when_asked_and_the_campaign_grows(tmp
 
 @pytest.mark.parametrize("engine", ENGINES)
 def test_a_stopped_run_finishes_what_is_in_hand_and_is_resumed(tmp_path, engine, run_with, undisturbed):
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=1"})
+    make_campaign(tmp_path, seeds=6, orders={"all": "until=go"})
     run = tmp_path / "layouts.run"
     stored: set[str] = set()
     for number in SIGNALS[engine]:
         if signal.getsignal(number) is signal.SIG_IGN:
             pytest.skip("these tests were started with this signal ignored, as by nohup, and so is what they start")
+        (tmp_path / "go").unlink(missing_ok=True)
         process = run_with(engine, only_start=True)
         try:
             begun = len(calls(tmp_path))
-            until(lambda begun=begun: len(calls(tmp_path)) > begun, "a task is in hand")
+            until(lambda begun=begun: len(calls(tmp_path)) > begun, "a task is in hand", 120)
             process.send_signal(number)
+            (tmp_path / "go").touch()
             assert wait_for(process) == CODES[number]
         finally:
             kill_group(process)

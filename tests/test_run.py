@@ -60,7 +60,7 @@ def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     assert events[-1]["computed"] == 0
     assert len(calls(tmp_path)) == 6
     assert not list((tmp_path / "layouts.run" / "failures").iterdir())
-    assert not list((tmp_path / "layouts.run" / "workers").iterdir())
+    assert not list((tmp_path / "layouts.run" / "workers").glob("*.json"))  # killed writers leave .tmp
 
 
 def test_whatever_a_task_does_the_others_are_computed(tmp_path):
@@ -231,7 +231,7 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
     try:
         until(lambda: len(computing(run)) == 2, "two hang")
         process.send_signal(signal.SIGTERM)
-        assert process.wait(90) == 143
+        assert process.wait(40) == 143
     finally:
         kill_group(process)
     assert sorted(digests(tmp_path / "layouts.h5")) == ["farm0_t0_s0"]  # the next run merges
