@@ -253,11 +253,16 @@ def test_tasks_for_which_every_job_is_too_short_are_tried(monkeypatch):
     assert member.is_past_its_end
 
 
-def test_a_task_that_its_job_has_cut_off_has_not_died(engine, paper, monkeypatch):
+@pytest.mark.parametrize("sooner", ["its Dask worker is gone", "its unit ends"])
+def test_a_task_that_its_job_has_cut_off_has_not_died(engine, paper, monkeypatch, sooner):
+    """SLURM's signal comes before its kill: what is in hand is given up, and that may be heard before the end is."""
     paper.join(engine, seconds_left=50.0)
     hand_out(engine, tasks(1))
-    paper.begin(engine, *paper.units())
+    (unit,) = paper.units()
+    paper.begin(engine, unit)
     monkeypatch.setattr(members, "END_MARGIN_S", 60.0)
+    if sooner == "its unit ends":
+        unit.end("finished", 0)
     (outcome,) = paper.leave(engine)
     assert (outcome.kind, outcome.key) == ("cut-off", Key(0, 0, 0))
     assert "time limit" in outcome.message

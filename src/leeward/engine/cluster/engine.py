@@ -274,10 +274,8 @@ class ClusterEngine:
         member = self._members.pop(address, None)
         if member is None:
             return []
-        cut_off = member.is_past_its_end
-        kind = "cut-off" if cut_off else "died"
-        why = "its job has reached its time limit" if cut_off else "it, its node or its job has died, or is cut off"
-        message = f"the Dask worker {member.name or address} on {member.host} is gone: {why}"
+        why = "it, its node or its job has died, or is cut off"
+        kind, message = self._fate(member, f"the Dask worker {member.name or address} on {member.host} is gone", why)
         if not member.is_ending:
             self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
         self._link.lost(member)
@@ -320,7 +318,14 @@ class ClusterEngine:
         reason = _reason(future)
         if future.status == "error":
             self._refuse(member, reason)
-        return self._give_up(member, unit, "died", f"the Dask worker {member.name} on {member.host} gave up: {reason}")
+        kind, message = self._fate(member, f"the Dask worker {member.name} on {member.host} gave up", reason)
+        return self._give_up(member, unit, kind, message)
+
+    def _fate(self, member: Member, what: str, why: str) -> tuple[str, str]:
+        """The kind of a failure, and what is said of it: the end of a job at its time was known before."""
+        if member.is_past_its_end:
+            return "cut-off", f"{what}: its job has reached its time limit"
+        return "died", f"{what}: {why}"
 
     def _give_up_silent(self) -> list[Outcome]:
         """Units of which nothing was heard for longer than any task may take: Dask itself did not notice."""
