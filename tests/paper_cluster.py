@@ -48,6 +48,7 @@ class PaperCluster:
         self.submitted = []
         self.told = []
         self.topics = {}
+        self.present = []
 
     def subscribe_topic(self, topic, handler):
         self.topics[topic] = handler
@@ -66,7 +67,7 @@ class PaperCluster:
         self.told.append({"event": event, **facts})
 
     def addresses(self):
-        return []
+        return self.present
 
     def joined(self, member):
         pass

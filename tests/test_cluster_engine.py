@@ -161,6 +161,13 @@ def test_a_silent_unit_is_given_up_and_its_worker_gets_no_more(engine, paper, cl
     assert not late
 
 
+def test_a_worker_that_comes_while_we_begin_to_listen_is_not_overlooked(engine, paper):
+    """The question who is there may be answered before the request to be told of others is heard."""
+    paper.present = ["paper:3"]
+    paper.join(engine, "paper:2")
+    assert {tuple(f.workers) for f in paper.submitted if f.function is pilot.set_up} == {("paper:2",), ("paper:3",)}
+
+
 def test_unfit_workers_get_no_tasks_and_are_told_of(engine, paper):
     paper.join(engine, "paper:2", fails=ModuleNotFoundError("No module named 'leeward'"))
     paper.join(engine, "paper:3", version="0.0.1")

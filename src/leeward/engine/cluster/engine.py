@@ -65,7 +65,7 @@ class ClusterEngine:
         self._units: dict[str, Member] = {}
         self._handing = Handing(execution.retries)
         self._most_waiting = 0
-        self._is_cut_off = False
+        self._is_cut_off = self._is_heard = False
         self._numbers = itertools.count()
         self._probe = paths.root / f"{PROBE}{self._token}"
         self._order = self._make_order()
@@ -94,8 +94,11 @@ class ClusterEngine:
         client = self._link.client
         client.subscribe_topic(self._token, lambda event: self._messages.put(("said", event[1])))
         client.subscribe_topic("all", self._hear_of_workers)
+        self._join_present()
+
+    def _join_present(self) -> None:
         for address in self._link.addresses():
-            self._messages.put(("add-worker", address))
+            self._join(address)
 
     def _hear_of_workers(self, event: tuple[float, Any]) -> None:
         message = event[1]
@@ -241,6 +244,9 @@ class ClusterEngine:
         member.preparing.add_done_callback(lambda future: self._messages.put(("prepared", member, future)))
 
     def _prepared(self, member: Member, future: Any) -> None:
+        if not self._is_heard:  # from now on we are told of everybody; one may have come before, and after our question
+            self._is_heard = True
+            self._join_present()
         if self._members.get(member.address) is not member:
             return
         if future.status != "finished":
@@ -409,8 +415,7 @@ class ClusterEngine:
         if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
             self._said_alone = now
             self._said.add("alone")
-            for address in self._link.addresses():  # one may have come while we began to listen
-                self._join(address)
+            self._join_present()  # one may have come while we began to listen
             self._tell("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
 
 
