@@ -1,5 +1,8 @@
 """Pictures of campaigns and of the wind: what is drawn is what was given."""
 
+import itertools
+import warnings
+
 import numpy as np
 import pytest
 import shapely
@@ -149,6 +152,35 @@ def test_sixty_cells_of_fifty_seeds_and_one_of_three():
     one = plots.aep_distribution_figure([AepCell("a", "t", {0: 1.0, 1: 2.0, 2: 3.0})])
     assert len(one.axes) == 1
     assert one.axes[0].get_xticklabels()[0].get_rotation() == 0.0
+
+
+def named_cells(farms, types):
+    return [
+        AepCell(f"dk{farm}_tender_{farm}", f"generic {10 + kind} MW", {0: 5200.0 + 30 * farm + kind, 1: 5199.0})
+        for farm in range(farms)
+        for kind in range(types)
+    ]
+
+
+@pytest.mark.parametrize(("farms", "types"), [(2, 6), (2, 7), (3, 2), (1, 6)])
+def test_a_figure_of_few_farms_has_room_for_its_legend_and_names(farms, types):
+    figure = plots.aep_distribution_figure(named_cells(farms, types))
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns if the axes found no room
+        figure.canvas.draw()
+    ax = figure.axes[0]
+    assert ax.bbox.width > 0.6 * figure.bbox.width
+    assert figure.bbox.contains(*ax.get_legend().get_window_extent().p1)
+    for texts in (ax.texts, figure.axes[1].get_xticklabels()):
+        ends = sorted((text.get_window_extent().x0, text.get_window_extent().x1) for text in texts)
+        if not any(text.get_rotation() for text in texts):
+            assert all(end <= start for (_, end), (start, _) in itertools.pairwise(ends))
+
+
+def test_of_a_lone_farm_the_title_tells_the_name():
+    assert plots.aep_distribution_figure(named_cells(1, 3)).axes[0].get_title() == "dk0_tender_0"
+    assert plots.aep_distribution_figure(named_cells(1, 1), "own").axes[0].get_title() == "own"
+    assert plots.aep_distribution_figure(named_cells(2, 1)).axes[0].get_title() == ""
 
 
 def test_more_types_than_colours_that_are_apart(ax):

@@ -21,7 +21,9 @@ BOX_FROM = 5  # seeds: of fewer a box says nothing that the points do not
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
+LONGEST_NAME = 32  # letters: longer ones are cut off, or they would push the axes off the figure
 NAMED_BEST = 12  # up to so many cells the best seed has its number beside it
+NAMED_WIDTH = 0.44  # inches: a cell that is narrower has no room for that number
 
 
 @dataclass(frozen=True)
@@ -55,17 +57,19 @@ def plot_aep_distribution(
     groups = farms if len(farms) > 1 else types
     beside = len(types) if len(farms) > 1 else 1
     step = 0.84 / beside
+    is_named = len(shown) <= NAMED_BEST and step * _width(ax) / len(groups) >= 0.8 * NAMED_WIDTH
     for cell in shown:
         if len(farms) > 1:
             middle = farms.index(cell.farm) + (types.index(cell.turbine) - 0.5 * (beside - 1)) * step
         else:
             middle = float(types.index(cell.turbine))
-        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, len(shown) <= NAMED_BEST)
+        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, is_named)
     for line in range(1, len(groups)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(groups) - 0.45)
-    crowded = len(groups) * (max(len(group) for group in groups) + 2) > LETTERS_PER_INCH * _width(ax)
-    ax.set_xticks(range(len(groups)), groups, rotation=40 if crowded else 0, ha="right" if crowded else "center")
+    names = [_short(group) for group in groups]
+    crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
+    ax.set_xticks(range(len(names)), names, rotation=40 if crowded else 0, ha="right" if crowded else "center")
     if crowded:
         for tick in ax.get_xticklabels():
             tick.set_rotation_mode("anchor")
@@ -79,9 +83,13 @@ def plot_aep_distribution(
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
-    """The distribution; above it, where there are several cells, what that means in GWh."""
+    """The distribution; above it, where there are several cells, what that means in GWh. A lone farm is the title."""
     shown = [cell for cell in cells if cell.aep_gwh]
-    width = min(max(2.0 + 0.085 * len(shown), 3.5), 14.0)
+    farms = {cell.farm for cell in shown}
+    if title is None and len(farms) == 1:
+        title = _short(farms.pop())
+    per_cell = NAMED_WIDTH if len(shown) <= NAMED_BEST else 0.085
+    width = min(max(2.0 + per_cell * len(shown), 3.5), 14.0)
     if len(shown) <= 1:
         figure = new_figure(width, 3.4)
         plot_aep_distribution(figure.subplots(), shown, title=title)
@@ -142,6 +150,10 @@ def _draw_cell(
         )
 
 
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+
+
 def _width(ax: "Axes") -> float:
     """About how wide the axes are, inches."""
     return float(ax.bbox.width / ax.figure.dpi)
@@ -150,21 +162,23 @@ def _width(ax: "Axes") -> float:
 def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
     """Above the axes; the number of its lines."""
     handles = [
-        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=name)
+        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=_short(name))
         for name, colour in colours.items()
     ]
     star = Line2D([], [], linestyle="none", marker="*", markersize=6, markerfacecolor="white", markeredgecolor=INK)
     star.set_label("best seed")
     handles.append(star)
+    letters = 5 + max(len(str(handle.get_label())) for handle in handles)  # five are a marker and the gap
+    columns = min(max(int(LETTERS_PER_INCH * _width(ax) / letters), 1), LEGEND_COLUMNS, len(handles))
     ax.legend(
         handles=handles,
         loc="lower left",
         bbox_to_anchor=(0.0, 1.0),
-        ncols=min(len(handles), LEGEND_COLUMNS),
+        ncols=columns,
         fontsize=SMALL,
         labelcolor=INK,
         frameon=False,
         handletextpad=0.2,
         columnspacing=1.0,
     )
-    return -(-len(handles) // LEGEND_COLUMNS)
+    return -(-len(handles) // columns)
