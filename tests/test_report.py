@@ -5,11 +5,13 @@ import re
 import shutil
 import subprocess
 import sys
+from dataclasses import replace
 
 import pytest
 import yaml
 
 from leeward.report import document, report_html
+from leeward.watch import snapshot
 from run_cases import leeward_here, make_campaign, results
 
 FARMS = [
@@ -104,6 +106,14 @@ def test_the_example_loads_the_data(ran, report):
     done = subprocess.run([sys.executable, "-c", program], cwd=ran, capture_output=True, text=True)
     assert done.returncode == 0, done.stderr
     assert "aep" in done.stdout
+
+
+def test_the_example_takes_the_best_of_all(ran):
+    seen = snapshot(ran / "layouts.run")
+    first, second = seen.cells
+    for cell in seen.cells:
+        cells = [replace(one, best_aep=2.0 if one is cell else 1.0) for one in (first, second)]
+        assert f"best = layouts[&quot;{cell.best_key}&quot;]" in str(document._loading(replace(seen, cells=cells)))
 
 
 def test_of_a_lone_file(ran, tmp_path):

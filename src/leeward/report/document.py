@@ -227,7 +227,12 @@ def _fingerprints(found: Gathered) -> Markup | None:
 def _tables(found: Gathered, links: Links) -> Markup:
     seen = found.seen.snapshot
     rows = [_cell_row(found, cell.farm_idx, cell.type_idx) for cell in seen.cells[:MOST_TASKS]]
-    header = ["farm", "turbine type", "done", "best, GWh", "median", "worst", "standard deviation"]
+    header = [
+        "farm",
+        "turbine type",
+        "done",
+        *(f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")),
+    ]
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
@@ -286,7 +291,7 @@ def _absent(table_of_tasks: TaskTable) -> Iterable[Any]:
 
 def _loading(seen: Snapshot) -> Markup:
     """Five lines; a test runs them."""
-    best = next((cell.best_key for cell in seen.cells if cell.best_key), "farm0_t0_s0")
+    _, best = max(best_of_cells(seen.cells).values(), key=lambda found: found[0], default=(0.0, "farm0_t0_s0"))
     file = Path(seen.output if seen.output_exists else seen.run or seen.output).name
     program = (
         "import leeward\n"
