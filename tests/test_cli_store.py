@@ -491,15 +491,15 @@ def test_show(paths, campaign, inside, key):
     assert campaign.fingerprint(1, 0) in out
 
 
-def test_show_csv_and_picture(paths, campaign, inside, tmp_path):
+def test_show_csv(paths, campaign, inside, tmp_path):
     store(paths, campaign, (0, 0, 0))
     code, out, _ = inside("show", "0,0,0", "layouts.run", "--csv", "-")
     assert code == 0
     assert out.splitlines() == ["turbine,x_m,y_m", "0,500.0,500.0", "1,2500.0,2500.0", "2,4500.0,4500.0"]
-    code, out, _ = inside("show", "0,0,0", "--csv", "a.csv", "--picture", "a.png")
+    code, out, _ = inside("show", "0,0,0", "--csv", "a.csv")
     assert code == 0
     assert "written: a.csv" in out
-    assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
+    assert (tmp_path / "a.csv").read_text().splitlines()[1] == "0,500.0,500.0"
 
 
 def test_show_what_is_not_there(paths, inside):

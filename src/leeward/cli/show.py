@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place
+from leeward.cli.sources import given_key, given_place
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import table
-from leeward.errors import InputError, LeewardError
 from leeward.wording import duration
 
 if TYPE_CHECKING:
-    from leeward.campaign import Campaign
     from leeward.store.schema import Result
 
 COLUMNS = ["turbine", "x_m", "y_m"]
@@ -29,28 +27,20 @@ def show(
     csv_file: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the coordinates to a CSV file; - for the screen.")
     ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
-    ] = None,
-    campaign: CampaignFile = None,
 ) -> None:
     """Show one layout: its coordinates, what it yields and what made it.
 
-    What it yields: AEP, wake loss, closest spacing, and the phases of the optimisation. A picture needs a campaign for
-    the area, and a layout that satisfies its constraints.
+    What it yields: AEP, wake loss, closest spacing, and the phases of the optimisation. `leeward plot layout` draws it.
 
     Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use.
     """
     target = None if csv_file in (None, "-") else Path(str(csv_file))
-    check_files(target, picture)
+    check_files(target, None)
     from leeward.watch.single import find_result
 
-    place = given_place(path)
-    seen = find_result(place, given_key(key))
+    seen = find_result(given_place(path), given_key(key))
     positions = list(enumerate(seen.result.layout.T.tolist()))
     rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
-    if picture is not None:
-        _draw(picture, demanded_campaign(campaign, [place], "--picture"), seen.result)
     if target is not None:
         write_table(target, COLUMNS, rows)
     if csv_file == "-":
@@ -62,8 +52,8 @@ def show(
         print()
     print(f"{seen.result.key}  in {seen.file}")
     print(table(_facts(seen.result)))
-    for written in filter(None, (target, picture)):
-        print(f"written: {written}")
+    if target is not None:
+        print(f"written: {target}")
 
 
 def _facts(result: "Result") -> Iterator[tuple[str, str]]:
@@ -93,18 +83,3 @@ def _phases(names: object, aeps: object) -> Iterator[tuple[str, str]]:
     words = str(names).split(",") if names else [f"phase {i}" for i in range(len(values))]
     for word, aep in zip(words, values, strict=False):
         yield f"after {word}", f"{aep:.4f} GWh"
-
-
-def _draw(picture: Path, campaign: "Campaign", result: "Result") -> None:
-    from leeward.layout import optimise
-    from leeward.plots import save_layout_picture
-
-    key = result.key
-    if key not in campaign:
-        raise InputError(f"{key} is not a task of the campaign {campaign.name}, whose area a picture needs")
-    problem = campaign.problem(key.farm_idx, key.type_idx)
-    measured = optimise(problem, key.seed, recipe="start", start=(result.x, result.y))
-    try:
-        save_layout_picture(picture, problem, measured)
-    except OSError as error:
-        raise LeewardError(f"{picture}: cannot be written ({error})") from error
