@@ -118,17 +118,18 @@ def test_parquet_without_pyarrow(run, tmp_path, monkeypatch):
 def test_netcdf(source, results, tmp_path):
     path = exported(source, tmp_path, "all.nc")
     with xarray.open_dataset(path) as data:
-        assert dict(data.sizes) == {"layout": 8, "turbine": 5}
-        assert set(data.coords) == {"farm_idx", "type_idx", "seed", "key", "farm", "turbine_type"}
-        for number, key in enumerate(data.key.values.tolist()):
-            one, result = data.isel(layout=number), results[key]
+        assert dict(data.sizes) == {"farm_idx": 2, "type_idx": 2, "seed": 2, "turbine": 5}
+        assert set(data.coords) == {"farm_idx", "type_idx", "seed", "turbine", "key", "farm", "turbine_type"}
+        for key, result in results.items():
+            one = data.sel(result.key._asdict())
+            assert one.key.item() == key
             np.testing.assert_array_equal([one.x[: result.n_turbines], one.y[: result.n_turbines]], result.layout)
             assert np.isnan(one.x[result.n_turbines :]).all()
             assert (one.aep.item(), one.fingerprint.item()) == (result.aep, result.fingerprint)
         assert (data.farm_idx.dtype, data.seed.dtype, data.x.dtype) == (np.int64, np.int64, np.float64)
-        assert data.farm.values.tolist()[-1] == "Østervig"
-        assert data.hub_height.values.tolist() == [121.0, 121.0, 150.0, 150.0] * 2
-        assert data.rated_power.values.tolist() == [10.0, 10.0, 15.0, 15.0] * 2
+        assert data.farm.sel(farm_idx=1).item() == "Østervig"
+        assert data.hub_height.values.tolist() == [121.0, 150.0]
+        assert data.rated_power.values.tolist() == [10.0, 15.0]
         assert data.attrs["Conventions"].startswith("CF-1.")
         assert data.attrs["campaign_name"] == "sample"
         assert data.attrs["source"].startswith("leeward ")
@@ -143,6 +144,25 @@ def test_netcdf(source, results, tmp_path):
         assert mapping["grid_mapping_name"] == "transverse_mercator"
     with h5py.File(path) as file:
         assert file["x"].compression == "gzip"
+
+
+def test_netcdf_of_some(source, results, tmp_path):
+    keys = [Key(0, 0, 0), Key(0, 0, 1), Key(1, 1, 1)]
+    with xarray.open_dataset(exported(source, tmp_path, "some.nc", keys=keys)) as data:
+        assert (data.sizes["farm_idx"], data.aep.count(), (data.key != "").sum()) == (2, 3, 3)
+        none = data.sel(farm_idx=1, type_idx=0, seed=0)
+        assert (none.n_turbines.item(), none.key.item(), none.steps.isnull().item()) == (0, "", True)
+        assert data.steps.sel(farm_idx=0, type_idx=0, seed=1) == results["farm0_t0_s1"].steps
+
+
+def test_netcdf_of_the_best(run, results, tmp_path):
+    assert leeward_here("export", run, "-o", "best.nc", "--best", cwd=tmp_path).returncode == 0
+    with xarray.open_dataset(tmp_path / "best.nc") as data:
+        assert data.x.dims == ("farm_idx", "type_idx", "turbine")
+        for farm, kind in [(0, 0), (0, 1), (1, 0), (1, 1)]:
+            one = data.sel(farm_idx=farm, type_idx=kind)
+            assert one.aep == max(r.aep for r in results.values() if r.key[:2] == (farm, kind))
+            assert one.key.item() == f"farm{farm}_t{kind}_s{int(one.seed)}"
 
 
 def test_geojson(source, results, tmp_path):

@@ -9,6 +9,7 @@ import pytest
 import leeward
 from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import InputError, LeewardError
+from leeward.store.grid import grid_dataset
 from leeward.store.keys import Key
 from leeward.store.layouts import open_layouts
 from leeward.store.paths import RunPaths
@@ -56,16 +57,47 @@ def test_keys_that_are_not_there(path):
 
 
 def test_as_xarray(path):
-    table = open_layouts(path).to_xarray()
-    assert dict(table.sizes) == {"layout": 4, "turbine": 5}
-    assert table.farm_idx.values.tolist() == [0, 0, 0, 10]
-    assert table.key.values.tolist()[-1] == "farm10_t0_s0"
-    np.testing.assert_array_equal(table.x.values[0, :3], RESULTS[0].x)
-    assert np.isnan(table.y.values[0, 3:]).all()
-    assert table.aep.values[3] == 7.0
-    assert table.n_turbines.values.tolist() == [3, 4, 5, 5]
-    assert table.wake_loss.values[0] == 0.1
-    assert (table.aep.attrs["units"], table.x.attrs["units"], table.attrs["crs"]) == ("GWh", "m", "EPSG:25831")
+    data = open_layouts(path).to_xarray()
+    assert dict(data.sizes) == {"farm_idx": 2, "type_idx": 1, "seed": 3, "turbine": 5}
+    assert (data.farm_idx.values.tolist(), data.seed.values.tolist()) == ([0, 10], [0, 1, 2])
+    for result in RESULTS:
+        one = data.sel(result.key._asdict())
+        np.testing.assert_array_equal([one.x[: result.n_turbines], one.y[: result.n_turbines]], result.layout)
+        assert np.isnan([one.x[result.n_turbines :], one.y[result.n_turbines :]]).all()
+        assert (one.key.item(), one.aep.item(), one.n_turbines.item()) == (
+            str(result.key),
+            result.aep,
+            result.n_turbines,
+        )
+        assert (one.fingerprint.item(), one.steps.item()) == (result.fingerprint, result.steps)
+    assert data.wake_loss.sel(farm_idx=0, seed=0).item() == 0.1
+    none = data.sel(farm_idx=10, type_idx=0, seed=[1, 2])
+    assert np.isnan(none.x).all()
+    assert np.isnan([none.aep, none.steps]).all()
+    assert (set(none.key.values), set(none.status.values), set(none.n_turbines.values)) == ({""}, {""}, {0})
+    assert data.n_turbines.dtype.kind == "i"
+    assert (data.aep.attrs["units"], data.x.attrs["units"], data.attrs["crs"]) == ("GWh", "m", "EPSG:25831")
+
+
+def test_as_xarray_with_one_layout_of_each_farm_and_type(path):
+    layouts = open_layouts(path)
+    data = layouts.only([Key(0, 0, 2), Key(10, 0, 0)]).to_xarray(by_seed=False)
+    assert dict(data.sizes) == {"farm_idx": 2, "type_idx": 1, "turbine": 5}
+    assert data.seed.sel(type_idx=0).values.tolist() == [2, 0]
+    np.testing.assert_array_equal(data.x.sel(farm_idx=0, type_idx=0), RESULTS[2].x)
+    with pytest.raises(InputError, match="several results of one farm and type"):
+        layouts.to_xarray(by_seed=False)
+
+
+def test_a_grid_that_would_be_next_to_empty_is_refused():
+    row = {"aep": 1.0, "n_turbines": 50}
+    found = {Key(i, i, i): (np.zeros((2, 50)), row) for i in range(120)}
+    with pytest.raises(
+        InputError, match=r"120 farm_idx × 120 type_idx × 120 seed for 120 results .* 1\.3 GiB.*a table"
+    ):
+        grid_dataset(found, ["aep", "n_turbines"], [])
+    few = {key: found[key] for key in list(found)[:12]}
+    assert grid_dataset(few, list(row), []).aep.count() == 12
 
 
 def test_as_pandas(path):
@@ -85,7 +117,7 @@ def test_as_pandas(path):
 def test_nothing_in_it(tmp_path):
     layouts = open_layouts(write_foreign_file(tmp_path / "worker.h5"))
     assert len(layouts) == 0
-    assert dict(layouts.to_xarray().sizes) == {"layout": 0, "turbine": 0}
+    assert dict(layouts.to_xarray().sizes) == {"farm_idx": 0, "type_idx": 0, "seed": 0, "turbine": 0}
     assert len(layouts.to_pandas()) == len(layouts.to_pandas(per="turbine")) == 0
     with pytest.raises(KeyError, match="there are 0"):
         layouts[0, 0, 0]
@@ -100,7 +132,7 @@ def test_a_run_directory(tmp_path):
     assert len(layouts) == 4
     assert layouts[0, 0, 2].seal == RESULTS[2].seal
     assert layouts.campaign_text == "name: from the run\n"
-    assert len(layouts.to_xarray().layout) == 4
+    assert layouts.to_xarray().aep.count() == 4
 
 
 def test_foreign_files(tmp_path):

@@ -4,6 +4,7 @@ leeward export layouts.run -o layouts.nc
 python 02_netcdf.py layouts.nc arrays.npz
 """
 
+import re
 import sys
 
 import xarray
@@ -11,7 +12,8 @@ from pywake_model import compare, load_arrays
 
 arrays = load_arrays(sys.argv[2])
 with xarray.open_dataset(sys.argv[1]) as dataset:
-    layout = dataset.isel(layout=(dataset.key == str(arrays["key"])).argmax("layout").item())
+    farm, kind, seed = map(int, re.findall(r"\d+", str(arrays["key"])))
+    layout = dataset.sel(farm_idx=farm, type_idx=kind, seed=seed)
     count = int(layout.n_turbines)
     if layout.aep.item() != float(arrays["aep_gwh"]):
         sys.exit("the NetCDF file and the arrays are not of one run")

@@ -87,7 +87,7 @@ def export(
     with open_results(place) as layouts:
         some = chosen(layouts, choice)
         known = demanded_campaign(campaign, [place], form.name) if form.needs_campaign else _known(campaign, place)
-        number = export_layouts(some, output, known, format_name=form.name, per=per.value)
+        number = export_layouts(some, output, known, format_name=form.name, per=per.value, by_seed=not best)
         left_out = len(damaged(layouts, choice))
     print(f"written: {output}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
     if left_out:

@@ -1,4 +1,4 @@
-"""All layouts as a NetCDF file, with attributes after the CF conventions."""
+"""Layouts as a NetCDF file, farm × type × seed × turbine, with attributes after the CF conventions."""
 
 import io
 import time
@@ -22,7 +22,7 @@ NAMES = {
     "aep": ("annual energy production", ""),
     "wake_loss": ("share of the energy that is lost to wakes", ""),
     "min_spacing_m": ("distance of the closest two turbines", ""),
-    "n_turbines": ("number of turbines; beyond it x and y are not a number", ""),
+    "n_turbines": ("number of turbines, 0 where there is no layout; beyond it x and y are not a number", ""),
     "diameter": ("rotor diameter", ""),
     "hub_height": ("hub height", "height"),
     "rated_power": ("rated power of one turbine", ""),
@@ -35,28 +35,31 @@ NAMES = {
     "farm_idx": ("number of the farm", ""),
     "type_idx": ("number of the turbine type", ""),
     "seed": ("random seed", ""),
-    "key": ("name of the layout", ""),
+    "turbine": ("number of the turbine in its layout", ""),
+    "key": ("name of the layout, empty where there is none", ""),
     "farm": ("name of the farm", ""),
     "turbine_type": ("name of the turbine type", ""),
 }
 GRID_MAPPING = "crs"
+NO_NUMBER = -1
 
 
-def write_netcdf(file: BinaryIO, layouts: "Layouts", campaign: "Campaign | None") -> None:
+def write_netcdf(file: BinaryIO, layouts: "Layouts", campaign: "Campaign | None", by_seed: bool) -> None:
     """Made in memory: libhdf5 can crash where a disk is full, and plain writes cannot."""
-    dataset = netcdf_dataset(layouts, campaign)
+    dataset = netcdf_dataset(layouts, campaign, by_seed)
     numbers = [name for name in dataset.variables if dataset[name].dtype.kind in "fi" and dataset[name].ndim]
     encoding: dict[Any, dict[str, Any]] = {name: {"zlib": True, "complevel": 4, "shuffle": True} for name in numbers}
-    for name in dataset.coords:
-        encoding.setdefault(name, {})
+    for name in ("steps", "seed"):
+        if dataset[name].dtype.kind == "f":  # whole numbers, and NaN where there is no layout
+            encoding[name] |= {"dtype": "int64", "_FillValue": NO_NUMBER}
     content = io.BytesIO()
     dataset.to_netcdf(content, engine="h5netcdf", encoding=encoding)
     file.write(content.getbuffer())
 
 
-def netcdf_dataset(layouts: "Layouts", campaign: "Campaign | None") -> "xarray.Dataset":
+def netcdf_dataset(layouts: "Layouts", campaign: "Campaign | None", by_seed: bool) -> "xarray.Dataset":
     """What `Layouts.to_xarray` gives, with names, units and the coordinate system for other programs."""
-    dataset = layouts.to_xarray()
+    dataset = layouts.to_xarray(by_seed=by_seed)
     crs = crs_of(layouts, campaign)
     if campaign is not None:
         _add_campaign(dataset, campaign)
@@ -92,9 +95,9 @@ def grid_mapping(crs: str) -> dict[str, Any]:
 def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     """Names by farm and type, and what is known of a turbine; blank where the campaign does not know them."""
     farms, types = dataset["farm_idx"].values.tolist(), dataset["type_idx"].values.tolist()
-    dataset.coords["farm"] = ("layout", [campaign.farms.get(farm, "") for farm in farms])
-    dataset.coords["turbine_type"] = ("layout", [campaign.types.get(kind, "") for kind in types])
+    dataset.coords["farm"] = ("farm_idx", [campaign.farms.get(farm, "") for farm in farms])
+    dataset.coords["turbine_type"] = ("type_idx", [campaign.types.get(kind, "") for kind in types])
     known = {kind: campaign.turbine(kind).hub_height_m for kind in set(types) & set(campaign.types)}
-    dataset["hub_height"] = ("layout", [known.get(kind, np.nan) for kind in types], {"units": "m"})
+    dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
     rated = {kind: campaign.rated_power_mw(kind) for kind in known}
-    dataset["rated_power"] = ("layout", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
+    dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})

@@ -29,7 +29,7 @@ class Format:
 FORMATS = {
     form.name: form
     for form in (
-        Format("netcdf", (".nc",), "all layouts, padded to the largest"),
+        Format("netcdf", (".nc",), "all layouts, by farm, type and seed"),
         Format("parquet", (".parquet",), "a table"),
         Format("csv", (".csv",), "a table"),
         Format("geojson", (".geojson", ".json"), "areas and turbines in WGS84", needs_campaign=True),

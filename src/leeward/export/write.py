@@ -23,21 +23,25 @@ def export_layouts(
     *,
     format_name: str | None = None,
     per: Per = "turbine",
+    by_seed: bool = True,
 ) -> int:
     """Write results to a file, which appears whole or not at all; how many layouts are in it.
 
-    The ending of `output` says what it becomes; format_name: one of `FORMATS`, where an ending leaves that open. per:
-    of a table, what a row stands for. campaign: names, coordinate system, and what else the results do not know.
+    The ending of `output` says what it becomes; format_name: one of `FORMATS`, where an ending leaves that open.
+    campaign: names, coordinate system, and what else the results do not know. per: of a table, what a row stands for.
+    by_seed: of NetCDF, whether seeds are a dimension; False for one layout of each farm and type, with its seed beside.
     """
     form = format_of(output, format_name)
     check_output(output, [layouts.path])
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
-    write_whole(output, _writer(form, output, layouts, campaign, per))
+    write_whole(output, _writer(form, output, layouts, campaign, per, by_seed))
     return len(layouts)
 
 
-def _writer(form: Format, output: Path, layouts: "Layouts", campaign: "Campaign | None", per: Per) -> Write:
+def _writer(
+    form: Format, output: Path, layouts: "Layouts", campaign: "Campaign | None", per: Per, by_seed: bool
+) -> Write:
     """What fills the file. All that can be refused is refused here, before there is one."""
     if form.name in ("csv", "parquet"):
         from leeward.export import tables
@@ -49,7 +53,7 @@ def _writer(form: Format, output: Path, layouts: "Layouts", campaign: "Campaign 
     if form.name == "netcdf":
         from leeward.export.netcdf import write_netcdf
 
-        return partial(write_netcdf, layouts=layouts, campaign=campaign)
+        return partial(write_netcdf, layouts=layouts, campaign=campaign, by_seed=by_seed)
     if campaign is None:
         raise InputError(f"{layouts.path}: no campaign in it, and {form.name} needs one; name it with --campaign")
     if form.name == "geojson":

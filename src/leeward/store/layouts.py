@@ -13,6 +13,7 @@ import numpy as np
 
 from leeward.errors import InputError, LeewardError
 from leeward.store.found import FoundFile, FoundResult
+from leeward.store.grid import grid_dataset
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.reader import Reader, read_files
@@ -27,7 +28,6 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("aep", "wake_loss", "min_spacing_m", "n_turbines", "diameter", "steps", "seconds")
 _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
-_UNITS = {"x": "m", "y": "m", "aep": "GWh", "diameter": "m", "min_spacing_m": "m", "seconds": "s", "wake_loss": "1"}
 
 
 class NoLayoutError(LeewardError, KeyError):
@@ -173,29 +173,15 @@ class Layouts(Mapping[Key, Result]):
 
     # --- as tables ---
 
-    def to_xarray(self) -> "xarray.Dataset":
-        """Dimensions `layout` and `turbine`; coordinates of layouts with fewer turbines are filled up with NaN."""
-        import xarray
+    def to_xarray(self, *, by_seed: bool = True) -> "xarray.Dataset":
+        """Dimensions `farm_idx`, `type_idx`, `seed` and `turbine`, with the numbers that occur.
 
+        Layouts with fewer turbines than the largest are filled up with NaN. Where there is no result numbers are NaN,
+        texts empty, and n_turbines is 0. by_seed: False for one result of each farm and type, whose seed is a variable.
+        """
         found = {result.key: (result.layout, _row(result)) for result in self.results()}  # without all the rest
-        each = [found[key] for key in sorted(found)]
-        most = max((layout.shape[1] for layout, _ in each), default=0)
-        positions = np.full((2, len(each), most), np.nan)
-        for i, (layout, _) in enumerate(each):
-            positions[:, i, : layout.shape[1]] = layout
-        rows = [row for _, row in each]
-        variables: dict[str, Any] = {"x": (("layout", "turbine"), positions[0])}
-        variables["y"] = (("layout", "turbine"), positions[1])
-        variables |= {name: ("layout", [row[name] for row in rows]) for name in (*_COLUMNS, *_TEXTS)}
-        names = ("farm_idx", "type_idx", "seed", "key")
-        dataset = xarray.Dataset(
-            variables,
-            coords={name: ("layout", [row[name] for row in rows]) for name in names},
-            attrs={name: value for name, value in self.attributes.items() if name != "campaign"},
-        )
-        for name, unit in _UNITS.items():
-            dataset[name].attrs["units"] = unit
-        return dataset
+        dataset = grid_dataset(found, _COLUMNS, _TEXTS, by_seed=by_seed, where=str(self.path))
+        return dataset.assign_attrs({name: value for name, value in self.attributes.items() if name != "campaign"})
 
     def to_pandas(self, per: Literal["layout", "turbine"] = "layout") -> "pandas.DataFrame":
         """One row a layout, or one row a turbine."""

@@ -1,0 +1,82 @@
+"""Results as arrays over farm, turbine type and seed, for xarray."""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.store.keys import Key
+
+if TYPE_CHECKING:
+    import xarray
+
+Array = npt.NDArray[np.float64]
+Rows = Mapping[Key, tuple[Array, Mapping[str, Any]]]  # coordinates, shape (2, turbines), and what else there is to say
+
+UNITS = {"x": "m", "y": "m", "aep": "GWh", "diameter": "m", "min_spacing_m": "m", "seconds": "s", "wake_loss": "1"}
+MOST_BYTES = 2**30  # of coordinates, where nine in ten of them would be nothing
+
+
+def grid_dataset(
+    found: Rows, numbers: Sequence[str], texts: Sequence[str], *, by_seed: bool = True, where: str = "these"
+) -> "xarray.Dataset":
+    """A dataset over the farms, types and seeds that occur. numbers, texts: which values of the rows are in it.
+
+    Where there is no result numbers are NaN, texts empty, and n_turbines is 0. by_seed: False for one result of each
+    farm and type at most, whose seed is a variable then.
+    """
+    import xarray
+
+    axes = _axes(found, by_seed, where)
+    most = max((layout.shape[1] for layout, _ in found.values()), default=0)
+    _demand_room(len(found), axes, most, where)
+    at = tuple(np.searchsorted(numbers, [key[i] for key in found]) for i, numbers in enumerate(axes.values()))
+    shape = tuple(map(len, axes.values()))
+
+    def spread(values: list[Any], fill: object, kind: type) -> npt.NDArray[Any]:
+        """Each at its place."""
+        everywhere: npt.NDArray[Any] = np.full(shape, fill, dtype=kind)
+        everywhere[at] = values
+        return everywhere
+
+    positions = np.full((*shape, 2, most), np.nan)
+    for place, (layout, _) in zip(zip(*at, strict=True), found.values(), strict=True):
+        positions[place][:, : layout.shape[1]] = layout
+    dims, rows = tuple(axes), [row for _, row in found.values()]
+    variables: dict[str, Any] = {name: ((*dims, "turbine"), positions[..., i, :]) for i, name in enumerate("xy")}
+    for name in numbers:
+        fill, kind = (0, int) if name == "n_turbines" else (math.nan, float)
+        variables[name] = (dims, spread([row[name] for row in rows], fill, kind))
+    variables |= {name: (dims, spread([row[name] for row in rows], "", object)) for name in texts}
+    coords: dict[str, Any] = {**axes, "turbine": range(most)}
+    coords["key"] = (dims, spread([str(key) for key in found], "", object))
+    if not by_seed:
+        coords["seed"] = (dims, spread([key.seed for key in found], math.nan, float))
+    dataset = xarray.Dataset(variables, coords=coords)
+    for variable in dataset.data_vars:
+        if unit := UNITS.get(str(variable)):
+            dataset[variable].attrs["units"] = unit
+    return dataset
+
+
+def _axes(found: Rows, by_seed: bool, where: str) -> dict[str, list[int]]:
+    """The dimensions, and the numbers along them."""
+    names = Key._fields if by_seed else Key._fields[:2]
+    if len({key[: len(names)] for key in found}) < len(found):
+        raise InputError(f"{where}: several results of one farm and type; expected one, or seeds as a dimension")
+    return {name: sorted({key[axis] for key in found}) for axis, name in enumerate(names)}
+
+
+def _demand_room(count: int, axes: Mapping[str, Sequence[int]], most: int, where: str) -> None:
+    """Refuse what would be huge and next to empty: keys of other programs may be anything."""
+    places = math.prod(map(len, axes.values()))
+    size = 16 * places * most
+    if places > 10 * count and size > MOST_BYTES:
+        sizes = " × ".join(f"{len(numbers)} {name}" for name, numbers in axes.items())
+        raise InputError(
+            f"{where}: a grid of {sizes} for {count} results would be next to empty and take {size / 2**30:.1f} GiB; "
+            "expected fewer of them, or a table (Parquet, CSV, pandas), which has a row for each"
+        )
