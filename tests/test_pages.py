@@ -210,6 +210,21 @@ def test_a_plan_with_an_area():
         assert float(y) == pytest.approx(16 + (9000.0 - north) * scale, abs=0.02)
 
 
+def test_a_plan_shows_neighbours_beside_the_area():
+    """Those within a third of its side; the others would make the farm small."""
+    result = own_result(turbines=2)
+    inside = replace(result, layout=np.array([[1000.0, 8000.0], [1000.0, 8000.0]]))
+    beside = replace(
+        view(inside, shape=FarmShape(0, "a farm", (SQUARE,), None)),
+        neighbours=np.array([[12000.0, 12000.0, 40000.0], [3000.0, 4000.0, 3000.0]]),
+    )
+    picture = layout_plan(beside)
+    numbers(picture)
+    width, _ = size_of(picture)
+    places = re.findall(r'<circle cx="(\S+)" cy="\S+" r="\S+" class="neighbour"', picture)
+    assert [float(x) for x in places] == pytest.approx([width - 16] * 2, abs=0.1)
+
+
 @pytest.mark.parametrize("turbines", [1, 2])
 def test_a_plan_of_few_turbines_and_no_area(turbines):
     result = replace(own_result(turbines=turbines), layout=np.array([[5.0] * turbines, [7.0] * turbines]))

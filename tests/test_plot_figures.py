@@ -15,7 +15,8 @@ from leeward import plots
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
 from leeward.plots import AepCell, Convergence, FarmLayout
-from leeward.wind import Site, Turbine, WindFarm, wind_rose
+from leeward.plots.style import FAINT
+from leeward.wind import Neighbours, Site, Turbine, WindFarm, wind_rose
 
 
 @pytest.fixture
@@ -386,6 +387,36 @@ def test_the_mean_has_circles_for_turbines(ax, problem):
     plots.plot_flow(ax, at_x, at_y, np.full(at_x.shape, 8.0), x=[1000.0, 2000.0], y=[500.0, 900.0])
     (dots,) = [c for c in ax.collections if isinstance(c, EllipseCollection)]
     assert dots.get_offsets().tolist() == [[1000, 500], [2000, 900]]
+
+
+def test_neighbours_are_drawn_in_grey_where_they_are_near(problem, ax):
+    """Within a third of the map's side; the map grows so that they are on it."""
+    turbine = problem.turbines[0]
+    left, low, right, high = problem.area.bounds
+    far = right + 2.0 * (right - left)
+    near_x, near_y = right + 0.3 * max(right - left, high - low), low
+    others = Neighbours([near_x, far], [near_y, near_y], turbine)
+    farm = WindFarm(problem.farm.site, turbine, problem.farm.wake_model, neighbours=others)
+    beside = LayoutProblem(farm, problem.area, problem.n_turbines, spacing_m=100.0)
+    x, y = [left + 300.0, left + 1200.0], [low + 300.0, low + 900.0]
+
+    def grey_in(axes):
+        found = [c for c in axes.collections if isinstance(c, EllipseCollection)]
+        return [c.get_offsets().tolist() for c in found if to_hex(c.get_facecolor()[0]) == FAINT]
+
+    layout = plots.layout_figure(beside, plots.PlacedTurbines(np.array(x), np.array(y), 1.0)).axes[0]
+    flow = plots.flow_figure(beside, x, y, points=20).axes[0]
+    here = FarmLayout("0", "here", problem.area, x, y, 1.0, 100.0)
+    together = plots.best_layouts_figure([here], neighbours=([near_x, far], [near_y, near_y])).axes[0]
+    for axes in (layout, flow, together):
+        assert grey_in(axes) == [[[near_x, near_y]]]
+        assert near_x < axes.get_xlim()[1] < far
+        assert "grey: turbines that stand already" in axes.get_xlabel()
+    plots.plot_layout(ax, problem.area, x, y)
+    assert "grey" not in ax.get_xlabel()
+    one = plots.flow_figure(beside, x, y, direction_deg=270.0, speed_m_s=9.0, points=20).axes[0]
+    rotors = {to_hex(c.get_color()[0]): len(c.get_segments()) for c in one.collections if isinstance(c, LineCollection)}
+    assert (rotors[FAINT], rotors["#000000"]) == (1, 2)
 
 
 def test_whole_flow_figures(problem):

@@ -175,11 +175,14 @@ def _layout(wanted: Wanted) -> "Figure":
 
 def _map(wanted: Wanted) -> "Figure":
     from leeward.plots import best_layouts_figure
+    from leeward.plots.ground import neighbours_of
     from leeward.plots.runs import best_of_each_farm
 
     place = given_place(wanted.place)
     campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
-    return best_layouts_figure(best_of_each_farm(place, campaign, wanted.choice), campaign.name)
+    farms = best_of_each_farm(place, campaign, wanted.choice)
+    neighbours = neighbours_of(campaign.problem(next(iter(campaign.farms)), next(iter(campaign.types))).farm)
+    return best_layouts_figure(farms, campaign.name, neighbours=neighbours)
 
 
 def _aep(wanted: Wanted) -> "Figure":

@@ -13,7 +13,17 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.errors import InputError
-from leeward.plots.ground import Array, Bounds, circles, draw_area, dress_map, pair
+from leeward.layout.surroundings import Bounds, widened
+from leeward.plots.ground import (
+    Array,
+    Positions,
+    circles,
+    draw_area,
+    draw_neighbours,
+    dress_map,
+    near_neighbours,
+    pair,
+)
 from leeward.plots.layout import COLOURS
 from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, colour_bar, new_figure
 
@@ -46,16 +56,22 @@ class FarmLayout:
 
 
 def plot_best_layouts(
-    ax: "Axes", farms: Sequence[FarmLayout], *, key: bool = True, title: str | None = None
+    ax: "Axes",
+    farms: Sequence[FarmLayout],
+    *,
+    neighbours: Positions | None = None,
+    key: bool = True,
+    title: str | None = None,
 ) -> EllipseCollection | None:
     """Draw all farm areas with a layout in each, north up, at one scale, in metres with ticks in kilometres.
 
-    key: a list beside the axes that says what the labels in the map mean, with the AEP of each. Returns the turbines of
-    the last farm, for a colour bar, which holds for all; None if not every farm has wake losses.
+    neighbours: x and y of turbines that stand already; the near ones are drawn in grey. key: a list beside the axes
+    that says what the labels in the map mean, with the AEP of each. Returns the turbines of the last farm, for a colour
+    bar, which holds for all; None if not every farm has wake losses.
     """
     if not farms:
         raise InputError("no farm to draw; expected one or more")
-    left, low, right, high = _bounds(farms)
+    left, low, right, high = bounds = _bounds(farms)
     longer = max(right - left, high - low)
     losses = [None if farm.wake_loss is None else 100.0 * np.asarray(farm.wake_loss, dtype=float) for farm in farms]
     known = [loss for loss in losses if loss is not None]
@@ -72,25 +88,32 @@ def plot_best_layouts(
             drawn.set_clim(*span)
         ax.add_collection(drawn)
         _label(ax, farm, x, y)
+    others = near_neighbours(bounds, neighbours)
+    size = max(DOT * longer, *(farm.rotor_diameter_m for farm in farms))
+    legend = draw_neighbours(ax, *others, size)
     margin = 0.03 * longer
+    left, low, right, high = widened(bounds, *others)
     shown = left - margin, low - margin, right + margin, high + margin
     land = shapely.union_all([farm.area.to_shapely() for farm in farms])
-    dress_map(ax, shown, land, crs=farms[0].area.crs, legend="", title=title)
+    dress_map(ax, shown, land, crs=farms[0].area.crs, legend=legend, title=title)
     if key:
         _add_key(ax, farms)
     return drawn if len(known) == len(farms) else None
 
 
-def best_layouts_figure(farms: Sequence[FarmLayout], title: str | None = None) -> Figure:
+def best_layouts_figure(
+    farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: Positions | None = None
+) -> Figure:
     """The map with its key and a colour bar."""
-    left, low, right, high = _bounds(farms)
+    bounds = _bounds(farms)
+    left, low, right, high = widened(bounds, *near_neighbours(bounds, neighbours))
     width, height = right - left, high - low
     scale = MAP_INCHES / max(width, height)
     longest = max(len(_line(farm)) for farm in farms)
     tall = max(scale * height, 0.14 * min(len(farms), LONGEST_KEY), 2.0)
     figure = new_figure(max(scale * width, 1.6) + 1.0 + 0.056 * longest, tall + 1.3)
     ax = figure.subplots()
-    drawn = plot_best_layouts(ax, farms, title=title)
+    drawn = plot_best_layouts(ax, farms, neighbours=neighbours, title=title)
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="bottom")
     ax.set_anchor("W")  # the room beside it is for the key

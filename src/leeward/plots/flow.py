@@ -12,8 +12,20 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
-from leeward.plots.ground import SMALLEST_DOT, Array, circles, draw_area, dress_map, pair
-from leeward.plots.style import EVEN, INK, LABEL, colour_bar, new_figure
+from leeward.layout.surroundings import widened
+from leeward.plots.ground import (
+    GREY_ONES,
+    SMALLEST_DOT,
+    Array,
+    Positions,
+    circles,
+    draw_area,
+    dress_map,
+    near_neighbours,
+    neighbours_of,
+    pair,
+)
+from leeward.plots.style import EVEN, FAINT, INK, LABEL, colour_bar, new_figure
 from leeward.wind import WindFarm
 
 if TYPE_CHECKING:
@@ -37,6 +49,7 @@ def plot_flow(
     x: npt.ArrayLike = (),
     y: npt.ArrayLike = (),
     area: "Area | None" = None,
+    neighbours: Positions | None = None,
     rotor_diameter_m: float | None = None,
     direction_deg: float | None = None,
     speed_range: tuple[float, float] | None = None,
@@ -46,7 +59,8 @@ def plot_flow(
 
     at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`: of one wind, or
     of the mean. direction_deg: where the wind comes from: rotors are drawn across it, and an arrow along it; without it
-    turbines are circles. rotor_diameter_m: to scale where that can be seen. area: its outline. speed_range: lowest and
+    turbines are circles. rotor_diameter_m: to scale where that can be seen. area: its outline. neighbours: x and y of
+    turbines that stand already, drawn in grey. speed_range: lowest and
     highest of the colours; by default all but the slowest 0.5 % of the map. In .svg and .pdf files the map itself is a
     picture, the rest are lines and text.
     """
@@ -63,18 +77,28 @@ def plot_flow(
     shown = float(grid_x.min()), float(grid_y.min()), float(grid_x.max()), float(grid_y.max())
     if area is not None:
         draw_area(ax, area, facecolor="none", linewidth=0.8)
-    _draw_turbines(ax, *pair((x, y), "the layout"), shown, rotor_diameter_m, direction_deg)
-    dress_map(ax, shown, None, crs=None if area is None else area.crs, legend="", title=title)
+    others = near_neighbours(shown, neighbours)
+    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * max(shown[2] - shown[0], shown[3] - shown[1]))
+    legend = GREY_ONES if len(others[0]) else ""
+    if legend:
+        _draw_turbines(ax, *others, size, direction_deg, FAINT, FAINT)
+    _draw_turbines(ax, *pair((x, y), "the layout"), size, direction_deg, "white", "black")
+    dress_map(ax, shown, None, crs=None if area is None else area.crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn
 
 
-def flow_grid(area: "Area", points: int = POINTS, around: float = AROUND) -> tuple[Array, Array]:
-    """X and y (m) of a square grid over an area and a margin, `points` along the longer side; shape (rows, columns)."""
+def flow_grid(
+    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: Positions | None = None
+) -> tuple[Array, Array]:
+    """X and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
+
+    points: along the longer side. around: the margin, as a share of that side.
+    """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
-    left, low, right, high = area.bounds
+    left, low, right, high = widened(area.bounds, *near_neighbours(area.bounds, neighbours))
     margin = around * max(right - left, high - low)
     width, height = right - left + 2 * margin, high - low + 2 * margin
     step = max(width, height) / (points - 1)
@@ -107,7 +131,8 @@ def flow_figure(
     farm = problem.farm
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
     is_mean = direction_deg is None
-    at_x, at_y = flow_grid(problem.area, points or (POINTS_OF_MEAN if is_mean else POINTS))
+    neighbours = neighbours_of(farm)
+    at_x, at_y = flow_grid(problem.area, points or (POINTS_OF_MEAN if is_mean else POINTS), neighbours=neighbours)
     if direction_deg is None or speed_m_s is None:
         speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
         wind = f"mean over all winds, weighted by energy\n(free wind: {free:.2f} m/s)"
@@ -127,6 +152,7 @@ def flow_figure(
         x=x,
         y=y,
         area=problem.area,
+        neighbours=neighbours,
         rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
         direction_deg=direction_deg,
         title=wind,
@@ -139,16 +165,11 @@ def flow_figure(
 
 
 def _draw_turbines(
-    ax: "Axes",
-    x: Array,
-    y: Array,
-    shown: tuple[float, float, float, float],
-    rotor_diameter_m: float | None,
-    direction_deg: float | None,
+    ax: "Axes", x: Array, y: Array, size: float, direction_deg: float | None, disc: str, rotor: str
 ) -> None:
-    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * max(shown[2] - shown[0], shown[3] - shown[1]))
+    """disc, rotor: the colours of circles, and of rotors across the wind."""
     if direction_deg is None:
-        ax.add_collection(circles(ax, x, y, size, facecolors="white", edgecolors=INK, linewidths=0.7, zorder=4))
+        ax.add_collection(circles(ax, x, y, size, facecolors=disc, edgecolors=INK, linewidths=0.7, zorder=4))
         return
     # seen from above a rotor is a line across the wind
     angle = math.radians(direction_deg)
@@ -156,7 +177,7 @@ def _draw_turbines(
     middle = np.column_stack([x, y])
     lines = np.stack([middle - half, middle + half], axis=1)
     ax.add_collection(LineCollection(list(lines), colors="white", linewidths=2.2, zorder=4))
-    ax.add_collection(LineCollection(list(lines), colors="black", linewidths=1.2, zorder=4.1))
+    ax.add_collection(LineCollection(list(lines), colors=rotor, linewidths=1.2, zorder=4.1))
 
 
 def _draw_wind(ax: "Axes", direction_deg: float) -> None:

@@ -12,18 +12,20 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
-from leeward.plots.style import INK, LABEL, SEA, SHORE, SMALL, dress
+from leeward.layout.surroundings import Bounds, near
+from leeward.plots.style import FAINT, INK, LABEL, SEA, SHORE, SMALL, dress
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leeward.layout import Area
+    from leeward.wind import WindFarm
 
 Array = npt.NDArray[np.float64]
-Bounds = tuple[float, float, float, float]
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn so large
+GREY_ONES = "grey: turbines that stand already"
 
 
 def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: float = 1.2, zorder: float = 1.0) -> None:
@@ -93,6 +95,24 @@ def pair(positions: Positions, what: str) -> tuple[Array, Array]:
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(f"{what} has x and y of the shapes {x.shape} and {y.shape}; expected as many of each")
     return x, y
+
+
+def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array]:
+    """Those that are shown on a map of the bounds."""
+    return near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
+
+
+def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
+    """Grey circles; what a legend says of them."""
+    if not len(x):
+        return ""
+    ax.add_collection(circles(ax, x, y, size, facecolors=FAINT, edgecolors=SHORE, linewidths=0.5))
+    return GREY_ONES
+
+
+def neighbours_of(farm: "WindFarm") -> Positions | None:
+    """Where they stand; None where there are none."""
+    return None if farm.neighbours is None else (farm.neighbours.x, farm.neighbours.y)
 
 
 def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> None:

@@ -10,7 +10,19 @@ from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
 
 from leeward.errors import InputError
-from leeward.plots.ground import SMALLEST_DOT, Array, Positions, circles, draw_area, dress_map, pair
+from leeward.layout.surroundings import Bounds, widened
+from leeward.plots.ground import (
+    SMALLEST_DOT,
+    Array,
+    Positions,
+    circles,
+    draw_area,
+    draw_neighbours,
+    dress_map,
+    near_neighbours,
+    neighbours_of,
+    pair,
+)
 from leeward.plots.style import EVEN, FAINT, INK, LABEL, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -57,6 +69,7 @@ def plot_layout(
     start: Positions | None = None,
     rotor_diameter_m: float | None = None,
     spacing_m: float | None = None,
+    neighbours: Positions | None = None,
     title: str | None = None,
 ) -> EllipseCollection:
     """Draw a layout in its area on an Axes, north up, at one scale; the turbines drawn are returned, for a colour bar.
@@ -65,7 +78,8 @@ def plot_layout(
     wake_loss: share of each turbine, shape (turbines,), as colour, over the `loss_range` (lowest, highest). start: x
     and y of another layout, drawn faintly, and with lines to this one if it has as many turbines.
     rotor_diameter_m: rotors are drawn to scale where that can be seen. spacing_m: a circle this wide about each
-    turbine, where that can be seen: two that touch are as close as they may be.
+    turbine, where that can be seen: two that touch are as close as they may be. neighbours: x and y of turbines that
+    stand already; the near ones are drawn in grey.
     """
     east, north = pair((x, y), "the layout")
     draw_area(ax, area)
@@ -77,6 +91,8 @@ def plot_layout(
     room = spacing_m if spacing_m is not None and spacing_m > VISIBLE_ROOM * size else 0.0
     if room:
         ax.add_collection(circles(ax, east, north, room, facecolors="none", edgecolors=FAINT, linewidths=0.6))
+    others = near_neighbours(area.bounds, neighbours)
+    grey = draw_neighbours(ax, *others, size)
     dots = circles(ax, east, north, size, facecolors=PLAIN, edgecolors=INK, linewidths=0.6, zorder=4)
     if wake_loss is not None:
         loss = np.asarray(wake_loss, dtype=np.float64)
@@ -87,8 +103,10 @@ def plot_layout(
         lowest, highest = loss_range or (float(loss.min(initial=1.0)), float(loss.max(initial=0.0)))
         dots.set_clim(100.0 * lowest, 100.0 * highest)
     ax.add_collection(dots)
-    legend = f"circles: {room:.4g} m wide, the least spacing" if room else ""
+    about_room = f"circles: {room:.4g} m wide, the least spacing" if room else ""
+    legend = "\n".join(filter(None, (about_room, grey)))
     margin = max(0.04 * longer, 0.55 * room)
+    left, low, right, high = widened(area.bounds, *others)
     shown = left - margin, low - margin, right + margin, high + margin
     dress_map(ax, shown, area.to_shapely(), crs=area.crs, legend=legend, title=title)
     return dots
@@ -115,7 +133,8 @@ def layout_figure(
         panels.insert(0, ("start", x, y, problem.farm.simulate(x, y), float(start[2])))
         name = name or _headline(problem, solution, start)
     losses = np.concatenate([simulation.wake_loss for *_, simulation, _ in panels])
-    figure, axes = _panels(problem.area, len(panels))
+    neighbours, bounds = neighbours_of(problem.farm), problem.area.bounds
+    figure, axes = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
     for ax, (what, x, y, simulation, aep) in zip(axes, panels, strict=True):
         dots = plot_layout(
             ax,
@@ -126,6 +145,7 @@ def layout_figure(
             loss_range=(float(losses.min()), float(losses.max())),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
+            neighbours=neighbours,
             title=f"{what}\n{aep:.1f} GWh a year, wake loss {100 * simulation.total_wake_loss:.2f} %",
         )
         ax.label_outer()
@@ -135,9 +155,9 @@ def layout_figure(
     return figure
 
 
-def _panels(area: "Area", count: int) -> tuple[Figure, list["Axes"]]:
-    """A figure with so many drawings of an area, side by side, or below each other if it is wide."""
-    left, low, right, high = area.bounds
+def _panels(bounds: Bounds, count: int) -> tuple[Figure, list["Axes"]]:
+    """A figure with so many maps of the bounds, side by side, or below each other if they are wide."""
+    left, low, right, high = bounds
     scale = PANEL_INCHES / max(right - left, high - low)
     width, height = max(scale * (right - left), 2.4), max(scale * (high - low), 2.0)
     across, down = (1, count) if width > height else (count, 1)

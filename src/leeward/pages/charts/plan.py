@@ -5,6 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
+from leeward.layout.surroundings import near
 from leeward.pages.charts.axes import Scale, figure, text
 from leeward.pages.charts.colours import colour
 from leeward.pages.html import Attribute, Markup, join, tag
@@ -58,7 +59,9 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
     x, y = view.result.layout
     polygons = view.shape.polygons if view.shape else ()
     rings = [ring for polygon in polygons for ring in polygon]
-    frame = Frame(np.concatenate([*rings, view.result.layout.T]), side=side)
+    points = np.concatenate([*rings, view.result.layout.T])
+    others = np.column_stack(near((*points.min(axis=0), *points.max(axis=0)), *view.neighbours))
+    frame = Frame(np.concatenate([points, others]), side=side)
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
     places = [frame.place(*point) for point in zip(x.tolist(), y.tolist(), strict=True)]
     below = 46.0  # for the bar of the scale
@@ -69,7 +72,7 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
         words,
         frame.outline(polygons),
         _spacing(view, places, frame.scale),
-        [_neighbour(frame, point) for point in view.neighbours.T.tolist() if _is_near(frame, point)],
+        [_neighbour(frame, point) for point in others.tolist()],
         [_turbine(view, i, place, size, losses) for i, place in enumerate(places)],
         scale_bar(frame, frame.height + 16),
         north_arrow(frame.width - 14, frame.height + 10),
@@ -127,11 +130,6 @@ def _spacing(view: LayoutView, places: Sequence[tuple[float, float]], scale: flo
 def _neighbour(frame: Frame, point: Sequence[float]) -> Markup:
     x, y = frame.place(point[0], point[1])
     return tag("circle", {"cx": x, "cy": y, "r": SMALLEST, "class": "neighbour"}, tag("title", None, "a neighbour"))
-
-
-def _is_near(frame: Frame, point: Sequence[float]) -> bool:
-    x, y = frame.place(point[0], point[1])
-    return 0 <= x <= frame.width and 0 <= y <= frame.height
 
 
 def scale_bar(frame: Frame, y: float) -> Markup:
