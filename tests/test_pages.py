@@ -11,6 +11,7 @@ import pytest
 
 from foreign_files import own_result
 from leeward.errors import InputError
+from leeward.pages import settings as settings_page
 from leeward.pages.charts import (
     convergence,
     farm_map,
@@ -337,3 +338,35 @@ def test_a_site_of_one_wind():
     rose = wind_rose(one, 12)
     assert rose.frequency[9].tolist() == [float(begin == 10.0) for begin in rose.speed_classes]
     assert rose.frequency.sum() == 1.0
+
+
+# --- settings --------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("site", "words"),
+    [
+        (
+            {"weibull": {"weibull_a_m_s": [9.0] * 4, "turbulence_intensity": [0.06, 0.1], "interpolation": "linear"}},
+            "Weibull distributions of 4 sectors, linear between sectors, turbulence intensity 0.06 to 0.1",
+        ),
+        (
+            {"weibull": {"weibull_a_m_s": [9.0], "wind_directions_deg": [0.0, 1.0], "wind_speeds_m_s": [9.0]}},
+            "Weibull distributions of 1 sectors, 2 directions × 1 speeds",
+        ),
+        (
+            {"table": {"wind_directions_deg": [0, 90], "wind_speeds_m_s": [8, 9, 10], "turbulence_intensity": 0.1}},
+            "table of 2 directions × 3 speeds, turbulence intensity 0.1",
+        ),
+        ({"time_series": {"wind_direction_deg": [1, 2, 3], "wind_speed_m_s": [1, 2, 3]}}, "time series of 3 values"),
+    ],
+)
+def test_the_wind_in_words(site, words):
+    assert settings_page._site(site) == words
+
+
+def test_spacing_and_neighbours_in_words():
+    assert settings_page._spacing({"spacing_diameters": 3.0}) == "3 rotor diameters"
+    assert settings_page._spacing({"spacing_m": 720.0}) == "720 m"
+    assert settings_page._neighbours([]) == "none"
+    assert settings_page._neighbours([{"x_m": [1.0, 2.0]}, {"x_m": [3.0]}]) == "3 turbines"

@@ -1,13 +1,16 @@
 """The method and the settings of a campaign."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
+
+import numpy as np
 
 from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.parts import facts, section, table
 from leeward.watch.drawings import FarmShape
+from leeward.wording import count
 
 MOST_ROWS = 200
 
@@ -37,7 +40,7 @@ def _common(campaign: Campaign, known: Mapping[str, Any], versions: str) -> Iter
     yield "tasks", f"{len(campaign.farms)} farms × {len(campaign.types)} types × {len(campaign.seeds)} seeds"
     yield "coordinates", campaign.crs or "projected metres, no name given"
     yield "wake model", _words(known["wake_model"])
-    yield "least spacing", _words(known["spacing"])
+    yield "least spacing", _spacing(known["spacing"])
     yield "optimiser", _words(known["optimiser"])
     yield "wind", _site(known["site"])
     yield "neighbours", _neighbours(known["neighbours"])
@@ -57,19 +60,34 @@ def _value(value: object) -> str:
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
+def _spacing(settings: Mapping[str, float]) -> str:
+    metres = settings.get("spacing_m")
+    return f"{settings['spacing_diameters']:g} rotor diameters" if metres is None else f"{metres:g} m"
+
+
 def _site(figures: Mapping[str, Any]) -> str:
-    """What kind of wind, and in how many parts."""
-    inner = next((value for value in figures.values() if isinstance(value, Mapping)), figures)
-    if "weibull_a_m_s" in inner:
-        return f"Weibull distributions of {len(inner['weibull_a_m_s'])} sectors"
-    counts = [f"{len(value)} {name.replace('_', ' ')}" for name, value in inner.items() if isinstance(value, list)]
-    return f"table: {', '.join(counts)}" if counts else "table"
+    """What kind of wind, in how many parts, and how turbulent: numbers that one compares with another program's."""
+    kind, inner = next(((kind, inner) for kind, inner in figures.items() if isinstance(inner, Mapping)), ("", {}))
+    counts = [len(inner.get(f"wind_{name}", ())) for name in ("directions_deg", "speeds_m_s", "direction_deg")]
+    grid = f"{counts[0]} directions × {counts[1]} speeds" if counts[0] and counts[1] else ""
+    words = {
+        "weibull": [f"Weibull distributions of {len(inner.get('weibull_a_m_s', ()))} sectors", grid],
+        "table": [f"table of {grid}"],
+        "time_series": [f"time series of {counts[2]} values"],
+    }.get(kind, ["not told"])
+    if inner.get("interpolation") == "linear":
+        words.append("linear between sectors")
+    turbulence = np.asarray(inner.get("turbulence_intensity", ()), dtype=float)
+    if turbulence.size:
+        low, high = float(turbulence.min()), float(turbulence.max())
+        words.append(f"turbulence intensity {low:g}" + (f" to {high:g}" if high > low else ""))
+    return ", ".join(filter(None, words))
 
 
-def _neighbours(figures: object) -> str:
+def _neighbours(figures: Sequence[Mapping[str, Any]]) -> str:
     if not figures:
         return "none"
-    return f"{len(figures)} groups" if isinstance(figures, list) else "some"
+    return count(sum(len(group["x_m"]) for group in figures), "turbine")
 
 
 def _types(campaign: Campaign, farm: int) -> Markup:

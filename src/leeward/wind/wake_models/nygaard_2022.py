@@ -259,7 +259,12 @@ def reach(
 
 @dataclass(frozen=True)
 class Nygaard2022(WakeModel):
-    """Options of TurbOPark; the defaults are those of `py_wake.literature.Nygaard_2022`."""
+    """Options of TurbOPark; the defaults are those of `py_wake.literature.Nygaard_2022`.
+
+    expansion: A of the paper. ambient_turbulence, added_turbulence: its factors c1 and c2, of the site's turbulence and
+    of what a turbine adds to it; not intensities themselves, which are the site's. initial_width: of a wake at its
+    turbine, in diameters. thrust_limit: thrust coefficients above it count as it for that width.
+    """
 
     expansion: float = 0.04
     ambient_turbulence: float = 1.5
