@@ -52,7 +52,7 @@ def test_the_command(place, tmp_path):
 
 
 def test_it_ends_at_once_whatever_it_is_doing(tmp_path):
-    """Compiling the wake engine takes half a minute, of which nobody wants to see the end."""
+    """Compiling the wake engine takes half a minute, on a slow machine more, of which nobody wants to see the end."""
     make_campaign(tmp_path, seeds=1)
     assert leeward_here("run", "campaign.yaml", "--quiet", cwd=tmp_path).returncode == 0
     cold = {**os.environ, "LEEWARD_CACHE_DIR": str(tmp_path / "cache")}

@@ -336,7 +336,7 @@ def test_slow_and_silent_ones_block_nobody(place, monkeypatch):
         for _ in range(3):
             began = time.monotonic()
             assert browser.ask("/")[0] == 200
-            assert time.monotonic() - began < server_module.PATIENCE_S / 2
+            assert time.monotonic() - began < 0.8 * server_module.PATIENCE_S  # the silent ones were not waited for
         assert len([thread for thread in threading.enumerate() if "process_request_thread" in thread.name]) <= 9
         for connection in silent:
             connection.close()

@@ -300,7 +300,7 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", slow)
-    with serving(paths.root, look_s=0.2) as browser:
+    with serving(paths.root, look_s=1.0) as browser:
         browser.text("/")
         store(paths, own_result(0, 0, 0, turbines=3))
         start = time.monotonic()
@@ -310,7 +310,7 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
         start = time.monotonic()
         for _ in range(20):
             assert Checked(browser.text("/")).text
-        assert time.monotonic() - start < 20 * 0.3  # it was waited for once, not twice by each
+        assert time.monotonic() - start < 20 * 0.9  # it was waited for once, not by each
         assert len(looks) == 2  # one at a time
         may_end.set()
         deadline = time.monotonic() + 20.0
