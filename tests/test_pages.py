@@ -178,6 +178,21 @@ def test_a_chart_of_strips(count):
         assert f"{aeps.max():.2f} GWh" in picture
 
 
+def test_strips_that_are_far_apart_can_be_looked_at_closely():
+    """Each from its own median; what they yield is still said in GWh."""
+    columns = {
+        "small": (keys(3), np.array([101.0, 100.0, 99.0])),
+        "large": (keys(3), np.array([1010.0, 1000.0, 990.0])),
+    }
+    picture = strip_chart(columns, LINKS.task, relative=True)
+    heights = [float(y) for y in re.findall(r'cy="([^"]+)"', picture)]
+    assert heights[:3] == pytest.approx(heights[3:])
+    assert len(set(heights)) == 3
+    assert max(heights) - min(heights) > 100  # pixels; on one scale in GWh it is two for the small one
+    assert "1010.00 GWh" in picture
+    assert "% above median" in picture
+
+
 def test_how_aep_grew():
     picture = convergence(["placing", "descent"], [90.0, 95.5], np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
     numbers(picture)

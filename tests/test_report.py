@@ -81,7 +81,7 @@ def test_what_it_shows(report):
     assert "ValueError: no layout today: <b>bold</b>" in words
     assert "leeward run layouts.run/campaign.yaml" in words
     assert "nygaard_2022" in words
-    assert "spacing m 600" in words
+    assert "600 m" in words
     assert "own_recipe_of_tests:place" in words
 
 

@@ -98,9 +98,18 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
     columns = {f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind) for kind, name in seen.types.items()}
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
-    picture = strip_chart(columns, links.task)
-    caption = ["By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."]
-    return section("spread", f"{title}: AEP over seeds", figure_with(picture, *caption), live=live)
+    words = "By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."
+    pictures = [figure_with(strip_chart(columns, links.task), words)]
+    if differ(columns):
+        closer = strip_chart(columns, links.task, relative=True)
+        pictures.append(figure_with(closer, "The same, each type as per cent above its own median."))
+    return section("spread", f"{title}: AEP over seeds", *pictures, live=live)
+
+
+def differ(columns: Mapping[str, tuple[Sequence[Key], Array]]) -> bool:
+    """Whether there are several columns with several seeds, whose spread a scale for all of them would hide."""
+    known = [aeps for _, aeps in columns.values() if len(aeps)]
+    return len(known) > 1 and any(len(aeps) > 1 for aeps in known) and all(np.median(aeps) > 0 for aeps in known)
 
 
 def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key], Array]:

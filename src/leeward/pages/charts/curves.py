@@ -11,6 +11,7 @@ from leeward.store.keys import Key
 
 Array = npt.NDArray[np.float64]
 Link = Callable[[Key], str | None]
+Height = Callable[[float], float]  # from an AEP, GWh, to pixels
 
 WIDTH, HEIGHT = 640.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
@@ -46,22 +47,31 @@ def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
     )
 
 
-def strip_chart(columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link, width: float = WIDTH) -> Markup:
-    """AEP of all seeds side by side, by name; the best of each is marked. width: pixels."""
+def strip_chart(
+    columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link, width: float = WIDTH, *, relative: bool = False
+) -> Markup:
+    """AEP of all seeds side by side, by name; the best of each is marked. width: pixels.
+
+    relative: by how many per cent they are above the median of their own column, so that seeds can be told apart where
+    columns differ much.
+    """
     shown = {name: column for name, column in columns.items() if len(column[1])}
     every = np.concatenate([aeps for _, aeps in shown.values()])
-    up = padded(every.tolist(), HEIGHT - BOTTOM, TOP)
+    heights = [100.0 * (aeps / np.median(aeps) - 1.0) if relative else aeps for _, aeps in shown.values()]
+    up = padded(np.concatenate(heights).tolist(), HEIGHT - BOTTOM, TOP)
     each = (width - LEFT - RIGHT) / len(shown)
     strips, names = [], []
     room = max(3, int(each / 6.2))  # letters
     for place, (name, (keys, aeps)) in enumerate(shown.items()):
         x = LEFT + (place + 0.5) * each
-        strips.append(_strip(x, each, keys, aeps, up, link))
+        strips.append(_strip(x, each, keys, aeps, _from_median(up, aeps) if relative else up, link))
         for line, words in enumerate(name.split(" ", 1)):
             shown_words = words if len(words) <= room else f"{words[: room - 1]}…"
             names.append(text(x, HEIGHT - 18 + 14 * line, shown_words, anchor="middle"))
     words = f"AEP of {len(every)} layouts, in {len(shown)} groups, from {every.min():.2f} to {every.max():.2f} GWh"
-    return figure(width, HEIGHT, words, join(horizontal_grid(up, LEFT, width - RIGHT, "AEP, GWh")), strips, names)
+    words += ", as per cent above the median of each group" if relative else ""
+    grid = join(horizontal_grid(up, LEFT, width - RIGHT, "% above median" if relative else "AEP, GWh"))
+    return figure(width, HEIGHT, words, grid, strips, names)
 
 
 def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
@@ -113,7 +123,13 @@ def _dots(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link
     return join(dots)
 
 
-def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Scale, link: Link) -> Markup:
+def _from_median(up: Scale, aeps: Array) -> Height:
+    """From an AEP to pixels, on a scale of per cent above the median of these."""
+    middle = float(np.median(aeps))
+    return lambda aep: up(100.0 * (aep / middle - 1.0))
+
+
+def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height, link: Link) -> Markup:
     """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
     best = int(np.argmax(aeps))
     top = _dot(x, up(float(aeps[best])), keys[best], float(aeps[best]), link, is_best=True)
