@@ -30,7 +30,7 @@ from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import gwh, metres, percent, table
-from leeward.pages.task import comparison, phases
+from leeward.pages.task import comparison, phases, plan
 from leeward.store.keys import Key
 from leeward.watch.drawings import FarmShape, LayoutView
 from leeward.wind import Site, WindRose, wind_rose
@@ -239,6 +239,8 @@ def test_a_plan_shows_neighbours_beside_the_area():
     width, _ = size_of(picture)
     places = re.findall(r'<circle cx="(\S+)" cy="\S+" r="\S+" class="neighbour"', picture)
     assert [float(x) for x in places] == pytest.approx([width - 16] * 2, abs=0.1)
+    assert "Rings: turbines that stand already" in plan(beside)
+    assert "Rings" not in plan(view(inside))
 
 
 @pytest.mark.parametrize("turbines", [1, 2])

@@ -7,7 +7,9 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from pathlib import Path
 
+import numpy as np
 import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
@@ -22,6 +24,7 @@ from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
 from leeward.watch import absent_tasks, campaign_of, campaigns_of, result_lines, snapshot
+from leeward.watch.drawings import layout_view
 from leeward.watch.single import find_result
 from run_cases import make_campaign
 
@@ -386,3 +389,11 @@ def test_find_result(paths, tmp_path):
     assert find_result(foreign, Key(0, 0, 7)).result.key == Key(0, 0, 7)
     with pytest.raises(LeewardError, match="no result farm0_t0_s8"):
         find_result(foreign, Key(0, 0, 8))
+
+
+def test_neighbours_are_known_before_wake_losses_are():
+    """A picture that waits for its colours does not change its frame when they come."""
+    campaign = load(Path(__file__).parents[1] / "examples/own-farm/campaign.yaml")
+    early, late = (layout_view(campaign, own_result(turbines=10), with_losses=losses) for losses in (False, True))
+    assert early.neighbours.shape == (2, 5)
+    np.testing.assert_array_equal(early.neighbours, late.neighbours)

@@ -5,7 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, rose_chart, rose_key
+from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, near_neighbours, rose_chart, rose_key
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
@@ -25,6 +25,8 @@ def plan(
     picture = layout_plan(view, known, side)
     is_coloured = known is not None and view.wake_loss is not None
     caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
+    if len(near_neighbours(view)):
+        caption.append(tag("p", None, "Rings: turbines that stand already."))
     if view.remark:
         caption.append(tag("p", None, f"No colours: {view.remark}."))
     return figure_with(picture, *caption)

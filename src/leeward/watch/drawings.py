@@ -9,6 +9,7 @@ import numpy.typing as npt
 
 from leeward.campaign import Campaign
 from leeward.errors import InputError
+from leeward.store.keys import Key
 from leeward.store.schema import Result
 
 if TYPE_CHECKING:
@@ -77,7 +78,7 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
     names = campaign.farms[key.farm_idx], campaign.types[key.type_idx]
     shape = farm_shape(campaign, key.farm_idx)
     if not with_losses:
-        return LayoutView(result, *names, shape, None, None, nobody)
+        return LayoutView(result, *names, shape, None, None, _standing(campaign, result.key))
     problem = campaign.problem(key.farm_idx, key.type_idx)
     others = problem.farm.neighbours
     standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
@@ -87,3 +88,9 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
     except InputError as error:  # of a layout by somebody else: too few turbines, two at one point
         return LayoutView(result, *names, shape, None, spacing, standing, str(error))
     return LayoutView(result, *names, shape, loss, spacing, standing)
+
+
+def _standing(campaign: Campaign, key: Key) -> Array:
+    """Where neighbours are, from the settings alone; shape (2, neighbours)."""
+    groups = campaign.settings(key.farm_idx, key.type_idx)["neighbours"]
+    return np.array([[value for group in groups for value in group[name]] for name in ("x_m", "y_m")], dtype=np.float64)

@@ -2,7 +2,7 @@
 
 from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
 from leeward.pages.charts.maps import farm_map
-from leeward.pages.charts.plan import layout_plan, loss_range, loss_scale
+from leeward.pages.charts.plan import layout_plan, loss_range, loss_scale, near_neighbours
 from leeward.pages.charts.rose import rose_chart, rose_key
 from leeward.pages.charts.shares import share_bar
 
@@ -12,6 +12,7 @@ __all__ = [
     "layout_plan",
     "loss_range",
     "loss_scale",
+    "near_neighbours",
     "rank_chart",
     "rose_chart",
     "rose_key",

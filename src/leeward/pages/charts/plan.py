@@ -58,10 +58,8 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
     """Turbines to scale, coloured by wake loss over the range `losses`; circles of the least spacing, to be shown."""
     x, y = view.result.layout
     polygons = view.shape.polygons if view.shape else ()
-    rings = [ring for polygon in polygons for ring in polygon]
-    points = np.concatenate([*rings, view.result.layout.T])
-    others = np.column_stack(near((*points.min(axis=0), *points.max(axis=0)), *view.neighbours))
-    frame = Frame(np.concatenate([points, others]), side=side)
+    others = near_neighbours(view)
+    frame = Frame(np.concatenate([_extent(view), others]), side=side)
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
     places = [frame.place(*point) for point in zip(x.tolist(), y.tolist(), strict=True)]
     below = 46.0  # for the bar of the scale
@@ -78,6 +76,18 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
         north_arrow(frame.width - 14, frame.height + 10),
         kind="plan",
     )
+
+
+def near_neighbours(view: LayoutView) -> Array:
+    """Those that are drawn with the layout; shape (neighbours, 2)."""
+    points = _extent(view)
+    return np.column_stack(near((*points.min(axis=0), *points.max(axis=0)), *view.neighbours))
+
+
+def _extent(view: LayoutView) -> Array:
+    """All corners of the area, and all turbines; shape (points, 2)."""
+    polygons = view.shape.polygons if view.shape else ()
+    return np.concatenate([*(ring for polygon in polygons for ring in polygon), view.result.layout.T])
 
 
 def loss_scale(losses: tuple[float, float]) -> Markup:
