@@ -239,7 +239,7 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
 
 
 def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed):
-    make_campaign(tmp_path, seeds=6, orders={seed: "until=told" for seed in range(1, 6)})
+    make_campaign(tmp_path, seeds=6, orders=dict.fromkeys(range(1, 6), "until=told"))
     first = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
     try:
         until(lambda: shards(tmp_path / "layouts.run"), "the first result")
