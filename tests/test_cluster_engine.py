@@ -119,6 +119,21 @@ def test_of_a_lost_worker_begun_tasks_have_failed_and_the_others_come_back(engin
     assert "lost" in {event["event"] for event in paper.told}
 
 
+def test_of_a_lost_worker_without_records_those_that_waited_behind_others_come_back(engine, paper):
+    """No attempt on the disk tells which tasks were begun: no more of them are blamed than it computes at a time."""
+    paper.join(engine, slots=2, unreached="no such file")
+    hand_out(engine, [Key(0, 0, 9)])
+    paper.finish(engine, *paper.units(), took_s=2.0)
+    hand_out(engine, tasks(4))
+    first, second, *others = paper.units()
+    assert len(others) == 2
+    paper.begin(engine, first)  # and of the second nothing has been heard yet
+    outcomes = paper.leave(engine)
+    assert {outcome.key for outcome in outcomes if isinstance(outcome, Failed)} == {*keys_of(first), *keys_of(second)}
+    waiting = [key for unit in others for key in keys_of(unit)]
+    assert [outcome.key for outcome in outcomes if isinstance(outcome, Returned)] == waiting
+
+
 def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper):
     """One of them may have killed it: no two of them at a time on the same worker, and none beside others in a unit."""
     paper.join(engine, slots=3)

@@ -286,14 +286,19 @@ class ClusterEngine:
             self._tell("lost", host=member.host, worker=member.name or address, job=member.job, tasks=member.held)
         self._link.lost(member)
         self._beats.hide(member.host)
-        return [
-            outcome for unit in list(member.units.values()) for outcome in self._give_up(member, unit, kind, message)
-        ]
+        behind = member.behind()
+        outcomes: list[Outcome] = []
+        for unit in list(member.units.values()):
+            outcomes += self._give_up(member, unit, kind, message, is_behind=unit in behind)
+        return outcomes
 
-    def _give_up(self, member: Member, unit: Unit, kind: str, message: str) -> list[Outcome]:
-        """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways."""
+    def _give_up(self, member: Member, unit: Unit, kind: str, message: str, is_behind: bool = False) -> list[Outcome]:
+        """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways.
+
+        is_behind: it was not its turn yet.
+        """
         suspects = set(unit.begun) or {next(key for key in unit.keys if key in unit.left)}
-        if not (member.stores or unit.begun):  # no attempt on the disk would tell
+        if not (member.stores or unit.begun or is_behind):  # no attempt on the disk would tell
             unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
         outcomes = list(unit.given_up(kind, message, self.mark))
         if kind == "died":

@@ -106,6 +106,11 @@ class Member:
         """One that has not begun waits behind others, for as long as these are heard of."""
         return unit.deadline if unit.begun else max(unit.deadline, self.deadline)
 
+    def behind(self) -> list[Unit]:
+        """Units that cannot have begun, as others have all its slots."""
+        waiting = [unit for unit in self.units.values() if not unit.begun]
+        return waiting[max(0, self.slots - (len(self.units) - len(waiting))) :]
+
     @property
     def is_past_its_end(self) -> bool:
         """SLURM ends a job at its time, or somewhat later."""
