@@ -2,6 +2,7 @@
 
 import time
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -12,6 +13,7 @@ from leeward.engine.cluster import engine as module
 from leeward.engine.cluster import handing, members, pilot
 from leeward.engine.cluster.members import Member, Pace
 from leeward.engine.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
+from leeward.engine.stopping import StopNowError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from paper_cluster import PaperCluster, keys_of, tasks
@@ -357,3 +359,14 @@ def test_the_end_of_a_run_is_said_to_workers_and_leaves_nothing(engine, paper, t
     assert second.released
     assert [future.workers for future in paper.submitted if future.function is pilot.tear_down] == [["paper:2"]]
     assert not list(run.glob(".probe-*"))
+
+
+def test_who_does_not_wait_for_the_end_of_a_run_leaves_nothing_either(engine, paper, clock, tmp_path, monkeypatch):
+    paper.join(engine)
+    paper.submit = lambda *_, **__: SimpleNamespace(done=lambda: False)  # a worker that does not hear the farewell
+    with monkeypatch.context() as patch:
+        patch.setattr(clock, "sleep", mock.Mock(side_effect=StopNowError), raising=False)
+        with pytest.raises(StopNowError):
+            engine.close()
+    assert not paper.is_alive
+    assert not list((tmp_path / "layouts.run").glob(".probe-*"))

@@ -5,6 +5,7 @@ import itertools
 import time
 from concurrent.futures import Future
 from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -13,6 +14,7 @@ from leeward.engine import space
 from leeward.engine.cluster import slurm
 from leeward.engine.cluster.members import Member
 from leeward.engine.outcomes import EngineLostError
+from leeward.engine.stopping import StopNowError
 from leeward.store.paths import RunPaths
 
 
@@ -29,6 +31,9 @@ class PaperJobs:
         self._i = 0
         self._numbers = itertools.count(1)
         self.submitted = 0
+
+    def close(self, timeout):
+        self.workers.clear()
 
     def new_worker_spec(self):
         return {f"job-{self._i}": {}}
@@ -49,8 +54,9 @@ class PaperSlurm:
         self._ahead_s = 1000.0
         self._queue = folder / "queue"
         self._queue.write_text("")
-        (folder / "squeue").write_text(f"#!/bin/sh\ncat {self._queue}\n")
-        (folder / "squeue").chmod(0o755)
+        for name, does in (("squeue", f"cat {self._queue}"), ("scancel", f'echo "$*" >> {folder}/cancelled')):
+            (folder / name).write_text(f"#!/bin/sh\n{does}\n")
+            (folder / name).chmod(0o755)
         monkeypatch.setenv("PATH", str(folder), prepend=":")
         monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
         monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
@@ -61,6 +67,11 @@ class PaperSlurm:
         self.link = slurm.SlurmLink(SlurmSpec(tls=False, **settings), paths, self._tell)
         self.jobs = self.link._cluster
         self.members = []
+
+    def cancelled(self):
+        """What scancel was asked for."""
+        path = self._queue.with_name("cancelled")
+        return path.read_text().splitlines() if path.exists() else []
 
     def _do(self, action):
         self.link._doing = Future()
@@ -117,3 +128,14 @@ def test_workers_that_were_of_use_are_replaced_and_not_counted_as_jobs_in_vain(t
     paper.pass_time()
     assert paper.jobs.submitted == 4 + 3
     assert [event for event in paper.told if event["event"] != "not-encrypted"] == []
+
+
+def test_who_does_not_wait_for_the_end_of_a_run_leaves_no_jobs_and_no_credentials(tmp_path, monkeypatch):
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="2")
+    paper.come(2)
+    assert list((tmp_path / "layouts.run").glob(".tls-*"))
+    paper.link.client.close = mock.Mock(side_effect=StopNowError)
+    with pytest.raises(StopNowError):
+        paper.link.close()
+    assert paper.cancelled() == ["--quiet --name=leeward-paper", "--quiet 1 2"]
+    assert not list((tmp_path / "layouts.run").glob(".tls-*"))

@@ -134,15 +134,19 @@ class ClusterEngine:
         in_hand = [key for unit in units for key in unit.left]  # the news that one was begun may be on its way
         for unit in units:
             unit.future.release()
-        if self._link.is_alive:
-            self._say_farewell()
-            for topic in (self._token, "all"):
-                self._link.client.unsubscribe_topic(topic)
-        self._link.close()
+        with contextlib.ExitStack() as also:  # where somebody does not want to wait for the one before
+            also.callback(self._leave_nothing)
+            also.callback(self._link.close)
+            if self._link.is_alive:
+                self._say_farewell()
+                for topic in (self._token, "all"):
+                    self._link.client.unsubscribe_topic(topic)
+        return in_hand
+
+    def _leave_nothing(self) -> None:
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
         self._beats.hide()
-        return in_hand
 
     def _say_farewell(self) -> None:
         """So that worker processes end now, and not when they have been idle for a while."""

@@ -169,15 +169,17 @@ class SlurmLink(Connected):
         """All jobs end, also those that SLURM has not started yet, and whatever Dask says. Nothing is raised."""
         shutil.rmtree(self._credentials, ignore_errors=True)
         numbers = [job.job_id for job in self._cluster.workers.values() if job.job_id is not None]
-        for step in (self.client.close, self._cluster.close):
-            try:
-                step(timeout=CLOSE_S)
-            except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or does not answer
-                self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
-        by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
-        for which in ([by_name], numbers):
-            with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; the jobs end by themselves
-                subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
+        try:
+            for step in (self.client.close, self._cluster.close):
+                try:
+                    step(timeout=CLOSE_S)
+                except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or is not there
+                    self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
+        finally:  # also where somebody does not want to wait for it
+            by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
+            for which in ([by_name], numbers):
+                with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; jobs end by themselves
+                    subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
     # --- how many jobs -----------------------------------------------------------------------------------------------
 
