@@ -359,11 +359,11 @@ class ClusterEngine:
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
         for member in self._members.values():
-            is_full = sum(len(unit.begun) for unit in member.units.values()) >= member.slots
+            is_full = sum(len(unit.in_hand) for unit in member.units.values()) >= member.slots
             for unit in [unit for unit in member.units.values() if min(unit.heard, member.stuck_since) < long_ago]:
-                if unit.begun or is_full:
-                    outcomes += [Returned(key) for key in unit.left - unit.begun.keys()]
-                    unit.left &= unit.begun.keys()
+                if unit.in_hand or is_full:
+                    outcomes += [Returned(key) for key in unit.left - unit.in_hand]
+                    unit.left &= unit.in_hand
                     if not unit.left:
                         self._drop(member, unit)
         return outcomes

@@ -34,6 +34,11 @@ class Unit:
     begun: dict[Key, str] = field(default_factory=dict)
     stuck: set[Key] = field(default_factory=set)
 
+    @property
+    def in_hand(self) -> set[Key]:
+        """A disk may take nothing before a task has begun: its attempt is recorded first."""
+        return self.stuck | self.begun.keys()
+
     def note(self, outcome: Outcome) -> None:
         key = outcome.key
         if isinstance(outcome, Began):
