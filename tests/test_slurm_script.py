@@ -94,7 +94,7 @@ class Job:
     """
 
     def __init__(self, folder, run, patience_s=3, hearing_s=0):
-        make_campaign(folder)
+        make_campaign(folder, execution={"slurm": {"prologue": ["set -eu"]}})
         text = printed(folder, "--cores", 1, "--walltime", "0:02:00")
         program = command(text)[0]
         assert text.count("sleep 15 &&") == text.count(f"\n{program} run ") == 1

@@ -36,6 +36,7 @@ SCRIPT = Template("""\
 $directives
 cd $folder || exit 1
 $prologue
+set +e # whatever was set above: codes other than 0 are looked at below
 go_on() { # back into the queue, unless somebody has cancelled the job or it was there since; SLURM may be busy
   for pause in 1 2 4; do
     read -r state restarts <<< "$$(squeue --noheader --Format=State,RestartCnt --jobs="$$SLURM_JOB_ID")"
