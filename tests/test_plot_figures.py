@@ -196,6 +196,14 @@ def test_no_aep_at_all(ax):
 
 # --- convergence -----------------------------------------------------------------------------------------------------
 
+
+@pytest.mark.parametrize(("recorded", "style"), [(3, "--"), (50, "-")])
+def test_what_nobody_recorded_is_dashed(ax, recorded, style):
+    history = np.array([np.arange(recorded), 90.0 + np.arange(recorded)])
+    plots.plot_convergence(ax, [Convergence("a", ["descent"], [90.0], history)])
+    assert ax.lines[0].get_linestyle() == style
+
+
 HISTORY = np.array([[0.0, 10.0, 20.0, 30.0], [100.0, 104.0, 108.0, 109.0]])
 
 

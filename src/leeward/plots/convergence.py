@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Over = Literal["steps", "phases"]
 
+FEW_POINTS = 20  # up to so many, nobody knows what was in between
 ONE_BY_ONE = 6  # up to so many curves have colours and names of their own
 MARKS = "osD^vP*X"
 
@@ -43,8 +44,8 @@ def plot_convergence(
     """The best AEP known over the steps, or at the end of each phase.
 
     over: by default the steps, where all curves have a history, else the phases. Lines lead from one value that was
-    recorded to the next. Over the steps the end of each phase is marked at the first step that had reached its AEP. Of
-    many curves the one that ends highest stands out, and only it is named.
+    recorded to the next, dashed where these are few. Over the steps the end of each phase is marked at the first step
+    that had reached its AEP. Of many curves the one that ends highest stands out, and only it is named.
     """
     if not curves:
         raise InputError("no result to draw; expected one or more")
@@ -59,7 +60,8 @@ def plot_convergence(
     for curve, colour in zip(ordered, colours, strict=True):
         stands_out = few or curve is ordered[-1]
         steps, best = _points(curve, way, ends)
-        (line,) = ax.plot(steps, best, color=colour, linewidth=1.3 if stands_out else 0.6)
+        style = "--" if len(steps) <= FEW_POINTS else "-"
+        (line,) = ax.plot(steps, best, style, color=colour, linewidth=1.3 if stands_out else 0.6)
         if stands_out:
             line.set_label(curve.label if few else f"{curve.label}, the\nbest of {len(ordered)}")
             lines.insert(0, line)
