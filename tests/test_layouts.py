@@ -9,6 +9,7 @@ import pytest
 import leeward
 from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import InputError, LeewardError
+from leeward.formats.rows import LAYOUT_COLUMNS, TURBINE_COLUMNS
 from leeward.store.grid import grid_dataset
 from leeward.store.keys import Key
 from leeward.store.layouts import open_layouts
@@ -105,10 +106,13 @@ def test_as_pandas(path):
     table = layouts.to_pandas()
     assert len(table) == 4
     assert table.loc[table.seed == 2, "n_turbines"].item() == 5
-    assert table.columns[:5].tolist() == ["key", "farm_idx", "type_idx", "seed", "aep"]
+    assert table.columns[:5].tolist() == ["key", "farm_idx", "type_idx", "seed", "aep_gwh"]
+    assert {*table.columns} <= {column.name for column in LAYOUT_COLUMNS}  # as in CSV and Parquet
     turbines = layouts.to_pandas(per="turbine")
     assert len(turbines) == 3 + 4 + 5 + 5
-    assert turbines[turbines.key == "farm0_t0_s1"].x.tolist() == RESULTS[1].x.tolist()
+    assert {*turbines.columns} <= {column.name for column in TURBINE_COLUMNS}
+    assert turbines[turbines.key == "farm0_t0_s1"].x_m.tolist() == RESULTS[1].x.tolist()
+    assert set(turbines[turbines.key == "farm0_t0_s1"].layout_aep_gwh) == {RESULTS[1].aep}
     assert turbines[turbines.key == "farm0_t0_s1"].turbine.tolist() == [0, 1, 2, 3]
     with pytest.raises(InputError, match="expected 'layout' or 'turbine'"):
         layouts.to_pandas(per="farm")
@@ -139,7 +143,7 @@ def test_foreign_files(tmp_path):
     path = write_foreign_file(tmp_path / "worker.h5", [(0, 0, 1)], folder="optimized_layouts", aep=-5.0)
     layouts = open_layouts(path)
     assert layouts[0, 0, 1].status == "no-aep"
-    assert math.isnan(layouts.to_pandas().aep.item())
+    assert math.isnan(layouts.to_pandas().aep_gwh.item())
     with pytest.warns(UserWarning, match="2 damaged, left out; the first: worker_101.h5"):
         layouts = open_layouts(write_crashed_folder(tmp_path / "layouts.h5_temp"))
     assert len(layouts) == 8

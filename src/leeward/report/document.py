@@ -300,7 +300,7 @@ def _loading(seen: Snapshot) -> Markup:
         f"with leeward.open_layouts({file!r}) as layouts:\n"
         '    table = layouts.to_pandas()          # one row a layout; per="turbine" for one a turbine\n'
         f'    best = layouts["{best}"]\n'
-        '    print(table["aep"].describe(), best.aep, best.x, best.y)\n'
+        '    print(table["aep_gwh"].describe(), best.aep, best.x, best.y)\n'
     )
     return section(
         "loading",

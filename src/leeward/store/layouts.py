@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
 _COLUMNS = ("aep", "wake_loss", "min_spacing_m", "n_turbines", "diameter", "steps", "seconds")
 _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
+_IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # a unit has no other place there
 
 
 class NoLayoutError(LeewardError, KeyError):
@@ -184,21 +185,22 @@ class Layouts(Mapping[Key, Result]):
         return dataset.assign_attrs({name: value for name, value in self.attributes.items() if name != "campaign"})
 
     def to_pandas(self, per: Literal["layout", "turbine"] = "layout") -> "pandas.DataFrame":
-        """One row a layout, or one row a turbine."""
+        """One row a layout, or one row a turbine. Columns have the names that they have in CSV and Parquet files."""
         import pandas
 
         if per not in ("layout", "turbine"):
             raise InputError(f"per is {per!r:.40}; expected 'layout' or 'turbine'")
         results = sorted(self.results(), key=lambda result: result.key)
         if per == "layout":
-            return pandas.DataFrame([_row(result) for result in results], columns=list(_row_names()))
+            table = pandas.DataFrame([_row(result) for result in results], columns=list(_row_names()))
+            return table.rename(columns=_IN_TABLES)
         counts = [result.n_turbines for result in results]
-        columns = {
-            name: np.repeat([_row(result)[name] for result in results], counts) for name in ("key", *Key._fields, "aep")
-        }
+        names = ("key", *Key._fields)
+        columns = {name: np.repeat([_row(result)[name] for result in results], counts) for name in names}
         columns["turbine"] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, int)])
         positions = np.concatenate([result.layout for result in results] or [np.zeros((2, 0))], axis=1)
-        return pandas.DataFrame({**columns, "x": positions[0], "y": positions[1]})
+        energy = np.repeat([result.aep for result in results], counts)
+        return pandas.DataFrame({**columns, "x_m": positions[0], "y_m": positions[1], "layout_aep_gwh": energy})
 
 
 def _key(key: object) -> Key:
