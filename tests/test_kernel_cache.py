@@ -30,6 +30,21 @@ print(hashlib.sha256(wake_model("nygaard_2022").table().tobytes()).hexdigest())
 """
 
 
+TWINS = """
+from pathlib import Path
+import numpy as np
+from leeward.wind.kernels.compile import kernel
+
+def build(number):
+    def loop(count):
+        return np.full(count, number)
+    return loop
+
+loops = [kernel(build(number), f"number-{{number}}", Path({source!r})) for number in {numbers}]
+print([loop(2).tolist() for loop in loops])
+"""
+
+
 def start(cache, program=AREA, source=None, **streams):
     variables = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
     variables |= {"LEEWARD_CACHE_DIR": str(cache)}
@@ -81,6 +96,16 @@ def test_a_second_process_compiles_nothing_and_an_edited_formula_gives_the_new_n
     edited = finish(start(cache, farm, copy))[0]
     assert float(edited) > float(number) * 1.0001
     assert finish(start(cache, farm))[0] == number
+
+
+def test_loops_of_one_name_that_were_compiled_in_several_processes(tmp_path, monkeypatch):
+    """As those of the wake models are: the first of each process gets the same number from numba."""
+    monkeypatch.setenv("PYTHONHASHSEED", "0")  # it has a part in numba's names
+    source = tmp_path / "numbers.py"
+    source.touch()
+    for numbers in ([1.0], [1.0, 2.0], [1.0, 2.0], [2.0, 1.0]):
+        program = TWINS.format(source=str(source), numbers=numbers)
+        assert finish(start(tmp_path / "cache", program))[0] == str([[number] * 2 for number in numbers])
 
 
 def test_the_folder_is_the_users_own(warm):

@@ -54,8 +54,11 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
-    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
     folder = kernel_folder(source) if source is not None else None
+    # Functions of one name and signature are told apart by a number that counts up in each process. Where several are
+    # loaded that other processes have compiled, numba takes one for another, unless their names differ.
+    function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
+    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
     if folder is None:
         return dispatcher
     cache = KernelCache(folder, f"{label}-{function.__name__}")
