@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import numpy as np
+import pyproj
 import pytest
 
 from export_cases import LEFT, LOW, SITE, campaign_data, make_run
@@ -267,6 +268,28 @@ def test_examples(script, files, monkeypatch, capsys):
     said = capsys.readouterr().out
     assert "apart" in said
     assert f"{aep:.6f} GWh" in said
+
+
+@needs_pywake
+def test_a_map_has_the_neighbours_once(tmp_path, monkeypatch, capsys):
+    """Areas before and turbines after them, what has no name has none; and the example finds the same energy."""
+    make_run(tmp_path, turbines=campaign_data()["turbines"][:1], seeds=1, neighbours=NEIGHBOURS)
+    for name, options in {"best.geojson": ["--best"], "arrays.npz": ["--key", "1,0,0"]}.items():
+        assert leeward_here("export", "layouts.h5", "-o", name, *options, cwd=tmp_path).returncode == 0
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(str(EXAMPLES))
+    monkeypatch.setattr(sys, "argv", ["05_geojson.py", "best.geojson", "arrays.npz"])
+    runpy.run_path(str(EXAMPLES / "05_geojson.py"), run_name="__main__")
+    assert f"stored {open_layouts('layouts.h5')[1, 0, 0].aep:.6f} GWh" in capsys.readouterr().out
+    features = json.loads(Path("best.geojson").read_text(encoding="utf-8"))["features"]
+    kinds = [feature["properties"]["kind"] for feature in features]
+    assert kinds == ["area"] * 2 + ["neighbour"] * 2 + ["turbine"] * (4 + 5)
+    expected = {"turbine_type": None, "rotor_diameter_m": 190.0, "hub_height_m": 120.0, "rated_power_mw": 10.0}
+    assert features[2]["properties"] == features[3]["properties"] == {"kind": "neighbour", **expected}
+    to_metres = pyproj.Transformer.from_crs("EPSG:4326", "EPSG:25831", always_xy=True)
+    places = np.array([feature["geometry"]["coordinates"] for feature in features[2:4]])
+    standing = NEIGHBOURS[0]["x_m"], NEIGHBOURS[0]["y_m"]
+    np.testing.assert_allclose(to_metres.transform(*places.T), standing, rtol=0, atol=2e-4)
 
 
 @needs_pywake

@@ -136,6 +136,22 @@ def test_areas_with_holes_and_several_pieces(tmp_path):
         assert not any(ring.is_ccw for ring in piece.interiors)
 
 
+def test_neighbours_in_geojson(tmp_path):
+    content = yaml.safe_load(make_campaign(tmp_path, crs="EPSG:25831").read_text())
+    own = {"name": "old", "rated_power_mw": 8, "rotor_diameter_m": 167, "hub_height_m": 113}
+    groups = [{"x_m": [500000.0], "y_m": [6100000.0], "turbine": 0}, {"x_m": [5e5], "y_m": [6.2e6], "turbine": own}]
+    campaign = load({**content, "neighbours": groups, "optimiser": {"recipe": "smart_start"}})
+    _, first, second, *turbines = json.loads(layout_geojson(own_result(turbines=3), campaign))["features"]
+    assert len(turbines) == 3
+    assert first["properties"]["turbine_type"] == campaign.types[0]
+    assert second["properties"] == {"kind": "neighbour", "turbine_type": "old"} | {
+        name: float(value) for name, value in own.items() if name != "name"
+    }
+    utm = pyproj.Proj("+proj=utm +zone=31 +ellps=GRS80 +units=m")
+    for feature, north in ((first, 6.1e6), (second, 6.2e6)):
+        np.testing.assert_allclose(utm(*feature["geometry"]["coordinates"]), (5e5, north), rtol=0, atol=2e-4)
+
+
 def test_geojson_needs_a_coordinate_system(tmp_path):
     with pytest.raises(InputError, match=r"names no coordinate system.*`crs: EPSG:25831`"):
         layout_geojson(own_result(), load(make_campaign(tmp_path)))

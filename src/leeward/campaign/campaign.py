@@ -15,7 +15,7 @@ from leeward.campaign.execution import Execution
 from leeward.campaign.own_recipe import import_recipe, module_file, recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
-from leeward.campaign.spec import CampaignSpec, FarmSpec
+from leeward.campaign.spec import CampaignSpec, FarmSpec, NeighboursSpec
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
 from leeward.store.keys import Key
@@ -73,6 +73,11 @@ class Campaign:
     def types(self) -> Mapping[int, str]:
         """Names of turbine types by type_idx."""
         return MappingProxyType({number: str(turbine.name) for number, turbine in self._types.items()})
+
+    @property
+    def neighbours(self) -> Sequence[NeighboursSpec]:
+        """Turbines that stand already, for all farms: groups of one type each."""
+        return tuple(self._spec.neighbours)
 
     @property
     def seeds(self) -> Sequence[int]:

@@ -11,7 +11,10 @@ if TYPE_CHECKING:
 
 
 def write_geojson(file: BinaryIO, layouts: "Layouts", campaign: "Campaign") -> None:
-    """First the area of every farm that has a layout, then the turbines of all layouts: a feature a line."""
+    """First the area of every farm that has a layout, then the neighbours, then the turbines of all layouts.
+
+    A feature a line.
+    """
     farms = sorted({key.farm_idx for key in layouts})
     for farm in farms:
         if farm not in campaign.farms:
@@ -20,7 +23,8 @@ def write_geojson(file: BinaryIO, layouts: "Layouts", campaign: "Campaign") -> N
                 "leave them out with --farm, or name another campaign with --campaign"
             )
     file.write(geojson.collection_start(campaign).encode())
-    file.write(",\n".join(geojson.dumped(geojson.area_feature(farm, campaign)) for farm in farms).encode())
+    first = [*(geojson.area_feature(farm, campaign) for farm in farms), *geojson.neighbour_features(campaign)]
+    file.write(",\n".join(map(geojson.dumped, first)).encode())
     for result in layouts.results():
         features = [geojson.dumped(feature) for feature in geojson.turbine_features(result, campaign)]
         file.write(",\n".join(["", *features]).encode())

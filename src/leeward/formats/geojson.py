@@ -26,10 +26,10 @@ LONGEST_EDGE_M = 1000.0
 
 
 def layout_geojson(result: "Result", campaign: "Campaign") -> str:
-    """One layout: the area of its farm, and a point for each turbine."""
+    """One layout: the area of its farm, and a point for each turbine, those that stand already first."""
     area = area_feature(result.key.farm_idx, campaign)
-    features = ",\n".join(dumped(feature) for feature in [area, *turbine_features(result, campaign)])
-    return collection_start(campaign) + features + COLLECTION_END
+    features = [area, *neighbour_features(campaign), *turbine_features(result, campaign)]
+    return collection_start(campaign) + ",\n".join(map(dumped, features)) + COLLECTION_END
 
 
 def collection_start(campaign: "Campaign") -> str:
@@ -69,10 +69,25 @@ def turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[st
         "rated_power_mw": _known(about.rated_power_mw),
         "layout_aep_gwh": _known(result.aep),
     }
-    longitude, latitude = to_wgs84(result.x, result.y, demanded_crs(campaign), str(result.key))
-    for turbine, place in enumerate(zip(longitude.tolist(), latitude.tolist(), strict=True)):
-        point = {"type": "Point", "coordinates": list(place)}
+    points = _points(result.x, result.y, demanded_crs(campaign), str(result.key))
+    for turbine, point in enumerate(points):
         yield {"type": "Feature", "properties": {**properties, "turbine": turbine}, "geometry": point}
+
+
+def neighbour_features(campaign: "Campaign") -> Iterator[dict[str, Any]]:
+    """A Point for each turbine that stands already. Their wakes reach all farms, so a file has them once."""
+    crs = demanded_crs(campaign)
+    for group in campaign.neighbours:
+        machine: Any = group.turbine
+        properties = {
+            "kind": "neighbour",
+            "turbine_type": machine.name,
+            "rotor_diameter_m": float(machine.rotor_diameter_m),
+            "hub_height_m": float(machine.hub_height_m),
+            "rated_power_mw": float(machine.rated_power_mw),
+        }
+        for point in _points(group.x_m or [], group.y_m or [], crs, "the neighbours"):
+            yield {"type": "Feature", "properties": properties, "geometry": point}
 
 
 def demanded_crs(campaign: "Campaign") -> str:
@@ -92,6 +107,12 @@ def to_wgs84(x: npt.ArrayLike, y: npt.ArrayLike, crs: str, where: str) -> tuple[
     if not (np.isfinite(longitude).all() and np.isfinite(latitude).all()):
         raise InputError(f"{where}: a point of it is nowhere on the globe in {crs}; is it the right coordinate system?")
     return np.round(longitude, DECIMALS), np.round(latitude, DECIMALS)
+
+
+def _points(x: npt.ArrayLike, y: npt.ArrayLike, crs: str, where: str) -> Iterator[dict[str, Any]]:
+    longitude, latitude = to_wgs84(x, y, crs, where)
+    for place in zip(longitude.tolist(), latitude.tolist(), strict=True):
+        yield {"type": "Point", "coordinates": list(place)}
 
 
 @functools.cache
