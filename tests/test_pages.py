@@ -14,7 +14,6 @@ from leeward.errors import InputError
 from leeward.pages import settings as settings_page
 from leeward.pages.charts import (
     convergence,
-    farm_map,
     layout_plan,
     loss_range,
     loss_scale,
@@ -31,6 +30,7 @@ from leeward.pages.html import join, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import gwh, metres, percent, table
 from leeward.pages.task import comparison, phases, plan
+from leeward.pages.tasks import best_map
 from leeward.store.keys import Key
 from leeward.watch.drawings import FarmShape, LayoutView
 from leeward.wind import Site, WindRose, wind_rose
@@ -259,11 +259,15 @@ def test_a_plan_of_few_turbines_and_no_area(turbines):
 
 def test_a_map():
     shapes = [FarmShape(i, HOSTILE, ((SQUARE[0] + 20_000.0 * i,),), None) for i in range(3)]
-    picture = farm_map(shapes, {0: own_result(), 2: replace(own_result(), aep=math.nan)}, LINKS.task)
+    best = {0: own_result(), 2: replace(own_result(), aep=math.nan)}
+    picture = best_map(shapes, best, np.array([[-9e3, -90e3], [0.0, 0.0]]), "Where.", LINKS)
     numbers(picture)
+    assert picture.count('class="neighbour"') == 1  # the other one is far away
+    assert "Where. Rings: turbines that stand already." in picture
+    assert "Rings" not in best_map(shapes, best, np.zeros((2, 0)), "Where.", LINKS)
     assert picture.count("no layout yet") == 1
     assert picture.count("<a ") == 2
-    numbers(farm_map([], {}, LINKS.task))
+    numbers(best_map([], {}, np.zeros((2, 0)), "", LINKS))
 
 
 def test_a_bar_of_shares():

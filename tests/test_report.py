@@ -44,7 +44,8 @@ def ran(tmp_path_factory):
     """Two farms, four seeds, one of which fails."""
     folder = tmp_path_factory.mktemp("report")
     path = make_campaign(folder, orders={3: "fail=<b>bold</b>"})
-    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "farms": FARMS}))
+    beside = [{"x_m": [-2000.0], "y_m": [2500.0], "turbine": 0}]
+    path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "farms": FARMS, "neighbours": beside}))
     assert leeward_here("run", "campaign.yaml", "-q", cwd=folder).returncode == 3
     return folder
 
@@ -76,6 +77,7 @@ def test_what_it_shows(report):
     words = " ".join(Page(report).texts)
     for farm in FARMS:
         assert farm["name"] in words  # as it was written, harmless
+    assert "to scale. Rings: turbines that stand already." in words
     assert "6 of 8 layouts" in words
     assert "farm0_t0_s3, farm1_t0_s3" in words  # what is missing
     assert "ValueError: no layout today: <b>bold</b>" in words

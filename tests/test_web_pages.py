@@ -46,7 +46,8 @@ def contents(folder):
 def finished(tmp_path_factory):
     """A real run of two seeds, merged."""
     folder = tmp_path_factory.mktemp("finished")
-    make_campaign(folder, seeds=2, crs="EPSG:25831")
+    beside = [{"x_m": [-1500.0], "y_m": [2500.0], "turbine": 0}]
+    make_campaign(folder, seeds=2, crs="EPSG:25831", neighbours=beside)
     ended = leeward_here("run", "campaign.yaml", "--quiet", cwd=folder)
     assert ended.returncode == 0, ended.stderr
     return folder / "layouts.run"
@@ -62,6 +63,7 @@ def test_nothing_is_written(finished):
             assert browser.ask(path)[0] in (400, 404)
     assert contents(finished.parent) == before
     assert "2 of 2 layouts" in pages["/"].text
+    assert "to scale. Rings: turbines that stand already." in pages["/map"].text
     assert pages["/tasks.csv"].count("\r\n") == 3
     assert "farm0_t0_s1" in pages["/compare?a=farm0_t0_s0&b=farm0_t0_s1"].text
     assert pages[f"{TASK}.geojson"].startswith('{"type": "FeatureCollection"')
@@ -112,6 +114,7 @@ def test_a_lone_file(finished, tmp_path):
     with serving(lone) as browser:
         pages = visited(browser, TASK)
     assert "2 of 2 layouts" in pages["/"].text
+    assert "to scale. Rings: turbines that stand already." in pages["/map"].text
     assert "a merged file" in pages["/"].text
     assert "square 0" in pages["/settings"].text
 

@@ -15,6 +15,8 @@ WORDS = {
     "missing": "not begun",
 }
 
+RINGS = "Rings: turbines that stand already."
+
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:
     """A part of a page, with a heading; live: it is brought up to date while somebody looks."""

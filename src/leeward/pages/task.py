@@ -7,7 +7,7 @@ import numpy as np
 
 from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, near_neighbours, rose_chart, rose_key
 from leeward.pages.html import Child, Markup, join, tag
-from leeward.pages.parts import facts, figure_with, gwh, metres, percent, section, table, yes_or_no
+from leeward.pages.parts import RINGS, facts, figure_with, gwh, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
 from leeward.watch.drawings import LayoutView
 from leeward.watch.rise import history_of, phases_of
@@ -26,7 +26,7 @@ def plan(
     is_coloured = known is not None and view.wake_loss is not None
     caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
     if len(near_neighbours(view)):
-        caption.append(tag("p", None, "Rings: turbines that stand already."))
+        caption.append(tag("p", None, RINGS))
     if view.remark:
         caption.append(tag("p", None, f"No colours: {view.remark}."))
     return figure_with(picture, *caption)

@@ -5,13 +5,14 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leeward.pages.charts import rank_chart, strip_chart
+from leeward.pages.charts import farm_map, neighbours_near, rank_chart, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import WORDS, figure_with, gwh, link, metres, percent, section, state_mark, table
+from leeward.pages.parts import RINGS, WORDS, figure_with, gwh, link, metres, percent, section, state_mark, table
 from leeward.store.keys import Key
 from leeward.store.schema import Result
 from leeward.watch import Snapshot
+from leeward.watch.drawings import FarmShape
 from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
 
 Array = npt.NDArray[np.float64]
@@ -118,6 +119,18 @@ def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key
     aeps = tasks.aep[rows]
     known = ~np.isnan(aeps)
     return [task.key for task in tasks.rows(rows[known])], aeps[known]
+
+
+def best_map(
+    shapes: Sequence[FarmShape], best: Mapping[int, Result], neighbours: Array, words: str, links: Links
+) -> Markup:
+    """The best layout of each farm, by farm_idx, on a map, with the near ones of the neighbours, shape (2, neighbours).
+
+    words: what it shows.
+    """
+    others = neighbours_near(shapes, neighbours)
+    about = f"{words} {RINGS}" if len(others) else words
+    return figure_with(farm_map(shapes, best, links.task, others), about)
 
 
 def best_list(best: Sequence[Result], seen: Snapshot, links: Links) -> Markup:

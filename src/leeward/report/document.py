@@ -13,14 +13,14 @@ from leeward.campaign import Campaign
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
-from leeward.pages.charts import farm_map, loss_range, loss_scale, strip_chart
+from leeward.pages.charts import loss_range, loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, figure_with, gwh, percent, section, table, to_copy
+from leeward.pages.parts import facts, gwh, percent, section, table, to_copy
 from leeward.store.keys import Key
 from leeward.store.schema import Result
 from leeward.watch import Observation, Snapshot, audit_events, best_of_cells, best_of_farms, observe
-from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
+from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
 from leeward.watch.single import find_result, find_results
 from leeward.watch.tasks import Figures, TaskFilter, TaskTable
 from leeward.wind import WindRose, wind_rose
@@ -145,8 +145,8 @@ def _map(found: Gathered, links: Links) -> Markup | None:
         shape for shape in found.shapes.values() if len(found.shapes) <= MOST_DRAWN or shape.farm_idx in found.best
     ]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = farm_map(shown, found.best, links.task)
-    return section("map", "Best layouts", figure_with(picture, words))
+    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links)
+    return section("map", "Best layouts", picture)
 
 
 def _first_of(shown: int, there: int) -> str:

@@ -9,7 +9,6 @@ import numpy.typing as npt
 
 from leeward.campaign import Campaign
 from leeward.errors import InputError
-from leeward.store.keys import Key
 from leeward.store.schema import Result
 
 if TYPE_CHECKING:
@@ -78,7 +77,7 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
     names = campaign.farms[key.farm_idx], campaign.types[key.type_idx]
     shape = farm_shape(campaign, key.farm_idx)
     if not with_losses:
-        return LayoutView(result, *names, shape, None, None, _standing(campaign, result.key))
+        return LayoutView(result, *names, shape, None, None, standing_of(campaign))
     problem = campaign.problem(key.farm_idx, key.type_idx)
     others = problem.farm.neighbours
     standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
@@ -90,7 +89,8 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
     return LayoutView(result, *names, shape, loss, spacing, standing)
 
 
-def _standing(campaign: Campaign, key: Key) -> Array:
-    """Where neighbours are, from the settings alone; shape (2, neighbours)."""
-    groups = campaign.settings(key.farm_idx, key.type_idx)["neighbours"]
-    return np.array([[value for group in groups for value in group[name]] for name in ("x_m", "y_m")], dtype=np.float64)
+def standing_of(campaign: Campaign | None) -> Array:
+    """Where neighbours are, by the campaign alone; shape (2, neighbours). None where it is not known."""
+    groups = () if campaign is None else campaign.neighbours
+    x, y = ([value for group in groups for value in getattr(group, name)] for name in ("x_m", "y_m"))
+    return np.array([x, y], dtype=np.float64)

@@ -9,14 +9,13 @@ from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.pages import audit as audit_pages
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.charts import farm_map
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, figure_with, gwh, link, pager, section, state_mark, yes_or_no
+from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store.keys import Key
 from leeward.store.schema import Result
 from leeward.watch import Snapshot
-from leeward.watch.drawings import LayoutView
+from leeward.watch.drawings import LayoutView, standing_of
 from leeward.watch.tasks import TaskFilter, TaskSeen, task_filter
 from leeward.web.model import Model
 from leeward.wording import duration
@@ -117,10 +116,8 @@ def _map(model: Model, query: Query) -> Answer:
     choices += [_choice(f"/map?type={n}", f"t{n} {name}", n == kind) for n, name in types.items()]
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
-        picture: Child = figure_with(
-            farm_map(shapes, best, LINKS.task),
-            f"The best layout of each farm{which}, to scale.",
-        )
+        words = f"The best layout of each farm{which}, to scale."
+        picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS)
     else:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)

@@ -1,7 +1,7 @@
 """Drawings as SVG text: no script, no font, no colour that a style sheet could not change."""
 
 from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
-from leeward.pages.charts.maps import farm_map
+from leeward.pages.charts.maps import farm_map, neighbours_near
 from leeward.pages.charts.plan import layout_plan, loss_range, loss_scale, near_neighbours
 from leeward.pages.charts.rose import rose_chart, rose_key
 from leeward.pages.charts.shares import share_bar
@@ -13,6 +13,7 @@ __all__ = [
     "loss_range",
     "loss_scale",
     "near_neighbours",
+    "neighbours_near",
     "rank_chart",
     "rose_chart",
     "rose_key",

@@ -3,28 +3,37 @@
 from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
+import numpy.typing as npt
 
 from leeward.pages.charts.axes import figure, text
-from leeward.pages.charts.plan import Frame, bounds_of, north_arrow, scale_bar
+from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
 from leeward.pages.html import Markup, tag
 from leeward.store.keys import Key
 from leeward.store.schema import Result
 from leeward.watch.drawings import FarmShape
 
+Array = npt.NDArray[np.float64]
 SIDE = 760.0
+RING = 2.4  # radius of a neighbour, pixels
+
+
+def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
+    """Those that a map of these areas shows, of all that stand already, shape (2, neighbours); a row each."""
+    return near_points(bounds_of(shapes), neighbours)
 
 
 def farm_map(
-    shapes: Sequence[FarmShape], best: Mapping[int, Result], link: Callable[[Key], str | None], side: float = SIDE
+    shapes: Sequence[FarmShape], best: Mapping[int, Result], link: Callable[[Key], str | None], others: Array
 ) -> Markup:
-    """Areas with their names, and in each the layout that is best there, by farm_idx."""
-    frame = Frame(bounds_of(shapes), margin=20.0, side=side)
+    """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`."""
+    frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=SIDE)
     farms = [_farm(frame, shape, best.get(shape.farm_idx), link) for shape in shapes]
     return figure(
         round(frame.width, 1),
         round(frame.height + 40, 1),
         f"map of {len(shapes)} farm areas and their best layouts",
         farms,
+        [neighbour_ring(frame, point, RING) for point in others.tolist()],
         scale_bar(frame, frame.height + 14),
         north_arrow(frame.width - 16, frame.height + 4),
         kind="map",

@@ -70,7 +70,7 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
         words,
         frame.outline(polygons),
         _spacing(view, places, frame.scale),
-        [_neighbour(frame, point) for point in others.tolist()],
+        [neighbour_ring(frame, point, SMALLEST) for point in others.tolist()],
         [_turbine(view, i, place, size, losses) for i, place in enumerate(places)],
         scale_bar(frame, frame.height + 16),
         north_arrow(frame.width - 14, frame.height + 10),
@@ -80,8 +80,12 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
 
 def near_neighbours(view: LayoutView) -> Array:
     """Those that are drawn with the layout; shape (neighbours, 2)."""
-    points = _extent(view)
-    return np.column_stack(near((*points.min(axis=0), *points.max(axis=0)), *view.neighbours))
+    return near_points(_extent(view), view.neighbours)
+
+
+def near_points(shown: Array, neighbours: Array) -> Array:
+    """Those of the neighbours, shape (2, neighbours), drawn where these points are shown, shape (points, 2)."""
+    return np.column_stack(near((*shown.min(axis=0), *shown.max(axis=0)), *neighbours))
 
 
 def _extent(view: LayoutView) -> Array:
@@ -137,9 +141,10 @@ def _spacing(view: LayoutView, places: Sequence[tuple[float, float]], scale: flo
     return tag("g", {"class": "spacing"}, circles)
 
 
-def _neighbour(frame: Frame, point: Sequence[float]) -> Markup:
+def neighbour_ring(frame: Frame, point: Sequence[float], radius: float) -> Markup:
+    """A turbine that stands already. radius: pixels."""
     x, y = frame.place(point[0], point[1])
-    return tag("circle", {"cx": x, "cy": y, "r": SMALLEST, "class": "neighbour"}, tag("title", None, "a neighbour"))
+    return tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, tag("title", None, "a neighbour"))
 
 
 def scale_bar(frame: Frame, y: float) -> Markup:
