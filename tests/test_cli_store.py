@@ -69,7 +69,7 @@ def real_result(campaign, key):
     corner = 9000.0 * key.farm_idx
     layout = [[corner + 500.0, corner + 2500.0, corner + 4500.0], [500.0 + key.seed, 2500.0, 4500.0]]
     aep, wake_loss, spacing = campaign.recompute(key, *layout)
-    details = {"wake_loss": wake_loss, "min_spacing_m": spacing, "seconds": 1.5}
+    details = {"wake_loss": wake_loss, "min_spacing_m": spacing, "seconds": 1.5, "work": 1200}
     fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
     return Result(key, layout, aep, campaign.diameter(key.type_idx), fingerprint, "completed", 0, details=details)
 
@@ -488,6 +488,7 @@ def test_show(paths, campaign, inside, key):
     assert re.search(r"^ +1 +11500.00 +2500.00$", out, re.M)
     assert re.search(r"AEP +\d+\.\d{4} GWh", out)
     assert re.search(r"wake loss +\d+\.\d\d%", out)
+    assert re.search(r"work +1200 pair evaluations", out)
     assert campaign.fingerprint(1, 0) in out
 
 

@@ -29,7 +29,7 @@ from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import gwh, metres, percent, table
-from leeward.pages.task import comparison, phases, plan
+from leeward.pages.task import comparison, phases, plan, result_facts
 from leeward.pages.tasks import best_map
 from leeward.store.keys import Key
 from leeward.watch.drawings import FarmShape, LayoutView
@@ -206,6 +206,12 @@ def test_how_aep_grew_without_numbers():
     assert phases(replace(own_result(), details={}, history=nothing)) is None
     one = np.array([[0.0, 1.0, 2.0], [np.nan, 7.0, np.inf]])
     numbers(phases(replace(own_result(), details={"aep_by_phase": np.array([7.0, np.nan])}, history=one)))
+
+
+def test_work_has_a_unit():
+    told = result_facts(view(replace(own_result(), details={"work": 374188320})))
+    assert "374188320 pair evaluations (wake of one turbine on another in one wind direction)" in told
+    assert "work" not in result_facts(view(replace(own_result(), details={"work": 0})))
 
 
 def test_a_plan_with_an_area():

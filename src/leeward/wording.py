@@ -31,6 +31,11 @@ def duration(seconds: float) -> str:
     return f"{whole // 3600} h {whole // 60 % 60} min"
 
 
+def work_done(pairs: int) -> str:
+    """How much an optimisation took, whatever the machine: the number that `work` in a campaign file is."""
+    return f"{count(pairs, 'pair evaluation')} (wake of one turbine on another in one wind direction)"
+
+
 def command(*words: object) -> str:
     """Something to copy into a shell."""
     return " ".join(["leeward", *(shlex.quote(str(word)) for word in words)])

@@ -10,7 +10,7 @@ import typer
 from leeward.cli.sources import given_key, given_place
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import table
-from leeward.wording import duration
+from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
     from leeward.store.schema import Result
@@ -70,6 +70,9 @@ def _facts(result: "Result") -> Iterator[tuple[str, str]]:
     seconds = details.pop("seconds", None)
     if isinstance(seconds, float):
         yield "took", duration(seconds) if seconds >= 10 else f"{seconds:.2f} s"
+    work = details.pop("work", None)
+    if isinstance(work, int) and work:  # none is known of somebody's own recipe
+        yield "work", work_done(work)
     yield "status", result.status
     yield "origin", result.origin
     yield "fingerprint", result.fingerprint or "none"

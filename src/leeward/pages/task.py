@@ -12,9 +12,9 @@ from leeward.store.schema import Result
 from leeward.watch.drawings import LayoutView
 from leeward.watch.rise import history_of, phases_of
 from leeward.wind import WindRose
-from leeward.wording import duration
+from leeward.wording import duration, work_done
 
-SHOWN = ("wake_loss", "min_spacing_m", "seconds", "phases", "aep_by_phase")
+SHOWN = ("wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
 
 
 def plan(
@@ -59,6 +59,9 @@ def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     seconds = _number(details.get("seconds"))
     if seconds is not None:
         yield "took", f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
+    work = details.get("work")
+    if isinstance(work, int) and work:  # none is known of somebody's own recipe
+        yield "work", work_done(work)
     yield "status", result.status
     yield "origin", result.origin
     for name, value in sorted(details.items()):
