@@ -59,13 +59,13 @@ class Plant:
 
 
 def only_plant(layouts: "Layouts", campaign: "Campaign", what: str) -> Plant:
-    """Of the single layout that was chosen."""
+    """Of the single layout that was chosen. what: the file, as an error calls it."""
     keys = list(layouts)
     if len(keys) > 1:
         named = ", ".join(map(str, keys[:3])) + (", ..." if len(keys) > 3 else "")
         raise InputError(
-            f"{what} has one layout, and {len(keys)} were chosen ({named}); expected one: name it with --key, or with "
-            "--farm, --type and --best"
+            f"{len(keys)} layouts were chosen ({named}); expected one for {what}: name it with --key, or the farm and "
+            "turbine type of which it is the best with --farm, --type and --best"
         )
     return plant_of(layouts[keys[0]], campaign)
 

@@ -33,8 +33,8 @@ FORMATS = {
         Format("parquet", (".parquet",), "a table"),
         Format("csv", (".csv",), "a table"),
         Format("geojson", (".geojson", ".json"), "areas and turbines in WGS84", needs_campaign=True),
-        Format("windio", (".yaml", ".yml"), "a windIO plant of one layout", single=True, needs_campaign=True),
-        Format("floris", (".yaml", ".yml"), "a FLORIS input of one layout", single=True, needs_campaign=True),
+        Format("windio", (".yaml", ".yml"), "a windIO plant", single=True, needs_campaign=True),
+        Format("floris", (".yaml", ".yml"), "a FLORIS input", single=True, needs_campaign=True),
         Format("arrays", (".npz", ".json"), "arrays for PyWake and FLORIS", single=True, needs_campaign=True),
     )
 }
