@@ -1,9 +1,11 @@
 """How the dashboard looks and is read: on a phone, in the dark, without colours, by a screen reader."""
 
+import io
 import itertools
 import re
 from pathlib import Path
 
+import matplotlib.image
 import numpy as np
 import pytest
 
@@ -60,6 +62,26 @@ def test_pages_are_well_formed(shown):
 def test_nothing_is_wider_than_the_window(shown, size):
     shown.looks(size=size)
     assert wrong(shown, "width", size[0]) == []
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize(("page", "box"), [("/tasks", "#tasks .wide"), ("/task/farm0_t0_s0", "figure:has(.chart)")])
+def test_what_goes_on_beyond_an_edge_has_a_shadow_there(shown, page, box, scheme):
+    """And none once it is scrolled to its end: at the left before, at the right then."""
+    shown.looks(size=PHONE, scheme=scheme)
+    shown.open(page)
+    assert _shadows(shown, box, 0) == (False, True)
+    assert _shadows(shown, box, 100) == (True, True)
+    assert _shadows(shown, box, 10_000) == (True, False)
+
+
+def _shadows(browser: Browser, box: str, scrolled: int) -> tuple[bool, bool]:
+    """Whether the outermost pixels at the left and at the right are of another colour than the page, mostly."""
+    found = browser.all(box)[0]
+    browser.run("arguments[0].scrollLeft = arguments[1]; arguments[0].scrollIntoView()", found, scrolled)
+    pixels = matplotlib.image.imread(io.BytesIO(found.screenshot_as_png))[..., :3]
+    off = np.abs(pixels - np.asarray(_colour(browser, "body", "background-color"))).max(axis=2)
+    return tuple(bool(np.median(off[:, column]) > 0.1) for column in (1, -2))
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
