@@ -242,6 +242,17 @@ def test_absent_empty_and_damaged_are_three_answers(made, tmp_path):
     assert "no result of any farm whose AEP is known, of 0 there" in said["none"].stderr
 
 
+@pytest.mark.parametrize(("aep", "told"), [(123.4, "123.4 GWh a year, "), (None, "AEP not known, ")])
+def test_a_layout_has_its_stored_energy(tmp_path, drawn, aep, told):
+    """That of another program may be of another wake model; wake losses are those of the campaign's."""
+    make_campaign(tmp_path, optimiser={"recipe": "smart_start"}, turbines_per_farm=2)
+    write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)], aep=aep)
+    words = ["layout", "worker_1.h5", "--key", "0,0,0", "--campaign", "campaign.yaml", "-o", "a.png"]
+    done = plot(tmp_path, *words)
+    assert done.returncode == 0, done.stderr
+    assert f"\n{told}wake loss " in drawn[0].axes[0].get_title()
+
+
 def test_no_campaign_is_no_hindrance_for_aep(made, tmp_path, drawn):
     shutil.copytree(made / "layouts.run", tmp_path / "layouts.run")
     (tmp_path / "layouts.run" / "campaign.yaml").unlink()

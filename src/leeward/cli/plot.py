@@ -168,9 +168,9 @@ def _layout(wanted: Wanted) -> "Figure":
     campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
     key = _one_key(wanted, place)
     result = find_result(place, key).result
-    problem = layout_problem(campaign, key)
-    aep_gwh = problem.farm.aep(result.x, result.y)
-    return layout_figure(problem, PlacedTurbines(result.x, result.y, aep_gwh), name=title_of(campaign, key))
+    # the stored energy, as everywhere; that of another program may be of another wake model
+    placed = PlacedTurbines(result.x, result.y, result.aep)
+    return layout_figure(layout_problem(campaign, key), placed, name=title_of(campaign, key))
 
 
 def _map(wanted: Wanted) -> "Figure":

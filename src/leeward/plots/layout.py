@@ -125,7 +125,10 @@ def save_layout_picture(
 def layout_figure(
     problem: "LayoutProblem", solution: Placed, start: Start | None = None, *, name: str | None = None
 ) -> Figure:
-    """The figure that `save_layout_picture` writes: one panel, or two with a start. name: what stands above it."""
+    """The figure that `save_layout_picture` writes: one panel, or two with a start. name: what stands above it.
+
+    AEP is the one that is given (not a number: not known); wake losses are those of the problem's wake model.
+    """
     after = problem.farm.simulate(solution.x, solution.y)
     panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, after, solution.aep_gwh)]
     if start is not None:
@@ -146,7 +149,7 @@ def layout_figure(
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
-            title=f"{what}\n{aep:.1f} GWh a year, wake loss {100 * simulation.total_wake_loss:.2f} %",
+            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:.2f} %",
         )
         ax.label_outer()
     colour_bar(figure, dots, axes, "wake loss of each turbine, %")
@@ -163,6 +166,10 @@ def _panels(bounds: Bounds, count: int) -> tuple[Figure, list["Axes"]]:
     across, down = (1, count) if width > height else (count, 1)
     figure = new_figure(across * (width + 0.5) + 1.2, down * (height + 0.9) + 0.4)
     return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
+
+
+def _energy(aep_gwh: float) -> str:
+    return "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
 
 
 def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
