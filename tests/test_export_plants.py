@@ -199,12 +199,14 @@ def test_a_floris_input():
 
 @needs_floris
 @pytest.mark.parametrize("case", CASES)
-def test_floris_takes_every_plant(case):
-    """Its wake models are its own; without wakes the energy is the same."""
+def test_floris_takes_every_plant(case, tmp_path):
+    """From a file. Its wake models are its own; without wakes the energy is the same."""
     from floris import FlorisModel
 
     plant, _ = plant_and_aep(**CASES[case])
-    model = FlorisModel(floris.floris_input(plant))
+    with (tmp_path / "floris.yaml").open("wb") as file:
+        floris.write_floris(file, plant)
+    model = FlorisModel(str(tmp_path / "floris.yaml"))
     probability, speeds = plant.conditions.weight, plant.conditions.speed
     own = np.arange(len(plant.types)) < len(X)
     weights = np.broadcast_to(own.astype(float), (probability.size, len(own)))
@@ -220,10 +222,11 @@ def test_floris_takes_every_plant(case):
 # --- the examples ---
 
 
-@pytest.fixture(scope="module")
-def files(tmp_path_factory):
+@pytest.fixture(scope="module", params=[[], NEIGHBOURS], ids=["alone", "neighbours"])
+def files(request, tmp_path_factory):
     """Of a small run: all layouts in each format for many, and one in each format for one."""
-    folder = make_run(tmp_path_factory.mktemp("run"), turbines=campaign_data()["turbines"][:1], seeds=1)
+    settings = {"turbines": campaign_data()["turbines"][:1], "seeds": 1, "neighbours": request.param}
+    folder = make_run(tmp_path_factory.mktemp("run"), **settings)
     one = ["--key", "1,0,0"]
     for name, options in {
         "layouts.nc": [],
@@ -270,18 +273,12 @@ def test_examples(script, files, monkeypatch, capsys):
     assert f"{aep:.6f} GWh" in said
 
 
-@needs_pywake
-def test_a_map_has_the_neighbours_once(tmp_path, monkeypatch, capsys):
-    """Areas before and turbines after them, what has no name has none; and the example finds the same energy."""
+def test_a_map_has_the_neighbours_once(tmp_path):
+    """Areas before and turbines after them; what has no name has none."""
     make_run(tmp_path, turbines=campaign_data()["turbines"][:1], seeds=1, neighbours=NEIGHBOURS)
-    for name, options in {"best.geojson": ["--best"], "arrays.npz": ["--key", "1,0,0"]}.items():
-        assert leeward_here("export", "layouts.h5", "-o", name, *options, cwd=tmp_path).returncode == 0
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.syspath_prepend(str(EXAMPLES))
-    monkeypatch.setattr(sys, "argv", ["05_geojson.py", "best.geojson", "arrays.npz"])
-    runpy.run_path(str(EXAMPLES / "05_geojson.py"), run_name="__main__")
-    assert f"stored {open_layouts('layouts.h5')[1, 0, 0].aep:.6f} GWh" in capsys.readouterr().out
-    features = json.loads(Path("best.geojson").read_text(encoding="utf-8"))["features"]
+    done = leeward_here("export", "layouts.h5", "-o", "best.geojson", "--best", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    features = json.loads((tmp_path / "best.geojson").read_text(encoding="utf-8"))["features"]
     kinds = [feature["properties"]["kind"] for feature in features]
     assert kinds == ["area"] * 2 + ["neighbour"] * 2 + ["turbine"] * (4 + 5)
     expected = {"turbine_type": None, "rotor_diameter_m": 190.0, "hub_height_m": 120.0, "rated_power_mw": 10.0}

@@ -31,10 +31,8 @@ MODELS = {
 
 
 def arrays_of(plant):
-    """The arrays of the other examples, from a plant without neighbours whose site is Weibull distributions."""
+    """The arrays of the other examples, from a plant whose site is Weibull distributions."""
     wind = plant["site"]["energy_resource"]["wind_resource"]
-    turbine = plant["wind_farm"]["turbines"]
-    curves = turbine["performance"]
     runs = plant["attributes"]["model_outputs_specification"]["run_configuration"]
     deficit = plant["attributes"]["analysis"]["wind_deficit_model"]
     options = dict(MODELS[deficit["name"]])
@@ -44,15 +42,7 @@ def arrays_of(plant):
     speeds = np.array(runs["wind_speeds_run"]["specific_values"])
     return {
         "key": plant["name"],
-        "neighbour_x_m": np.zeros(0),
-        "neighbour_y_m": np.zeros(0),
-        "neighbour_type": np.zeros(0, int),
-        "turbine_name": [turbine["name"]],
-        "rotor_diameter_m": [turbine["rotor_diameter"]],
-        "hub_height_m": [turbine["hub_height"]],
-        "turbine0_wind_speed_m_s": np.array(curves["power_curve"]["power_wind_speeds"]),
-        "turbine0_power_mw": 1e-6 * np.array(curves["power_curve"]["power_values"]),
-        "turbine0_thrust_coefficient": np.array(curves["Ct_curve"]["Ct_values"]),
+        **machines_of(plant["wind_farm"]),
         "sector_frequency": np.array(wind["sector_probability"]["data"]),
         "weibull_a_m_s": np.array(wind["weibull_a"]["data"]),
         "weibull_k": np.array(wind["weibull_k"]["data"]),
@@ -64,14 +54,35 @@ def arrays_of(plant):
     }
 
 
+def machines_of(farm):
+    """Turbines and their places; the second layout, if there is one, is that of the neighbours."""
+    turbines = farm["turbine_types"].values() if "turbine_types" in farm else [farm["turbines"]]
+    own, *others = farm["layouts"] if isinstance(farm["layouts"], list) else [farm["layouts"]]
+    arrays = {
+        "x_m": own["coordinates"]["x"],
+        "y_m": own["coordinates"]["y"],
+        "neighbour_x_m": [x for layout in others for x in layout["coordinates"]["x"]],
+        "neighbour_y_m": [y for layout in others for y in layout["coordinates"]["y"]],
+        "neighbour_type": [kind for layout in others for kind in layout["turbine_types"]],
+        "turbine_name": [turbine["name"] for turbine in turbines],
+        "rotor_diameter_m": [turbine["rotor_diameter"] for turbine in turbines],
+        "hub_height_m": [turbine["hub_height"] for turbine in turbines],
+    }
+    for number, turbine in enumerate(turbines):
+        curves = turbine["performance"]
+        arrays[f"turbine{number}_wind_speed_m_s"] = np.array(curves["power_curve"]["power_wind_speeds"])
+        arrays[f"turbine{number}_power_mw"] = 1e-6 * np.array(curves["power_curve"]["power_values"])
+        arrays[f"turbine{number}_thrust_coefficient"] = np.array(curves["Ct_curve"]["Ct_values"])
+    return arrays
+
+
 if importlib.util.find_spec("windIO") is not None:
     import windIO
 
     windIO.validate(sys.argv[1], "plant/wind_energy_system")
 plant = yaml.safe_load(Path(sys.argv[1]).read_text(encoding="utf-8"))
 arrays = arrays_of(plant)
-places = plant["wind_farm"]["layouts"]["coordinates"]
-x, y = np.array(places["x"]), np.array(places["y"])
+x, y = np.array(arrays["x_m"]), np.array(arrays["y_m"])
 if len(sys.argv) > 2:
     compare("windIO", {**arrays, "aep_gwh": float(sys.argv[2])}, x, y)
 else:

@@ -7,10 +7,10 @@ import yaml
 
 
 class _Dumper(yaml.SafeDumper):
-    """No references: other programs' readers, and people, want every list where it belongs."""
+    """References only to whole sections that occur again, as a turbine does; people want a list where it belongs."""
 
     def ignore_aliases(self, data: Any) -> bool:
-        return True
+        return not isinstance(data, dict)
 
 
 def _list(dumper: _Dumper, items: list[Any]) -> yaml.Node:
