@@ -191,3 +191,13 @@ def test_when_nothing_can_be_read(ran, tmp_path):
     text = report_html(folder / "layouts.run")
     assert text.count("Left out: ") == 2
     assert '<article id="farm' not in text
+
+
+def test_what_is_said_of_a_second_chart_is_true(tmp_path):
+    """Where there is one seed, nothing differs from its median."""
+    turbines = [{"rated_power_mw": power, "rotor_diameter_m": 195, "hub_height_m": 121} for power in (10, 12)]
+    for seeds in (1, 2):
+        make_campaign(tmp_path, seeds=seeds, turbines=turbines)
+        assert leeward_here("run", "campaign.yaml", "-q", cwd=tmp_path).returncode == 0
+        text = report_html(tmp_path / "layouts.run")
+        assert text.count("above its own median") == text.count("% above median") == seeds - 1

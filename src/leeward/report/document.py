@@ -156,18 +156,19 @@ def _first_of(shown: int, there: int) -> str:
 def _spread(found: Gathered, links: Links) -> Markup | None:
     """A chart a farm."""
     seen = found.seen.snapshot
-    charts = []
+    charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
         columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind) for kind in seen.types}
         if any(len(aeps) for _, aeps in columns.values()):
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
             closer = strip_chart(columns, links.task, CHART, relative=True) if tasks.differ(columns) else None
+            has_closer |= closer is not None
             charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART), closer))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
     words = f"Boxes hold the middle half, their line is the median, the ringed dot the best seed. Types: {types}."
-    words += " Below, each type as per cent above its own median." if len(seen.types) > 1 else ""
+    words += " Below, each type as per cent above its own median." if has_closer else ""
     words += f" These are the first {len(charts)} of {len(seen.farms)} farms." if len(seen.farms) > MOST_DRAWN else ""
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
