@@ -10,6 +10,7 @@ from unittest import mock
 import pytest
 
 from leeward.campaign.execution import SlurmSpec
+from leeward.cli.run_display import sentence
 from leeward.engine import space
 from leeward.engine.cluster import slurm
 from leeward.engine.cluster.members import Member
@@ -110,9 +111,11 @@ def test_a_node_that_is_no_good_does_not_end_a_run_in_which_others_are_at_work(t
     paper = PaperSlurm(tmp_path, monkeypatch, jobs="3")
     paper.come(2)
     paper.pass_time(20)
-    said = [event for event in paper.told if event["event"] == "slurm-refuses"]
+    said = [event for event in paper.told if event["event"] == "jobs-in-vain"]
     assert len(said) >= 2
-    assert "3 jobs in a row ended before their worker could be used" in said[0]["message"]
+    words = sentence(said[0])
+    assert words.startswith("3 jobs in a row ended before their worker could be used; the last one, ")
+    assert "others are at work" in words
     assert paper.jobs.submitted < 3 + 20  # it waits before it tries again
     paper.members.clear()
     with pytest.raises(EngineLostError, match="3 jobs in a row"):

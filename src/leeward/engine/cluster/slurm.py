@@ -276,7 +276,7 @@ class SlurmLink(Connected):
             raise EngineLostError(message)
         self._in_vain.clear()
         self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+        self._tell("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
 
     def _log_of(self, job_id: str) -> str:
         found = ""
