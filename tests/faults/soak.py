@@ -29,6 +29,7 @@ COORDINATOR_BYTES_PER_TASK = 400.0
 WORKER_BYTES_PER_TASK = 150.0
 NOISE_BYTES = 3e6  # that a short run is allowed in any case
 AT_ONCE = 6  # files that a process may have open for a moment: one that it writes, one that it reads back, a folder
+SAMPLES = 40  # at least, for how long it takes
 SMALL_FILES = 40  # in the run directory besides results: heartbeats, logs, and what is being written
 MORE = 20  # tasks after the stop
 
@@ -47,12 +48,12 @@ def place(problem, seed):
 
 @dataclass(frozen=True)
 class Process:
-    """kind: "coordinator", "worker", "reader", "writer". own, resident: bytes of memory. handles: open files."""
+    """kind: "coordinator", "worker", "reader", "writer". own, resident: bytes of memory. handles: number and file."""
 
     kind: str
     own: int
     resident: int
-    handles: int
+    handles: frozenset[tuple[str, str]]
     threads: int
 
 
@@ -74,7 +75,7 @@ class Sample:
     def __str__(self) -> str:
         parts = [f"{self.seconds:6.0f} s  {self.tasks:7d} tasks"]
         for pid, process in sorted(self.processes.items(), key=lambda item: (item[1].kind, item[0])):
-            parts.append(f"{process.kind} {pid}: {process.own / 1e6:.1f} MB, {process.handles} files")
+            parts.append(f"{process.kind} {pid}: {process.own / 1e6:.1f} MB, {len(process.handles)} files")
         parts.append(f"{self.small_files} small files, {self.small_bytes / 1e3:.0f} kB")
         return "  ".join(parts)
 
@@ -125,7 +126,7 @@ class Soak:
         while counter.count() == 0 and process.poll() is None:
             time.sleep(0.1)
         began, told = time.monotonic(), -60.0
-        while (now := time.monotonic()) < began + self.seconds:
+        while (now := time.monotonic()) < began + self.seconds or len(self.samples) < SAMPLES:
             if process.poll() is not None:
                 raise RuntimeError(f"it ended by itself, with code {process.returncode}: {self._said()}")
             self.samples.append(self._sample(process, counter, began))
@@ -181,13 +182,15 @@ class Soak:
             self.problems.append(f"the memory of a {kind} grows by {slope:.0f} bytes a task")
 
     def _judge_handles(self, half: Sequence[Sample], pid: int, kind: str) -> None:
-        """What stays open is there in every sample; what is open for a moment only in some."""
+        """What stays open is the same file in every sample; a busy process has some other one open in each of them."""
         handles = [sample.processes[pid].handles for sample in half]
         middle = len(handles) // 2
-        before, after = min(handles[:middle]), min(handles[middle:])
-        self.figures.append(f"{kind} {pid}: {before}, then {after} files open, {max(handles)} at most")
-        if after != before or max(handles) > before + AT_ONCE:
-            self.problems.append(f"open files of a {kind}: {before}, then {after}, {max(handles)} at most")
+        before, after = frozenset.intersection(*handles[:middle]), frozenset.intersection(*handles[middle:])
+        most = max(map(len, handles))
+        told = f"{len(before)}, then {len(after)} that stay, {most} at most"
+        self.figures.append(f"{kind} {pid}: open files: {told}")
+        if after - before or most > len(before) + AT_ONCE:
+            self.problems.append(f"open files of a {kind}: {told}: {sorted(after - before)}")
 
     def _look_at_end(self, code: int) -> None:
         """The exit code, the store, and the way on."""
@@ -289,7 +292,7 @@ def _process(pid: int, kind: str) -> Process | None:
     """None if it is gone, or going."""
     try:
         lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        handles = len(os.listdir(f"/proc/{pid}/fd"))
+        handles = frozenset(_handles(Path(f"/proc/{pid}/fd")))
     except (FileNotFoundError, ProcessLookupError, PermissionError):
         return None
     facts = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
@@ -297,6 +300,14 @@ def _process(pid: int, kind: str) -> Process | None:
         return None
     own, resident = (1024 * int(facts[name].split()[0]) for name in ("RssAnon", "VmRSS"))
     return Process(kind, own, resident, handles, int(facts["Threads"]))
+
+
+def _handles(folder: Path) -> Iterable[tuple[str, str]]:
+    for number in os.listdir(folder):
+        try:
+            yield number, os.readlink(folder / number)
+        except FileNotFoundError:  # closed in between
+            continue
 
 
 def _small_files(run: Path) -> Iterable[int]:
