@@ -8,11 +8,11 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from leeward.campaign import fingerprint as prints
 from leeward.campaign.counts import turbine_count
 from leeward.campaign.document import Document, Place, dump, plain
 from leeward.campaign.execution import Execution
-from leeward.campaign.own_recipe import import_recipe, module_file, recipe_digest
+from leeward.campaign.fingerprint import Fingerprints, differences
+from leeward.campaign.own_recipe import check_recipe, import_recipe, with_recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import CampaignSpec, FarmSpec, NeighboursSpec
@@ -44,7 +44,7 @@ class Campaign:
         self.import_folders = list(dict.fromkeys([*folders, *spec.execution.import_folders]))
         self._farms = {farm.farm_idx or 0: farm for farm in spec.farm_list}
         self._types = {turbine.type_idx or 0: turbine for turbine in spec.type_list}
-        self._digests: dict[str, str] = {}
+        self._fingerprints = Fingerprints(spec)
         self._turbines: dict[int, Turbine] = {}
         self._problems: OrderedDict[tuple[int, int], LayoutProblem] = OrderedDict()
 
@@ -173,47 +173,20 @@ class Campaign:
 
     def _with_data(self, data: dict[str, Any], where: str) -> "Campaign":
         spec = validated(CampaignSpec, Document(where, data))
-        spec = _with_recipe_digest(spec, self._source, self.import_folders)
+        spec = with_recipe_digest(spec, self._source, self.import_folders)
         return Campaign(spec, self._source, self._places, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         """All that the numbers of a farm and turbine type depend on, the seed aside."""
-        return {**self._short_settings(farm_idx, type_idx), **self._long_settings(farm_idx)}
+        return self._fingerprints.settings(self._farm(farm_idx), self._type(type_idx))
 
     def fingerprint(self, farm_idx: int, type_idx: int) -> str:
         """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests."""
-        whole = f"whole {farm_idx} {type_idx}"
-        if whole not in self._digests:
-            settings = self._short_settings(farm_idx, type_idx)
-            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm_idx}"}
-            if not all(name in self._digests for name in names.values()):  # many tasks share them
-                for name, value in self._long_settings(farm_idx).items():
-                    self._digests[names[name]] = prints.digest(value)
-            digests = {name: self._digests[known] for name, known in names.items()}
-            self._digests[whole] = prints.digest({**settings, **digests})
-        return self._digests[whole]
-
-    def _short_settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
-        farm, turbine = self._farm(farm_idx), self._type(type_idx)
-        return {
-            "method_version": prints.METHOD_VERSION,
-            "n_turbines": turbine_count(self._spec, farm, turbine),
-            "spacing": self._spacing(),
-            "turbine": prints.turbine_settings(turbine),
-            "wake_model": dict(self._spec.wake_model),
-            "optimiser": prints.optimiser_settings(self._spec.optimiser),
-        }
-
-    def _long_settings(self, farm_idx: int) -> dict[str, Any]:
-        return {
-            "site": prints.site_settings(self._spec.site),
-            "area": prints.area_settings(self._farm(farm_idx)),
-            "neighbours": prints.neighbour_settings(self._spec),
-        }
+        return self._fingerprints.of(self._farm(farm_idx), self._type(type_idx))
 
     def differences(self, other: "Campaign", farm_idx: int, type_idx: int) -> list[str]:
         """Which settings differ from those of another campaign, the older one: one sentence each."""
-        return prints.differences(self.settings(farm_idx, type_idx), other.settings(farm_idx, type_idx))
+        return differences(self.settings(farm_idx, type_idx), other.settings(farm_idx, type_idx))
 
     def n_turbines(self, farm_idx: int, type_idx: int) -> int:
         return turbine_count(self._spec, self._farm(farm_idx), self._type(type_idx))
@@ -272,7 +245,7 @@ class Campaign:
             raise self._source.document.errors(found)
         if self._spec.optimiser.is_own:
             with self._source.at("optimiser", "recipe"):
-                self._check_recipe()
+                check_recipe(self._spec.optimiser, self.import_folders)
 
     def optimise(self, key: Key, watch: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
         """The layout of one task. A recipe of somebody's own is imported here: see `import_folders`."""
@@ -282,7 +255,7 @@ class Campaign:
             raise InputError(f"{key} is not a task of the campaign {self.name}, which is {self!r}")
         settings = self._spec.optimiser
         if settings.is_own:
-            self._check_recipe()
+            check_recipe(settings, self.import_folders)
             import_recipe(settings.recipe, self.import_folders)
         smart = SmartStart(settings.grid_size, settings.random_pct) if settings.recipe.startswith("smart") else None
         return optimise(
@@ -353,12 +326,6 @@ class Campaign:
             raise InputError(f"type_idx is {type_idx!r}; expected one of those of {self.name}: {known}")
         return self._types[type_idx]
 
-    def _spacing(self) -> dict[str, float]:
-        spec = self._spec
-        if spec.spacing_m is not None:
-            return {"spacing_m": spec.spacing_m}
-        return {"spacing_diameters": float(spec.spacing_diameters or 0.0)}
-
     @functools.cached_property
     def _wind(self) -> "tuple[Site, WakeModel, Neighbours | None]":
         from leeward.campaign import physics
@@ -383,19 +350,8 @@ class Campaign:
             WindFarm(site, self.turbine(type_idx), model, neighbours=neighbours, threads=1),
             self.area(farm_idx),
             self.n_turbines(farm_idx, type_idx),
-            **self._spacing(),
+            **self._spec.spacing,
         )
-
-    def _check_recipe(self) -> None:
-        """The recipe's file must still be the one that the fingerprint was made with."""
-        settings = self._spec.optimiser
-        now = recipe_digest(settings.recipe, self.import_folders)
-        if now != settings.recipe_sha256:
-            raise InputError(
-                f"the file of the recipe {settings.recipe}, {module_file(settings.recipe, self.import_folders)}, is "
-                f"not the one that the campaign was read with: its SHA-256 is {now[:12]}..., expected "
-                f"{str(settings.recipe_sha256)[:12]}...; run the campaign file itself, which takes it as it is now"
-            )
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
@@ -431,7 +387,7 @@ def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
         places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
     else:
         spec, places = resolved(spec, source)
-    return Campaign(_with_recipe_digest(spec, source, folders), source, places, folders)
+    return Campaign(with_recipe_digest(spec, source, folders), source, places, folders)
 
 
 def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
@@ -441,13 +397,3 @@ def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[st
         if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
             merged[name] = _filled_up(given[name], value)
     return merged
-
-
-def _with_recipe_digest(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
-    """The digest of the file of somebody's own recipe; one that is known already is kept."""
-    settings = spec.optimiser
-    if not settings.is_own or settings.recipe_sha256 is not None:
-        return spec
-    with source.at("optimiser", "recipe"):
-        digest = recipe_digest(settings.recipe, folders)
-    return spec.model_copy(update={"optimiser": settings.model_copy(update={"recipe_sha256": digest})})

@@ -5,9 +5,54 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
+from leeward.campaign.counts import turbine_count
 from leeward.campaign.spec import CampaignSpec, FarmSpec, OptimiserSpec, SiteSpec
 
 METHOD_VERSION = 1  # raised whenever leeward computes another number from the same settings
+
+
+class Fingerprints:
+    """What the tasks of a campaign depend on, farm by farm and type by type, and the digests of it.
+
+    The digests of wind, neighbours and areas, which are long and shared by many tasks, are made once.
+    """
+
+    def __init__(self, spec: CampaignSpec) -> None:
+        self._spec = spec
+        self._digests: dict[str, str] = {}
+
+    def settings(self, farm: FarmSpec, turbine: Any) -> dict[str, Any]:
+        """All that the numbers of a farm and turbine type depend on, the seed aside."""
+        return {**self._short(farm, turbine), **self._long(farm)}
+
+    def of(self, farm: FarmSpec, turbine: Any) -> str:
+        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests."""
+        whole = f"whole {farm.farm_idx} {turbine.type_idx}"
+        if whole not in self._digests:
+            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm.farm_idx}"}
+            if not all(name in self._digests for name in names.values()):
+                for name, value in self._long(farm).items():
+                    self._digests[names[name]] = digest(value)
+            digests = {name: self._digests[known] for name, known in names.items()}
+            self._digests[whole] = digest({**self._short(farm, turbine), **digests})
+        return self._digests[whole]
+
+    def _short(self, farm: FarmSpec, turbine: Any) -> dict[str, Any]:
+        return {
+            "method_version": METHOD_VERSION,
+            "n_turbines": turbine_count(self._spec, farm, turbine),
+            "spacing": self._spec.spacing,
+            "turbine": turbine_settings(turbine),
+            "wake_model": dict(self._spec.wake_model),
+            "optimiser": optimiser_settings(self._spec.optimiser),
+        }
+
+    def _long(self, farm: FarmSpec) -> dict[str, Any]:
+        return {
+            "site": site_settings(self._spec.site),
+            "area": area_settings(farm),
+            "neighbours": neighbour_settings(self._spec),
+        }
 
 
 def canonical(value: Any) -> str:

@@ -7,12 +7,35 @@ from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 
+from leeward.campaign.resolve import Source
+from leeward.campaign.spec import CampaignSpec, OptimiserSpec
 from leeward.errors import InputError
 
 
 def recipe_digest(recipe: str, folders: Sequence[str]) -> str:
     """SHA-256 of the file of the recipe's module, as it is now."""
     return hashlib.sha256(module_file(recipe, folders).read_bytes()).hexdigest()
+
+
+def with_recipe_digest(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
+    """With the digest of the file of somebody's own recipe; one that is known already is kept."""
+    settings = spec.optimiser
+    if not settings.is_own or settings.recipe_sha256 is not None:
+        return spec
+    with source.at("optimiser", "recipe"):
+        digest = recipe_digest(settings.recipe, folders)
+    return spec.model_copy(update={"optimiser": settings.model_copy(update={"recipe_sha256": digest})})
+
+
+def check_recipe(settings: OptimiserSpec, folders: Sequence[str]) -> None:
+    """The recipe's file must still be the one that the fingerprint was made with."""
+    now = recipe_digest(settings.recipe, folders)
+    if now != settings.recipe_sha256:
+        raise InputError(
+            f"the file of the recipe {settings.recipe}, {module_file(settings.recipe, folders)}, is not the one that "
+            f"the campaign was read with: its SHA-256 is {now[:12]}..., expected {str(settings.recipe_sha256)[:12]}"
+            "...; run the campaign file itself, which takes it as it is now"
+        )
 
 
 def module_file(recipe: str, folders: Sequence[str]) -> Path:

@@ -336,6 +336,13 @@ class CampaignSpec(Strict):
         return self
 
     @property
+    def spacing(self) -> dict[str, float]:
+        """How far apart turbines must be, by the name of the key that says it."""
+        if self.spacing_m is not None:
+            return {"spacing_m": self.spacing_m}
+        return {"spacing_diameters": float(self.spacing_diameters or 0.0)}
+
+    @property
     def is_complete(self) -> bool:
         """Whether everything is written out: nothing is to be read or looked up."""
         farms, types = self.farms, self.turbines
