@@ -28,14 +28,14 @@ HERE = Path(__file__).parent
 ORDERS = HERE / "orders"
 
 def place(problem, seed):
-    with (HERE / "calls.txt").open("a") as calls:
-        calls.write(f"{seed} {os.getpid()}\\n")
     order = ORDERS / str(seed)
     if not order.exists():
         order = ORDERS / "all"
-    if order.exists():
-        for word in order.read_text().split():
-            globals()[word.partition("=")[0]](word.partition("=")[2])
+    words = order.read_text().split() if order.exists() else []
+    with (HERE / "calls.txt").open("a") as calls:  # whoever sees this may change the orders: these are known
+        calls.write(f"{seed} {os.getpid()}\\n")
+    for word in words:
+        globals()[word.partition("=")[0]](word.partition("=")[2])
     rng = np.random.default_rng(seed)
     x = np.array([500.0, 2500.0, 4500.0]) + rng.uniform(-400, 400, 3)
     y = rng.uniform(500, 4500, 3)
@@ -91,6 +91,8 @@ def die_when(path):
         threading.Thread(target=look, daemon=True).start()
 '''
 
+PATIENCE_S = 600.0  # before what is waited for is said not to come: machines may be slow, and stand still for a while
+
 # as the installed command: nothing is imported from the current folder
 LEEWARD = [sys.executable, "-P", "-c", "from leeward.cli import main; main()"]
 
@@ -125,7 +127,7 @@ def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", order
         "spacing_m": 600,
         "seeds": seeds,
         "optimiser": {"recipe": "own_recipe_of_tests:place"},
-        "execution": {"workers": 2, "timeout_s": 60},
+        "execution": {"workers": 2, "timeout_s": PATIENCE_S},
     }
     campaign.update(changes)
     path = folder / name
@@ -133,7 +135,7 @@ def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", order
     return path
 
 
-def leeward(*arguments, cwd, timeout=120, **options) -> subprocess.CompletedProcess:
+def leeward(*arguments, cwd, timeout=PATIENCE_S, **options) -> subprocess.CompletedProcess:
     return subprocess.run(
         [*LEEWARD, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout, **options
     )
@@ -170,7 +172,8 @@ def start(*arguments, cwd, **options) -> subprocess.Popen:
         )
 
 
-def until(condition, what: str, seconds: float = 60.0):
+def until(condition, what: str, seconds: float = PATIENCE_S):
+    """Wait for something that comes, however long a slow machine takes for it."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
