@@ -115,8 +115,8 @@ class LocalEngine:
                 worker.deadline += still
 
     def close(self) -> list[Key]:
-        begun = [worker for worker in self._workers if worker.phase not in ("handed", "recording")]
-        in_hand = [worker.key for worker in begun if worker.key is not None]
+        # also those of which nobody has said that they were begun: the news may lie in a pipe, unread
+        in_hand = [worker.key for worker in self._workers if worker.key is not None]
         self._waiting.clear()
         for worker in self._workers:
             _kill(worker)

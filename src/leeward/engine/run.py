@@ -1,6 +1,7 @@
 """A whole campaign: what is there is verified, what is missing is computed, and all of it is merged."""
 
 import os
+import secrets
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
@@ -376,7 +377,8 @@ class _Run:
             from leeward.engine.cluster.start import cluster_engine
 
             return cluster_engine(self.campaign, execution, self.paths, self.tell, lambda: self.coordinator.left)
-        return LocalEngine(self.campaign.frozen_text(), self.paths, self._cores(tasks), self.execution.timeout_s)
+        mark = secrets.token_hex(4)  # attempts of its workers are told from those of others
+        return LocalEngine(self.campaign.frozen_text(), self.paths, self._cores(tasks), execution.timeout_s, mark)
 
     def _merge(self) -> int:
         """All results into the output; how many had to be given up, and are to be computed again.
