@@ -192,7 +192,7 @@ def test_listing_a_frozen_campaign_is_light(tmp_path, built_in):
         "campaign.fingerprint(0, 0); campaign.n_turbines(0, 5); "
         "print(count, [m for m in ('numpy', 'numba', 'shapely', 'xarray', 'pyproj', 'h5py') if m in sys.modules])"
     )
-    result = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=60)
+    result = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=600)
     assert result.stdout.strip() == "3000 []", result.stderr
 
 

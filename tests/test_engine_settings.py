@@ -130,7 +130,7 @@ def test_engines_of_clusters_leave_signals_alone(where):
         "assert before == [signal.getsignal(number) for number in (2, 15, 1)], 'changed'\n"
         "assert 'leeward.engine.cluster.start' in sys.modules, 'not imported'\n"
     )
-    done = subprocess.run([sys.executable, "-c", program, where], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", program, where], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr
 
 

@@ -18,7 +18,7 @@ HEAVY = ("numba", "h5py", "xarray", "pandas", "shapely", "matplotlib", "dask")
 
 
 def run(*arguments):
-    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=300)
+    return subprocess.run([sys.executable, *arguments], capture_output=True, text=True, timeout=600)
 
 
 def command(*arguments):

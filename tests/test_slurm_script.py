@@ -7,7 +7,7 @@ import subprocess
 
 import pytest
 
-from run_cases import leeward_here, make_campaign, until
+from run_cases import PATIENCE_S, leeward_here, make_campaign, until
 
 
 def printed(folder, *options, campaign="campaign.yaml"):
@@ -90,10 +90,11 @@ def test_what_would_not_work_is_refused(tmp_path, options, said):
 class Job:
     """The batch file under bash, with stand-ins for SLURM's commands and for `leeward run`, of which it needs three.
 
-    patience_s: for tasks in hand, after a warning. hearing_s: how long a slow machine takes to pass the warning on.
+    The patience for tasks in hand, after a warning, is over when a test says so. hearing_s: how long a slow machine
+    takes to pass the warning on.
     """
 
-    def __init__(self, folder, run, patience_s=3, hearing_s=0):
+    def __init__(self, folder, run, hearing_s=0):
         make_campaign(folder, execution={"slurm": {"prologue": ["set -eu"]}})
         text = printed(folder, "--cores", 1, "--walltime", "0:02:00")
         program = command(text)[0]
@@ -102,7 +103,8 @@ class Job:
         self._program("squeue", 'cat "$STATE"')
         self._program("scontrol", f'echo PENDING 1 > "$STATE"; echo "$*" >> {folder}/asked')
         self._program("leeward", run.replace("; while", f"; touch {folder}/at_work; while", 1))  # its trap is set
-        text = text.replace("{ sleep 15 &&", f"sleep {hearing_s}\n  {{ sleep {patience_s} &&")
+        patience = f"until [ -e {folder}/patience_is_over ]; do sleep 0.05; done"
+        text = text.replace("{ sleep 15 &&", f"sleep {hearing_s}\n  {{ {patience} &&")
         text = text.replace(f"\n{program} run ", f"\n{folder}/leeward run ")
         (folder / "job.sh").write_text(text)
         self.is_now("RUNNING 0")
@@ -128,8 +130,12 @@ class Job:
     def warn(self):
         self.script.send_signal(signal.SIGTERM)
 
+    def end_patience(self):
+        (self.folder / "patience_is_over").touch()
+
     def nothing_left(self):
-        """All that the script started has ended, also what outlived it."""
+        """All that the script started has ended, also what outlived it, the patience being over."""
+        self.end_patience()
         until(lambda: subprocess.run(["pgrep", "-s", str(self.script.pid)], capture_output=True).returncode, "no rest")
 
 
@@ -140,7 +146,7 @@ STOPS_TOO_LATE = "trap '' TERM; while [ ! -e late ]; do sleep 0.05; done; exit 1
 def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.warn()
-    assert job.script.wait(60) == 143
+    assert job.script.wait(PATIENCE_S) == 143
     assert job.asked() == ["requeue 7"]
     job.is_now("RUNNING 1")  # SLURM has started it again before the first one's patience was over
     job.nothing_left()
@@ -148,12 +154,13 @@ def test_a_warned_job_goes_back_once_and_leaves_its_next_start_alone(tmp_path):
 
 
 def test_a_warned_job_whose_tasks_take_too_long_goes_back_all_the_same(tmp_path):
-    job = Job(tmp_path, STOPS_TOO_LATE, patience_s=1)
+    job = Job(tmp_path, STOPS_TOO_LATE)
     job.warn()
+    job.end_patience()
     until(job.asked, "it asks to go back, its run still at work")
     job.warn()  # as SLURM does when it requeues
     (tmp_path / "late").touch()
-    assert job.script.wait(60) == 143
+    assert job.script.wait(PATIENCE_S) == 143
     job.is_now("RUNNING 1")
     job.nothing_left()
     assert job.asked() == ["requeue 7"]
@@ -163,7 +170,7 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
     job = Job(tmp_path, STOPS_WHEN_TOLD)
     job.is_now("COMPLETING 0")
     job.warn()
-    assert job.script.wait(60) == 143
+    assert job.script.wait(PATIENCE_S) == 143
     job.nothing_left()
     assert job.asked() == []
 
@@ -171,7 +178,7 @@ def test_a_cancelled_job_asks_for_nothing(tmp_path):
 def test_a_complete_campaign_is_not_begun_again(tmp_path):
     job = Job(tmp_path, "trap 'exit 0' TERM; while true; do sleep 0.05; done")
     job.warn()
-    assert job.script.wait(60) == 0
+    assert job.script.wait(PATIENCE_S) == 0
     job.is_now("COMPLETING 0")
     job.nothing_left()
     assert job.asked() == []
@@ -181,7 +188,7 @@ def test_a_run_that_ends_while_the_shell_hears_the_warning_keeps_its_own_exit_co
     """A signal ends the shell's `wait` with a code that says "go on"; what the run says is another."""
     job = Job(tmp_path, "trap 'exit 3' TERM; while true; do sleep 0.05; done", hearing_s=2)
     job.warn()
-    assert job.script.wait(60) == 3
+    assert job.script.wait(PATIENCE_S) == 3
     job.is_now("COMPLETING 0")
     job.nothing_left()
     assert job.asked() == []

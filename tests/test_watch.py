@@ -7,6 +7,7 @@ import subprocess
 import sys
 import time
 from dataclasses import replace
+from datetime import datetime
 from pathlib import Path
 
 import numpy as np
@@ -225,14 +226,16 @@ def test_rate_and_time_left(paths):
     assert at_rest.rate_per_hour == pytest.approx(60.0)
     assert at_rest.seconds_left is None
     lock = Lock.take(paths.lock)
+    began = datetime.fromisoformat(lock.owner.since).timestamp()  # of this run, however slow the machine is
     try:
-        assert snapshot(paths.root).rate_per_hour is None  # of this run there is none yet
+        os.utime(paths.lock, (began + 10, began + 10))
+        assert snapshot(paths.root, now=began + 10).rate_per_hour is None  # of this run there is none yet
         for seed in range(2):
-            store(paths, (1, 0, seed), created=utc(time.time() + 2))
-        running = snapshot(paths.root, now=time.time() + 10)
+            store(paths, (1, 0, seed), created=utc(began + 2))
+        running = snapshot(paths.root, now=began + 10)
     finally:
         lock.release()
-    assert running.rate_per_hour == pytest.approx(3600 * 2 / 10, rel=0.2)
+    assert running.rate_per_hour == pytest.approx(3600 * 2 / 10)
     assert running.seconds_left == pytest.approx(4 / running.rate_per_hour * 3600)
 
 
