@@ -9,7 +9,7 @@ import subprocess
 import sys
 from pathlib import Path
 
-from run_cases import until
+from run_cases import PATIENCE_S, until
 
 # What the command `dask` does, in a process that ends with these tests however they end.
 _DASK = (
@@ -206,15 +206,18 @@ def lives(pid: int) -> bool:
         return False
 
 
-def assert_tidy(run: Path, seconds: float = 60.0, folder: Path | None = None) -> None:
-    """Nothing of a run that has ended is left but what it is to leave. folder: where logs of its workers are."""
-    until(lambda: not worker_processes(folder or run.parent), "worker processes end with their run", seconds)
-    assert not list((run / "workers").glob("*.json"))  # killed writers leave .tmp
-    assert not list(run.glob(".probe-*"))
+def assert_tidy(run: Path, folder: Path | None = None) -> None:
+    """Nothing of a run that has ended is left but what it is to leave. folder: where logs of its workers are.
+
+    A Dask worker may hear of the end after the run is over, and buries its worker processes then.
+    """
     assert not (run / "lock").exists()
+    until(lambda: not worker_processes(folder or run.parent), "worker processes end with their run")
+    until(lambda: not list((run / "workers").glob("*.json")), "so do their heartbeats")  # killed writers leave .tmp
+    until(lambda: not list(run.glob(".probe-*")), "and so do the probes")
 
 
-def wait_for(process: subprocess.Popen, seconds: float = 120.0) -> int:
+def wait_for(process: subprocess.Popen, seconds: float = PATIENCE_S) -> int:
     """The exit code of a command; what it said where it does not end."""
     try:
         return process.wait(seconds)

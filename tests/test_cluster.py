@@ -57,7 +57,7 @@ def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(
                 os.kill(first.inner, signal.SIGKILL)
                 successor = first  # its nanny starts it anew
                 until(lambda: first.starts == 2, "it is there again")
-            until(lambda: called_under(successor, tmp_path), "the successor computes", 90)
+            until(lambda: called_under(successor, tmp_path), "the successor computes")
             (tmp_path / "go").touch()
             assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
         finally:
@@ -83,7 +83,7 @@ def test_a_killed_coordinator_takes_its_worker_processes_with_it_and_is_resumed(
     finally:
         kill_group(process)
     assert len(workers) == 2
-    until(lambda: not any(lives(pid) for pid in workers), "its worker processes end", 50)  # less than they idle
+    until(lambda: not any(lives(pid) for pid in workers), "its workers end", 300)  # before their time-out
     stored = {int(key.rpartition("_s")[2]) for key in shards(run)}
     before = len(calls(tmp_path))
     for order in (tmp_path / "orders").iterdir():
@@ -126,7 +126,7 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
 
 
 def test_a_stopped_worker_process_is_ended_by_the_time_out(tmp_path, cluster):
-    make_campaign(tmp_path, seeds=3, orders={0: "until=go"}, execution={"timeout_s": 8})
+    make_campaign(tmp_path, seeds=3, orders={0: "until=go"}, execution={"timeout_s": 20})
     process = start("run", "campaign.yaml", *on(cluster), cwd=tmp_path)
     try:
         stopped = until(lambda: dict(called(tmp_path)).get(0), "it computes")
@@ -152,7 +152,7 @@ def test_a_task_that_kills_dask_workers_is_given_up_and_nobody_else_is_blamed(tm
     recipe.write_text(recipe.read_text() + WITH_PARENT)
     run = tmp_path / "layouts.run"
     with DaskCluster(tmp_path / "dask", workers=2, threads=2) as own:
-        done = leeward("run", "campaign.yaml", *on(own), cwd=tmp_path, timeout=240)
+        done = leeward("run", "campaign.yaml", *on(own), cwd=tmp_path)
         assert_tidy(run)
     assert done.returncode == 3, done.stdout + done.stderr
     assert sorted(digests(tmp_path / "layouts.h5")) == [f"farm0_t0_s{seed}" for seed in (0, 2, 3, 4, 5, 6, 7)]

@@ -36,16 +36,21 @@ def engine(tmp_path, paper):
 
 
 class Clock:
-    """Goes as usual, and is put forward by tests."""
+    """Stands still, however slow the machine is, and is put forward by tests and by whoever sleeps."""
 
     ahead_s = 0.0
-    sleep = staticmethod(time.sleep)
+
+    def __init__(self):
+        self._began = time.monotonic()
+
+    def sleep(self, seconds):
+        self.ahead_s += seconds
 
     def monotonic(self):
-        return time.monotonic() + self.ahead_s
+        return self._began + self.ahead_s
 
 
-@pytest.fixture
+@pytest.fixture(autouse=True)
 def clock(monkeypatch):
     made = Clock()
     monkeypatch.setattr(module, "time", made)

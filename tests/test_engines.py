@@ -45,7 +45,7 @@ def why_no_slurm() -> str | None:
     if not os.environ.get("SLURM_CONF"):
         return "no SLURM: the environment variable SLURM_CONF is not set"
     try:
-        answer = subprocess.run(["sinfo"], capture_output=True, text=True, timeout=20)
+        answer = subprocess.run(["sinfo"], capture_output=True, text=True, timeout=120)
     except (OSError, subprocess.TimeoutExpired) as error:
         return f"no SLURM: {error}"
     return None if answer.returncode == 0 else f"no SLURM: sinfo says {answer.stderr.strip()!r}"
@@ -57,7 +57,7 @@ def run_with(request, tmp_path):
 
     def run(engine, *arguments, only_start=False):
         options = engine_options(engine, request)
-        how = start if only_start else functools.partial(leeward, timeout=240)
+        how = start if only_start else leeward
         return how("run", "campaign.yaml", *options, *arguments, cwd=tmp_path)
 
     return run
@@ -106,10 +106,10 @@ def test_a_stopped_run_finishes_what_is_in_hand_and_is_resumed(tmp_path, engine,
         if signal.getsignal(number) is signal.SIG_IGN:
             pytest.skip("these tests were started with this signal ignored, as by nohup, and so is what they start")
         (tmp_path / "go").unlink(missing_ok=True)
-        process = run_with(engine, only_start=True)
+        begun = len(calls(tmp_path))
+        process = run_with(engine, "--grace", "600", only_start=True)
         try:
-            begun = len(calls(tmp_path))
-            until(lambda begun=begun: len(calls(tmp_path)) > begun, "a task is in hand", 120)
+            until(lambda begun=begun: len(calls(tmp_path)) > begun, "a task is in hand")
             process.send_signal(number)
             (tmp_path / "go").touch()
             assert wait_for(process) == CODES[number]
@@ -132,21 +132,38 @@ def test_a_stopped_run_finishes_what_is_in_hand_and_is_resumed(tmp_path, engine,
 
 
 @pytest.mark.parametrize("engine", WITH_PROCESSES)
-def test_tasks_that_kill_or_hang_are_given_up_and_the_others_are_computed(tmp_path, engine, run_with, undisturbed):
-    orders = {1: "die=once", 2: "die", 3: "hang"}
-    make_campaign(tmp_path, seeds=6, orders=orders, execution={"timeout_s": 3, "retries": 1})
+def test_tasks_that_kill_are_given_up_and_the_others_are_computed(tmp_path, engine, run_with, undisturbed):
+    orders = {1: "die=once", 2: "die"}
+    make_campaign(tmp_path, seeds=6, orders=orders, execution={"timeout_s": 600, "retries": 1})
     run = tmp_path / "layouts.run"
     done = run_with(engine)
     assert done.returncode == 3, done.stdout + done.stderr
     counts = {seed: calls(tmp_path).count(seed) for seed in range(6)}
-    assert counts == {0: 1, 1: 2, 2: 2, 3: 2, 4: 1, 5: 1}
-    good = ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s4", "farm0_t0_s5"]
+    assert counts == {0: 1, 1: 2, 2: 2, 3: 1, 4: 1, 5: 1}
+    good = ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s3", "farm0_t0_s4", "farm0_t0_s5"]
     assert digests(tmp_path / "layouts.h5") == {key: undisturbed[key] for key in good}
-    records = {path.stem: read_record(path) for path in (run / "failures").iterdir()}
-    kinds = {key: (record.failure.kind, record.failure.final, record.deaths) for key, record in records.items()}
-    assert kinds == {"farm0_t0_s2": ("died", True, 2), "farm0_t0_s3": ("timed-out", True, 2)}
-    assert "SIGKILL" in records["farm0_t0_s2"].failure.message
-    assert "time-out of 3 s" in records["farm0_t0_s3"].failure.message
+    (path,) = (run / "failures").iterdir()
+    record = read_record(path)
+    assert (path.stem, record.failure.kind, record.failure.final) == ("farm0_t0_s2", "died", True)
+    assert record.deaths == 2
+    assert "SIGKILL" in record.failure.message
     events = [line["event"] for line in audit(run)]
-    assert [events.count(event) for event in ("failed", "retry")] == [2, 3]
+    assert [events.count(event) for event in ("failed", "retry")] == [1, 2]
+    assert_tidy(run)
+
+
+@pytest.mark.parametrize("engine", WITH_PROCESSES)
+def test_a_task_that_hangs_is_given_up_and_the_others_are_computed(tmp_path, engine, run_with, undisturbed):
+    """How often each was begun is not said: where the machine itself hangs, an innocent one is tried once more."""
+    make_campaign(tmp_path, seeds=3, orders={1: "hang"}, execution={"timeout_s": 4, "retries": 1})
+    run = tmp_path / "layouts.run"
+    done = run_with(engine)
+    assert done.returncode == 3, done.stdout + done.stderr
+    good = ["farm0_t0_s0", "farm0_t0_s2"]
+    assert digests(tmp_path / "layouts.h5") == {key: undisturbed[key] for key in good}
+    (path,) = (run / "failures").iterdir()
+    record = read_record(path)
+    assert (path.stem, record.failure.kind, record.failure.final) == ("farm0_t0_s1", "timed-out", True)
+    assert record.deaths == 2
+    assert "time-out of 4 s" in record.failure.message
     assert_tidy(run)

@@ -30,7 +30,7 @@ class Unit:
     left: set[Key]
     deadline: float
     future: Any = None
-    heard: float = field(default_factory=time.monotonic)
+    heard: float = field(default_factory=lambda: time.monotonic())
     begun: dict[Key, str] = field(default_factory=dict)
     stuck: set[Key] = field(default_factory=set)
 
@@ -80,7 +80,7 @@ class Member:
     slots: int = 0
     stores: bool = True
     ends: float | None = None
-    joined: float = field(default_factory=time.monotonic)
+    joined: float = field(default_factory=lambda: time.monotonic())
     units: dict[str, Unit] = field(default_factory=dict)
     unfit: str | None = None
     is_spent: bool = False
