@@ -182,7 +182,7 @@ def beat(paths, task, name="w1", **changes):
     """A worker that lives: this process."""
     facts = {"worker": name, "host": socket.gethostname(), "pid": os.getpid(), "task": task, "state": "computing"}
     facts |= {"since": "2026-11-15T10:00:00Z", "step": 7, "phase": "refine", "best_aep_gwh": 101.5}
-    facts |= {"time": time.time(), "every_s": 2.0}
+    facts |= {"time": time.time() + 600, "every_s": 2.0}  # it does not look hung on a machine that stands still
     (paths.workers / f"{len(list(paths.workers.iterdir()))}.json").write_text(json.dumps({**facts, **changes}))
 
 
