@@ -4,13 +4,26 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterable
 from pathlib import Path
 
 from run_cases import RECIPE, make_campaign
 
 # Further orders for tasks; each is followed once, by whoever comes first, so that the next attempt is sound.
 ORDERS = '''
-import ctypes, re
+import ctypes, json, re
+
+def named(_):
+    """Goes on once a sign of life of this worker names its task: whoever looks at it then knows what it is at."""
+    while True:
+        for beat in (HERE / "layouts.run" / "workers").glob("*.json"):
+            try:
+                seen = json.loads(beat.read_bytes())
+            except (FileNotFoundError, ValueError):
+                continue
+            if seen["pid"] == os.getpid() and seen["task"]:
+                return
+        time.sleep(0.02)
 
 def first(name):
     try:
@@ -41,6 +54,7 @@ import json, os, re, sys, time
 from pathlib import Path
 
 here = Path(__file__).parent
+mended = here / "mended"
 order = json.loads((here / "slow.json").read_text())
 who = "worker" if "leeward.engine.worker" in sys.orig_argv else "coordinator"
 
@@ -49,7 +63,8 @@ def is_due(handle):
         return False
     for number in range(order["times"]):
         try:
-            (here / f"slow-{number}").touch(exist_ok=False)
+            with (here / f"slow-{number}").open("x") as mark:
+                mark.write(str(os.getpid()))
         except FileExistsError:
             continue
         return True
@@ -58,12 +73,55 @@ def is_due(handle):
 def slow(real):
     def call(handle, *others):
         if is_due(handle):
-            time.sleep(order["seconds"])
+            end = time.monotonic() + order["seconds"]
+            while time.monotonic() < end and not mended.exists():
+                time.sleep(0.02)
         return real(handle, *others)
     return call
 
 if who == order["who"]:
     setattr(os, order["call"], slow(getattr(os, order["call"])))
+"""
+
+# The first worker of a run stands still as soon as its Python starts.
+STOPPED_START = """
+import os, signal, sys
+from pathlib import Path
+
+if "leeward.engine.worker" in sys.orig_argv:
+    try:
+        with (Path(__file__).parent / "stopped").open("x") as mark:
+            mark.write(str(os.getpid()))
+    except FileExistsError:
+        pass
+    else:
+        os.kill(os.getpid(), signal.SIGSTOP)
+"""
+
+# `leeward run` that takes nobody for overdue but the workers whose numbers are in the file `late`. So limits can be
+# short, and a slow machine does not make others late. Its clock goes on by as many seconds as the file `leap` says.
+CALMLY = """
+import sys, time, types
+from pathlib import Path
+from leeward.engine import local
+
+late, leap = Path("late"), Path("leap")
+
+def monotonic():
+    return time.monotonic() + (float(leap.read_text()) if leap.exists() else 0.0)
+
+def overdue(engine, worker, judge=local.LocalEngine._overdue):
+    if late.exists() and str(worker.process.pid) in late.read_text().split():
+        return judge(engine, worker)
+    worker.deadline = monotonic() + 0.5
+    return []
+
+local.time = types.SimpleNamespace(monotonic=monotonic)
+if not {is_strict}:
+    local.LocalEngine._overdue = overdue
+{limits}
+from leeward.cli import main
+main()
 """
 
 FOR_EVER = 100_000  # times, or seconds
@@ -79,26 +137,69 @@ def stalling_campaign(folder: Path, **options) -> Path:
 def slow_disk(
     folder: Path, where: str, seconds: float, *, who: str = "worker", call: str = "fsync", times: int = FOR_EVER
 ) -> dict[str, str]:
-    """The environment of a run in whose processes a call takes longer, if the path of its file looks like `where`."""
+    """The environment of a run in whose processes a call takes longer, if the path of its file looks like `where`.
+
+    Until it is mended, if that is sooner.
+    """
     place = folder / "slow-disk"
-    place.mkdir()
-    (place / "sitecustomize.py").write_text(SLOW_DISK)
+    environment = _started_with(place, SLOW_DISK)
     (place / "slow.json").write_text(
         json.dumps({"where": where, "seconds": seconds, "who": who, "call": call, "times": times})
     )
+    return environment
+
+
+def stopped_start(folder: Path) -> dict[str, str]:
+    """The environment of a run whose first worker is stopped while it starts."""
+    return _started_with(folder / "stopped-start", STOPPED_START)
+
+
+def stopped_worker(folder: Path) -> int | None:
+    """That one; None as long as there is none."""
+    mark = folder / "stopped-start" / "stopped"
+    text = mark.read_text() if mark.exists() else ""
+    return int(text) if text else None
+
+
+def _started_with(place: Path, code: str) -> dict[str, str]:
+    """An environment in which every Python runs this code first."""
+    place.mkdir()
+    (place / "sitecustomize.py").write_text(code)
     before = os.environ.get("PYTHONPATH")
     return {**os.environ, "PYTHONPATH": os.pathsep.join([str(place), *([before] if before else [])])}
 
 
-def slowed(folder: Path) -> int:
-    """How many calls took longer."""
-    return len(list((folder / "slow-disk").glob("slow-[0-9]*")))
+def slowed(folder: Path) -> list[int]:
+    """For each call that took longer, or takes long, the process that made it."""
+    marks = (folder / "slow-disk").glob("slow-[0-9]*")
+    return [int(text) for mark in marks if (text := mark.read_text())]
 
 
-def start_with_limits(folder: Path, *arguments: object, environment: dict[str, str] | None = None, **limits: float):
-    """`leeward run` in a process, with other limits of the local engine than a test has patience for."""
-    changes = "; ".join(f"local.{name} = {value}" for name, value in limits.items())
-    code = f"from leeward.engine import local; {changes or 'pass'}; from leeward.cli import main; main()"
+def mend(folder: Path) -> None:
+    """From now on the disk is as quick as any."""
+    (folder / "slow-disk" / "mended").touch()
+
+
+def set_late(folder: Path, workers: Iterable[int]) -> None:
+    """Of these, limits count from now on, of no other."""
+    new = folder / "late.new"
+    new.write_text(" ".join(map(str, workers)))
+    new.replace(folder / "late")
+
+
+def start_calmly(
+    folder: Path,
+    *arguments: object,
+    environment: dict[str, str] | None = None,
+    is_strict: bool = False,
+    **limits: float,
+) -> subprocess.Popen:
+    """`leeward run` in a process, with other limits of the local engine, which count for those only that are late.
+
+    is_strict: for all.
+    """
+    changes = "\n".join(f"local.{name} = {value}" for name, value in limits.items())
+    code = CALMLY.format(is_strict=is_strict, limits=changes)
     with (folder / "output.txt").open("ab") as output:
         return subprocess.Popen(
             [sys.executable, "-P", "-c", code, "run", "campaign.yaml", *map(str, arguments)],
