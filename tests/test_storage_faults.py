@@ -7,7 +7,19 @@ import time
 
 import pytest
 
-from run_cases import LEEWARD, audit, calls, digests, kill_group, leeward_here, make_campaign, shards, start, until
+from run_cases import (
+    LEEWARD,
+    PATIENCE_S,
+    audit,
+    calls,
+    digests,
+    kill_group,
+    leeward_here,
+    make_campaign,
+    shards,
+    start,
+    until,
+)
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="mounts file systems as Linux does")
 
@@ -22,6 +34,31 @@ def small_disk(tmp_path):
         pytest.skip(f"cannot mount a file system: {mounted.stderr.strip()}")
     yield place
     subprocess.run(["umount", "--lazy", place], check=True)
+
+
+TASKS = 8  # more than what is freed on a full disk, by files that are being replaced, has room for
+
+
+def waiting_campaign(folder):
+    """The first task is done at once; the others wait for a file `go`."""
+    execution = {"workers": 2, "timeout_s": 600}
+    return make_campaign(folder, seeds=TASKS, orders={"0": "wait=0", "all": "until=go"}, execution=execution)
+
+
+def until_two_wait(folder, run):
+    until(lambda: shards(run) and len(calls(folder)) == 3, "the first result, and two tasks in hand")
+
+
+def until_steady(count, seconds=3.0):
+    """Until a number has not changed for a while."""
+    latest, since = count(), time.monotonic()
+    end = since + PATIENCE_S
+    while time.monotonic() < since + seconds:
+        assert time.monotonic() < end
+        time.sleep(0.1)
+        if count() != latest:
+            latest, since = count(), time.monotonic()
+    return latest
 
 
 def fill(disk):
@@ -42,39 +79,38 @@ def whole(run):
 
 
 def test_a_full_disk_that_gets_room_again(tmp_path, small_disk):
-    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    waiting_campaign(tmp_path)
     run = small_disk / "layouts.run"
     process = start("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     output = tmp_path / "output.txt"
     try:
-        until(lambda: shards(run), "the first result")
+        until_two_wait(tmp_path, run)
         fill(small_disk)
+        (tmp_path / "go").touch()
         until(lambda: "the disk takes nothing" in output.read_text(), "the full disk is noticed")
-        time.sleep(3)
-        called = len(calls(tmp_path))
-        time.sleep(2)
-        assert len(calls(tmp_path)) == called  # no new tasks
+        assert until_steady(lambda: len(calls(tmp_path))) < TASKS  # no new ones are begun
         assert process.poll() is None
         whole(run)
         (small_disk / "filler").unlink()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     finally:
         kill_group(process)
     assert "takes results again" in output.read_text()
-    assert len(digests(small_disk / "layouts.h5")) == 4
-    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]  # what was computed waited in memory
+    assert len(digests(small_disk / "layouts.h5")) == TASKS
+    assert sorted(calls(tmp_path)) == list(range(TASKS))  # what was computed waited in memory
     assert not list((run / "failures").iterdir())
     assert "failed" not in {line["event"] for line in audit(run)}
 
 
 def test_a_disk_that_stays_full(tmp_path, small_disk):
-    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    waiting_campaign(tmp_path)
     run = small_disk / "layouts.run"
     process = start("run", "campaign.yaml", "-o", small_disk / "layouts.h5", "--storage-wait", 3, cwd=tmp_path)
     try:
-        until(lambda: shards(run), "the first result")
+        until_two_wait(tmp_path, run)
         fill(small_disk)
-        assert process.wait(60) == 4
+        (tmp_path / "go").touch()
+        assert process.wait(PATIENCE_S) == 4
     finally:
         kill_group(process)
     assert "gave up after" in (tmp_path / "output.txt").read_text()
@@ -84,32 +120,33 @@ def test_a_disk_that_stays_full(tmp_path, small_disk):
     (small_disk / "filler").unlink()
     done = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert len(digests(small_disk / "layouts.h5")) == 4
+    assert len(digests(small_disk / "layouts.h5")) == TASKS
 
 
 def test_a_log_on_the_full_disk_and_a_reader_that_is_gone(tmp_path, small_disk):
     """Nobody who watches may stop a run."""
-    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    waiting_campaign(tmp_path)
     run = small_disk / "layouts.run"
     with (small_disk / "run.log").open("wb") as log:
         process = subprocess.Popen(
             [*LEEWARD, "run", tmp_path / "campaign.yaml", "-o", small_disk / "layouts.h5"], stdout=log, stderr=log
         )
     try:
-        until(lambda: shards(run), "the first result")
+        until_two_wait(tmp_path, run)
         fill(small_disk)
+        (tmp_path / "go").touch()
         time.sleep(4)
         assert process.poll() is None
         (small_disk / "filler").unlink()
-        assert process.wait(60) == 0
+        assert process.wait(PATIENCE_S) == 0
     finally:
         kill_group(process)
-    assert len(digests(small_disk / "layouts.h5")) == 4
+    assert len(digests(small_disk / "layouts.h5")) == TASKS
     command = shlex.join([*LEEWARD, "run", "campaign.yaml", "--json"])
     shell = f"exec 3>&1; {{ {command}; echo $? >&3; }} | head -1 > /dev/null"
-    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=60)
+    done = subprocess.run(["bash", "-c", shell], cwd=tmp_path, capture_output=True, text=True, timeout=PATIENCE_S)
     assert done.stdout.split() == ["0"], done.stderr
-    assert len(digests(tmp_path / "layouts.h5")) == 4
+    assert len(digests(tmp_path / "layouts.h5")) == TASKS
 
 
 def test_too_little_room_is_said_at_once(tmp_path, small_disk):
@@ -133,18 +170,19 @@ def test_a_read_only_disk_is_said_at_once(tmp_path, small_disk):
 
 def test_a_folder_that_takes_nothing_for_a_while(tmp_path):
     """Results cannot be stored in the middle of a run, and later they can."""
-    make_campaign(tmp_path, seeds=4, orders={"all": "wait=0.5"})
+    waiting_campaign(tmp_path)
     run = tmp_path / "layouts.run"
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
-        until(lambda: shards(run), "the first result")
+        until_two_wait(tmp_path, run)
         (run / "results").rename(run / "elsewhere")
         (run / "results").touch()
+        (tmp_path / "go").touch()
         until(lambda: "the disk takes nothing" in (tmp_path / "output.txt").read_text(), "it is noticed")
-        (run / "results").unlink()
-        (run / "elsewhere").rename(run / "results")
-        assert process.wait(60) == 0
+        (run / "link").symlink_to(run / "elsewhere")
+        (run / "link").replace(run / "results")  # in one step: whoever stores makes a folder that is not there
+        assert process.wait(PATIENCE_S) == 0
     finally:
         kill_group(process)
-    assert len(digests(tmp_path / "layouts.h5")) == 4
-    assert sorted(calls(tmp_path)) == [0, 1, 2, 3]
+    assert len(digests(tmp_path / "layouts.h5")) == TASKS
+    assert sorted(calls(tmp_path)) == list(range(TASKS))
