@@ -1,6 +1,7 @@
 """A reading process that goes wrong at one group, each time it gets there: what a damaged file may do to the real one.
 
-Run in its place, with the group and what happens there in the environment: FAULT="farm0_t0_s1 abort".
+Run in its place, with the group and what happens there in the environment: FAULT="farm0_t0_s1 abort". One that falls
+silent says so in a file, SILENT in the environment: a child that is only slow is not to be taken for it.
 """
 
 import errno
@@ -20,16 +21,25 @@ class Output(reading.Output):
         super().__init__(handle, seconds)
 
 
+def fall_silent():
+    handle = os.open(os.environ["SILENT"], os.O_WRONLY | os.O_CREAT | os.O_APPEND, 0o666)
+    os.write(handle, f"{os.getpid()}\n".encode())
+    os.close(handle)
+
+
 def faulty(name, *others):
     if FAULT == "hang_all":
+        fall_silent()
         time.sleep(1000)
     if name == NAME:
         if FAULT == "abort":
             os.abort()
         if FAULT == "hang":
+            fall_silent()
             while True:
                 pass
         if FAULT == "sleep":
+            fall_silent()
             time.sleep(1000)
         if FAULT == "memory":
             bytearray(100 * 2**30)
