@@ -293,7 +293,7 @@ def write_until_killed(path, notes, style, originals, flushes):
                     file.flush()
                 side.write(".\n")
                 if number == len(originals) - 1:
-                    time.sleep(60)
+                    time.sleep(3600)
     finally:
         traceback.print_exc()
         os._exit(1)
@@ -307,7 +307,7 @@ def noted(originals, side):
 
 def kill_after(child, notes, enough, extra):
     """SIGKILL once `enough` results are noted as finished, and `extra` seconds more have passed."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + 600
     finished = 0
     while finished < enough and time.monotonic() < deadline:
         time.sleep(0.0005)

@@ -14,7 +14,7 @@ from leeward.store.paths import RunPaths
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.watch import absent_tasks, snapshot
-from run_cases import LEEWARD, make_campaign
+from run_cases import LEEWARD, PATIENCE_S, make_campaign
 
 BINARY = bytes(range(256))
 TOO_LONG = "x" * 300
@@ -175,7 +175,12 @@ def test_names_that_are_too_long(paths, inside, arguments):
 def test_closed_streams(paths, tmp_path, closed, arguments, code):
     script = f'"$@" {arguments} {closed}'
     ended = subprocess.run(
-        ["sh", "-c", script, "sh", *LEEWARD], cwd=tmp_path, capture_output=True, text=True, check=False, timeout=120
+        ["sh", "-c", script, "sh", *LEEWARD],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+        timeout=PATIENCE_S,
     )
     assert ended.returncode == code, ended
     assert "Traceback" not in ended.stdout + ended.stderr

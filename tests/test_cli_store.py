@@ -25,13 +25,13 @@ from leeward.store.records import begin_attempt, record_failure
 from leeward.store.schema import Result
 from leeward.store.shard import store_result
 from leeward.watch import campaign_of
-from run_cases import LEEWARD, make_campaign
+from run_cases import LEEWARD, PATIENCE_S, make_campaign
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "commands.md"
 
 
 def command(*arguments, cwd):
-    return subprocess.run([*LEEWARD, *map(str, arguments)], capture_output=True, text=True, timeout=120, cwd=cwd)
+    return subprocess.run([*LEEWARD, *map(str, arguments)], capture_output=True, text=True, timeout=PATIENCE_S, cwd=cwd)
 
 
 @pytest.fixture
@@ -120,7 +120,7 @@ def test_status_while_it_runs(paths, campaign, inside):
     store(paths, campaign, (0, 0, 0))
     beat = {"worker": "w1", "host": "h", "pid": 1, "task": "farm0_t0_s1", "since": "2026-01-01T00:00:00Z"}
     beat |= {"state": "computing", "step": 7, "phase": "refine", "best_aep_gwh": 101.5, "every_s": 2.0}
-    (paths.workers / "w1.json").write_text(json.dumps({**beat, "time": time.time()}))
+    (paths.workers / "w1.json").write_text(json.dumps({**beat, "time": time.time() + 3600}))
     lock = Lock.take(paths.lock)
     try:
         code, out, _ = inside("status")
@@ -158,7 +158,7 @@ def test_status_watches_until_the_run_ends(paths, campaign, tmp_path):
         assert process.stdout.readline().startswith("--- ")
         assert "layouts.run" in process.stdout.readline()
         lock.release()
-        rest, _ = process.communicate(timeout=90)
+        rest, _ = process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
     assert process.returncode == 3
@@ -176,7 +176,7 @@ def test_status_watch_ends_with_an_interrupt(paths, tmp_path):
     try:
         assert json.loads(process.stdout.readline())["is_running"]
         process.send_signal(signal.SIGINT)
-        process.communicate(timeout=90)
+        process.communicate(timeout=PATIENCE_S)
     finally:
         process.kill()
         lock.release()
