@@ -6,19 +6,19 @@ SIGTERM after that time; then its results are checked, merged, and the run goes 
 
 import argparse
 import json
-import os
 import signal
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).parents[1]))  # when started plainly: the tests' own modules
 
 import numpy as np
+from soak_samples import Lines, Process, Sample, disk_use, family_of, small_files, without_huge_pages
 
 from run_cases import kill_group, leeward, make_campaign, start
 
@@ -30,15 +30,30 @@ WORKER_BYTES_PER_TASK = 150.0
 NOISE_BYTES = 3e6  # that a short run is allowed in any case
 AT_ONCE = 6  # files that a process may have open for a moment: one that it writes, one that it reads back, a folder
 SAMPLES = 40  # at least, for how long it takes
+WARM = 20  # tasks that each worker has done at least before it is measured: by then all that is made once was made
 SMALL_FILES = 40  # in the run directory besides results: heartbeats, logs, and what is being written
 MORE = 20  # tasks after the stop
+SETTLED_S = 60.0  # in which a process that does nothing has closed what it does not keep open
 
 RECIPE = """
-import time
+import os, time
+from pathlib import Path
 import numpy as np
 
+HERE = Path(__file__).parent
+calls = 0
+
 def place(problem, seed):
+    global calls
+    calls += 1
     time.sleep({pause_s})
+    if (HERE / "rest").exists():
+        mark = HERE / "resting" / str(os.getpid())
+        mark.with_suffix(".new").write_text(str(calls))
+        mark.with_suffix(".new").replace(mark)
+        while (HERE / "rest").exists():
+            time.sleep(0.02)
+        mark.unlink()
     rng = np.random.default_rng(seed)
     x = np.array([500.0, 2500.0, 4500.0]) + rng.uniform(-400, 400, 3)
     left, low, _, _ = problem.area.bounds
@@ -46,43 +61,12 @@ def place(problem, seed):
 """
 
 
-@dataclass(frozen=True)
-class Process:
-    """kind: "coordinator", "worker", "reader", "writer". own, resident: bytes of memory. handles: number and file."""
-
-    kind: str
-    own: int
-    resident: int
-    handles: frozenset[tuple[str, str]]
-    threads: int
-
-
-@dataclass(frozen=True)
-class Sample:
-    """processes: by process id. small_files, small_bytes: in the run directory besides results and the index."""
-
-    seconds: float
-    tasks: int
-    processes: dict[int, Process]
-    small_files: int
-    small_bytes: int
-    index_bytes: int
-    said_bytes: int
-
-    def of(self, kind: str) -> dict[int, Process]:
-        return {pid: process for pid, process in self.processes.items() if process.kind == kind}
-
-    def __str__(self) -> str:
-        parts = [f"{self.seconds:6.0f} s  {self.tasks:7d} tasks"]
-        for pid, process in sorted(self.processes.items(), key=lambda item: (item[1].kind, item[0])):
-            parts.append(f"{process.kind} {pid}: {process.own / 1e6:.1f} MB, {len(process.handles)} files")
-        parts.append(f"{self.small_files} small files, {self.small_bytes / 1e3:.0f} kB")
-        return "  ".join(parts)
-
-
 @dataclass
 class Soak:
-    """samples: while tasks are computed. ending: while it stops and merges. problems: promises that were not kept."""
+    """samples: while tasks are computed, the second half of them from the number `middle` on. at_rest: before and after
+    that half, when each worker was held in a task, and nothing was written. ending: while it stops and merges.
+    problems: promises that were not kept.
+    """
 
     folder: Path
     seconds: float
@@ -92,6 +76,8 @@ class Soak:
     tell: Callable[[str], None] = lambda text: None
     samples: list[Sample] = field(default_factory=list)
     ending: list[Sample] = field(default_factory=list)
+    middle: int = 0
+    at_rest: list[dict[int, Process]] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     figures: list[str] = field(default_factory=list)
 
@@ -108,8 +94,9 @@ class Soak:
             execution={"workers": 2, "timeout_s": 600},
         )
         (self.folder / "tiny_recipe.py").write_text(RECIPE.format(pause_s=self.pause_s))
-        counter = _Lines(self.run / "index.jsonl")
-        process = start("run", campaign.name, cwd=self.folder)
+        (self.folder / "resting").mkdir()
+        counter = Lines(self.run / "index.jsonl")
+        process = start("run", campaign.name, cwd=self.folder, preexec_fn=without_huge_pages)
         try:
             self._watch(process, counter)
             process.send_signal(signal.SIGTERM)
@@ -122,28 +109,80 @@ class Soak:
         self._judge_samples()
         self._look_at_end(process.returncode)
 
-    def _watch(self, process: subprocess.Popen, counter: "_Lines") -> None:
-        while counter.count() == 0 and process.poll() is None:
+    def _watch(self, process: subprocess.Popen, counter: Lines) -> None:
+        """Two halves; the second one begins when both workers are warm."""
+        while counter.count() == 0:
+            self._demand_running(process)
             time.sleep(0.1)
-        began, told = time.monotonic(), -60.0
-        while (now := time.monotonic()) < began + self.seconds or len(self.samples) < SAMPLES:
-            if process.poll() is not None:
-                raise RuntimeError(f"it ended by itself, with code {process.returncode}: {self._said()}")
+        began = time.monotonic()
+        self._sample_for(process, counter, began)
+        while min(self._rest(process)) < WARM:
+            self._go_on_working()
+            self._sample_for(process, counter, began, least=1, seconds=1.0)
+        self.middle = len(self.samples)
+        self.at_rest.append(family_of(process.pid))
+        self._go_on_working()
+        self._sample_for(process, counter, began)
+        self._rest(process)
+        self.at_rest.append(self._settled(process, self.at_rest[0]))
+        self._go_on_working()
+
+    def _sample_for(
+        self,
+        process: subprocess.Popen,
+        counter: Lines,
+        began: float,
+        least: int = SAMPLES // 2,
+        seconds: float | None = None,
+    ) -> None:
+        """As many samples as there are in the time; half of all, if nothing else is said."""
+        end = time.monotonic() + (self.seconds / 2 if seconds is None else seconds)
+        taken, told = 0, time.monotonic() - 60.0
+        while (now := time.monotonic()) < end or taken < least:
+            self._demand_running(process)
             self.samples.append(self._sample(process, counter, began))
+            taken += 1
             if now - told >= 60.0:
                 told = now
                 self.tell(str(self.samples[-1]))
             time.sleep(self.every_s)
 
+    def _demand_running(self, process: subprocess.Popen) -> None:
+        if process.poll() is not None:
+            raise RuntimeError(f"it ended by itself, with code {process.returncode}: {self._said()}")
+
+    def _rest(self, process: subprocess.Popen) -> list[int]:
+        """Hold each worker in its next task, and say how many each has begun."""
+        (self.folder / "rest").touch()
+        while len(marks := [mark for mark in (self.folder / "resting").iterdir() if not mark.suffix]) < 2:
+            self._demand_running(process)
+            time.sleep(0.05)
+        return [int(mark.read_text()) for mark in marks]
+
+    def _go_on_working(self) -> None:
+        (self.folder / "rest").unlink()
+        while list((self.folder / "resting").iterdir()):
+            time.sleep(0.02)
+
+    def _settled(self, process: subprocess.Popen, before: dict[int, Process]) -> dict[int, Process]:
+        """All of them at rest: what is open for a moment, for a sign of life, is closed after a while."""
+        end = time.monotonic() + SETTLED_S
+        while True:
+            now = family_of(process.pid)
+            more = any(one.handles - before[pid].handles for pid, one in now.items() if pid in before)
+            if not more or time.monotonic() > end:
+                return now
+            time.sleep(0.05)
+
     def _said(self) -> str:
         return (self.folder / "output.txt").read_text()[-500:]
 
-    def _sample(self, process: subprocess.Popen, counter: "_Lines", began: float) -> Sample:
-        small = list(_small_files(self.run))
+    def _sample(self, process: subprocess.Popen, counter: Lines, began: float) -> Sample:
+        small = list(small_files(self.run))
         return Sample(
             time.monotonic() - began,
             counter.count(),
-            _family(process.pid),
+            family_of(process.pid),
             len(small),
             sum(small),
             counter.read,
@@ -154,7 +193,7 @@ class Soak:
 
     def _judge_samples(self) -> None:
         """The second half, when all that is made once has been made."""
-        half = self.samples[len(self.samples) // 2 :]
+        half = self.samples[self.middle :]
         families = [{pid: one.kind for pid, one in sample.processes.items()} for sample in half]
         lasting = {pid: kind for pid, kind in families[0].items() if all(pid in family for family in families)}
         if sorted(lasting.values()) != ["coordinator", "worker", "worker"]:
@@ -182,12 +221,10 @@ class Soak:
             self.problems.append(f"the memory of a {kind} grows by {slope:.0f} bytes a task")
 
     def _judge_handles(self, half: Sequence[Sample], pid: int, kind: str) -> None:
-        """What stays open is the same file in every sample; a busy process has some other one open in each of them."""
-        handles = [sample.processes[pid].handles for sample in half]
-        middle = len(handles) // 2
-        before, after = frozenset.intersection(*handles[:middle]), frozenset.intersection(*handles[middle:])
-        most = max(map(len, handles))
-        told = f"{len(before)}, then {len(after)} that stay, {most} at most"
+        """What stays open is open at rest; a busy process has some other file open whenever one looks."""
+        before, after = (family[pid].handles for family in self.at_rest)
+        most = max(len(sample.processes[pid].handles) for sample in half)
+        told = f"{len(before)} at rest, then {len(after)}, {most} at most"
         self.figures.append(f"{kind} {pid}: open files: {told}")
         if after - before or most > len(before) + AT_ONCE:
             self.problems.append(f"open files of a {kind}: {told}: {sorted(after - before)}")
@@ -245,86 +282,9 @@ class Soak:
         rows.append(
             f"a task: {last.index_bytes / max(last.tasks, 1):.0f} bytes of index, "
             f"{last.said_bytes / max(last.tasks, 1):.1f} bytes said; "
-            f"{_disk_use(self.run) / max(last.tasks, 1):.0f} bytes of disk for the run directory"
+            f"{disk_use(self.run) / max(last.tasks, 1):.0f} bytes of disk for the run directory"
         )
         return "\n".join([*rows, *self.figures, f"{len(self.problems)} problems", *self.problems])
-
-
-class _Lines:
-    """Of a file that grows; only what is new is read."""
-
-    def __init__(self, path: Path) -> None:
-        self._path = path
-        self._count = self.read = 0
-
-    def count(self) -> int:
-        if self._path.exists():
-            with self._path.open("rb") as file:
-                file.seek(self.read)
-                while piece := file.read(1 << 20):
-                    self._count += piece.count(b"\n")
-                    self.read += len(piece)
-        return self._count
-
-
-def _family(coordinator: int) -> dict[int, Process]:
-    """It, its children and theirs."""
-    parents, found = {coordinator}, {}
-    if (one := _process(coordinator, "coordinator")) is not None:
-        found[coordinator] = one
-    stats = sorted(int(entry.name) for entry in Path("/proc").iterdir() if entry.name.isdigit())
-    for pid in stats:
-        try:
-            parent = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
-            command = Path(f"/proc/{pid}/cmdline").read_bytes()
-        except (FileNotFoundError, ProcessLookupError):
-            continue
-        if parent in parents:
-            parents.add(pid)
-            kinds = {b"engine.worker": "worker", b"store.reading": "reader", b"store.writing": "writer"}
-            kind = next((kind for mark, kind in kinds.items() if mark in command), "other")
-            if (one := _process(pid, kind)) is not None:
-                found[pid] = one
-    return found
-
-
-def _process(pid: int, kind: str) -> Process | None:
-    """None if it is gone, or going."""
-    try:
-        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
-        handles = frozenset(_handles(Path(f"/proc/{pid}/fd")))
-    except (FileNotFoundError, ProcessLookupError, PermissionError):
-        return None
-    facts = dict(line.split(":\t", 1) for line in lines if ":\t" in line)
-    if "VmRSS" not in facts:
-        return None
-    own, resident = (1024 * int(facts[name].split()[0]) for name in ("RssAnon", "VmRSS"))
-    return Process(kind, own, resident, handles, int(facts["Threads"]))
-
-
-def _handles(folder: Path) -> Iterable[tuple[str, str]]:
-    for number in os.listdir(folder):
-        try:
-            yield number, os.readlink(folder / number)
-        except FileNotFoundError:  # closed in between
-            continue
-
-
-def _small_files(run: Path) -> Iterable[int]:
-    """Sizes of all files in the run directory but results and the index."""
-    for folder, names, files in os.walk(run):
-        if "results" in names:
-            names.remove("results")
-        for name in files:
-            if name != "index.jsonl":
-                try:
-                    yield os.stat(os.path.join(folder, name)).st_size
-                except FileNotFoundError:
-                    continue
-
-
-def _disk_use(run: Path) -> int:
-    return int(subprocess.run(["du", "-sB1", run], capture_output=True, text=True).stdout.split()[0])
 
 
 def _valid_results(text: str) -> int | None:
