@@ -24,6 +24,7 @@ CHANCE = 0.5  # that the worker of a task is killed
 LOOK_AT_ALL_S = 2.0
 WHILE_MERGING = 20  # of so many coordinators that are killed, one is killed when only merging is left
 TELL_EVERY_S = 60.0
+HELD = 3  # tasks that come to their end only when enough workers were killed, however slowly this goes
 
 
 @dataclass
@@ -42,12 +43,16 @@ class Storm:
     computations: int = 0
     problems: list[str] = field(default_factory=list)
     seconds: float = 0.0
-    _begun: list[int] = field(default_factory=list)
+    _begun: list[tuple[int, int]] = field(default_factory=list)
     _open: set[int] = field(default_factory=set)
     _stored: set[int] = field(default_factory=set)
     _read: int = 0
     _looked_at_all: float = 0.0
     _told: float = 0.0
+    _held: range = range(0)
+
+    def __post_init__(self) -> None:
+        self._held = range(self.tasks - HELD, self.tasks)
 
     def __str__(self) -> str:
         return (
@@ -65,19 +70,26 @@ class Storm:
         return self.folder / "layouts.h5"
 
     def rage(self, limit_s: float) -> None:
-        """Until the campaign is complete, and enough coordinators were killed, the last with only merging left."""
+        """Until the campaign is complete, and enough coordinators were killed, the last with only merging left.
+
+        limit_s: without anything new.
+        """
         began = time.monotonic()
         rng = random.Random(self.seed)
-        execution = {"workers": 2, "timeout_s": 60, "retries": 10_000}
-        make_campaign(self.folder, seeds=self.tasks, orders={"all": f"wait={TASK_S}"}, execution=execution)
+        execution = {"workers": 2, "timeout_s": 600, "retries": 10_000}
+        orders = {"all": f"wait={TASK_S}"} | dict.fromkeys(self._held, f"wait={TASK_S} until=enough")
+        make_campaign(self.folder, seeds=self.tasks, orders=orders, execution=execution)
         code = None
+        news, since = self._news, began
         while code != 0 or self.coordinator_kills < self.least_coordinator_kills:
             self.seconds = time.monotonic() - began
             if self.is_told and self.seconds > self._told + TELL_EVERY_S:
                 self._told = self.seconds
                 print(self, flush=True)
-            if self.seconds > limit_s:
-                self.problems.append(f"not complete after {limit_s:.0f} s")
+            if self._news != news:
+                news, since = self._news, time.monotonic()
+            if time.monotonic() - since > limit_s:
+                self.problems.append(f"nothing new for {limit_s:.0f} s")
                 break
             code = self._until_it_ends(rng)
             self._look()
@@ -87,6 +99,10 @@ class Storm:
                 self.problems.append(f"a coordinator that nobody killed ended with code {code}: {said}")
                 break
         self.seconds = time.monotonic() - began
+
+    @property
+    def _news(self) -> tuple[int, int, int]:
+        return self.computations, self.worker_kills, self.coordinator_kills
 
     def _until_it_ends(self, rng: random.Random) -> int:
         """One coordinator. It is killed when its share of workers was, at some moment soon after."""
@@ -128,11 +144,15 @@ class Storm:
         """Those that have begun a task since the last look, or not: at any moment of it, and a little after."""
         self._look()
         new, self._begun = self._begun, []
-        must = self.worker_kills < self.least_worker_kills and self.tasks - len(self._stored) <= 3
-        chosen = [worker for worker in new if must or rng.random() < CHANCE]
+        if self.worker_kills >= self.least_worker_kills:
+            (self.folder / "enough").touch()
+            self._held = range(0)
+        must = self.worker_kills < self.least_worker_kills and self.tasks - len(self._stored) <= HELD
+        chosen = {worker for _, worker in new if must or rng.random() < CHANCE}
+        self._begun = [(seed, worker) for seed, worker in new if seed in self._held and worker not in chosen]
         if not chosen:
             return
-        for worker in set(chosen) & set(workers_of(process)):
+        for worker in chosen & set(workers_of(process)):
             time.sleep(rng.uniform(0.0, 0.6 * TASK_S))
             with contextlib.suppress(ProcessLookupError):
                 os.kill(worker, signal.SIGKILL)
@@ -147,7 +167,7 @@ class Storm:
                 self.problems.append(f"seed {seed} was computed again after it had been stored")
             else:
                 self._open.add(seed)
-            self._begun.append(worker)
+            self._begun.append((seed, worker))
             self.computations += 1
         self._open -= stored
         self._stored |= stored
