@@ -26,7 +26,7 @@ def by_command(folder: Path, scratch: Path, sound: set[Named], keys: set[str], c
 
 
 def _checked(folder: Path, valid: set[Named], *options: object, **how: object) -> Iterator[str]:
-    ended = leeward("check", folder, "--json", *options, cwd=folder.parent, timeout=300, **how)
+    ended = leeward("check", folder, "--json", *options, cwd=folder.parent, timeout=1800, **how)
     if ended.returncode not in (0, 3) or ended.stderr:
         yield f"leeward check ended with {ended.returncode}: {ended.stderr[-500:]}"
         return
@@ -44,7 +44,7 @@ def _checked(folder: Path, valid: set[Named], *options: object, **how: object) -
 
 def _merged(folder: Path, output: Path, keys: set[str], *options: object, **how: object) -> Iterator[str]:
     options = ("--on-bad", "skip", "--prefer", "best", "--quiet", *options)
-    ended = leeward("merge", folder, "-o", output, *options, cwd=folder.parent, timeout=300, **how)
+    ended = leeward("merge", folder, "-o", output, *options, cwd=folder.parent, timeout=1800, **how)
     if ended.returncode not in (0, 3) or ended.stderr:
         yield f"leeward merge ended with {ended.returncode}: {ended.stderr[-500:]}"
         return
