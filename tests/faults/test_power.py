@@ -204,7 +204,7 @@ def files_in(image, folder):
     try:
         shutil.copytree(place, folder / "files", ignore=shutil.ignore_patterns("lost+found"))
     finally:
-        subprocess.run(["umount", place], check=True)
+        subprocess.run(["umount", "--lazy", place], check=True)
     return [path for path in (folder / "files").rglob("*.h5") if path.is_file()]
 
 
@@ -225,7 +225,10 @@ def test_a_real_file_system(tmp_path, real_disk):
 
 
 def test_a_real_file_system_that_nobody_syncs(tmp_path, real_disk):
-    """The same without a single sync: if nothing were missing here, the test above would show nothing."""
+    """The same without a single sync: if nothing were missing here, the test above would show nothing.
+
+    The machine itself may sync all of its disks at any moment, for somebody else.
+    """
     *_, last = copies_of(real_disk, tmp_path / "copies", "--no-sync")
     assert len(last["done"]) == len(SEEDS)
-    assert not files_in(tmp_path / "copies" / last["copy"], tmp_path / "last")
+    assert len(files_in(tmp_path / "copies" / last["copy"], tmp_path / "last")) < len(SEEDS)
