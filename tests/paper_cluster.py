@@ -26,7 +26,9 @@ class PaperFuture:
     def done(self):
         return self.status != "pending"
 
-    def result(self):
+    def result(self, timeout):
+        if isinstance(self._value, Exception):
+            raise self._value
         return self._value
 
     def exception(self):

@@ -254,6 +254,29 @@ def test_when_the_scheduler_goes_the_run_ends_and_no_task_is_blamed(engine, pape
     assert engine.close() == tasks(1)  # whose attempts are forgiven
 
 
+def test_a_unit_that_is_lost_with_its_worker_does_not_end_the_run(engine, paper):
+    """It has ended early, as its worker ends, and before we looked that was gone with what it had said."""
+    paper.join(engine)
+    hand_out(engine, tasks(1))
+    (unit,) = paper.units()
+    paper.begin(engine, unit)
+    unit.end("lost")
+    assert engine.poll(0.0) == []
+    (failed,) = paper.leave(engine)
+    assert (failed.key, failed.kind) == (Key(0, 0, 0), "died")
+    assert engine.poll(0.0) == []
+
+
+def test_a_worker_that_is_gone_as_soon_as_it_was_prepared_is_not_waited_for(engine, paper):
+    paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
+    engine.poll(0.0)
+    paper.submitted[-1].end("finished", TimeoutError("timed out"))
+    assert engine.poll(0.0) == []
+    assert paper.told[-1]["event"] == "unfit"
+    assert "does not answer any more (timed out)" in paper.told[-1]["reason"]
+    assert engine.room == 0
+
+
 def test_a_job_near_its_end_gets_no_more_tasks(engine, paper):
     paper.join(engine, seconds_left=20.0)
     hand_out(engine, tasks(1))

@@ -11,6 +11,7 @@ import queue
 import secrets
 import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import CancelledError
 from math import inf
 from typing import Any
 
@@ -35,6 +36,7 @@ NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, i
 SAY_AGAIN_S = 300.0
 STUCK_S = 30.0
 STALLED_S = 10.0  # without news of a unit
+ANSWER_S = 15.0  # for a worker that was just prepared
 CLOSE_S = 5.0  # for workers to hear that a run is over
 
 Tell = Callable[..., None]
@@ -256,7 +258,11 @@ class ClusterEngine:
         if future.status != "finished":
             self._refuse(member, f"it cannot be used: {_reason(future)}")
             return
-        facts = future.result()
+        try:
+            facts = future.result(timeout=ANSWER_S)  # Dask itself would wait for ever for a worker that is gone by now
+        except (OSError, CancelledError) as error:  # a TimeoutError too
+            self._refuse(member, f"it cannot be used: it does not answer any more ({error})")
+            return
         member.prepared(facts)
         if facts["version"] != __version__:
             self._refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
@@ -322,8 +328,9 @@ class ClusterEngine:
         """All that was said in it has been heard; what is left has been left."""
         if name not in self._units:
             return []
-        if future.status not in ("finished", "error"):  # Dask cancels all when a connection breaks, also for a moment
+        if future.status == "cancelled":  # Dask cancels all when a connection breaks, also for a moment
             self._is_cut_off = True
+        if future.status not in ("finished", "error"):  # or it was lost with its worker: we are told of that too
             return []
         member = self._units[name]
         unit = member.units[name]
