@@ -167,6 +167,24 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
     assert tried == {*suspects, innocent}
 
 
+def test_tasks_that_are_kept_apart_keep_no_others_from_a_worker_that_is_free(engine, paper):
+    """However many: they all wait in front."""
+    lost = tasks(handing.NEAREST + 50)
+    paper.join(engine, slots=len(lost))
+    hand_out(engine, lost.copy())
+    for unit in paper.units():
+        paper.begin(engine, unit)
+    assert {type(outcome) for outcome in paper.leave(engine)} == {Failed}
+    paper.join(engine, "paper:3", slots=8)
+    waiting = [*lost, *(Key(0, 1, seed) for seed in range(100))]
+    for _ in range(100):
+        hand_out(engine, waiting)
+    held = [key for unit in paper.units() for key in keys_of(unit)]
+    assert len(held) == 8
+    assert len(set(held) & set(lost)) == 2
+    assert len(waiting) > 80  # and no more of them are taken than are wanted
+
+
 def test_a_silent_unit_is_given_up_and_its_worker_gets_no_more(engine, paper, clock):
     paper.join(engine, slots=2)
     hand_out(engine, tasks(2))

@@ -128,7 +128,8 @@ class ClusterEngine:
                 message = self._messages.get_nowait()
         outcomes += self._give_up_silent()
         outcomes += self._free_stalled()
-        self._most_waiting = self._handing.room(self._members.values())  # counted once a look: tasks are many
+        free = self._handing.room(self._members.values())  # counted once a look: tasks are many
+        self._most_waiting = free + self._handing.held_back
         return outcomes
 
     def close(self) -> list[Key]:

@@ -3,12 +3,13 @@
 import itertools
 from collections import Counter, deque
 from collections.abc import Collection, Iterable, Iterator
+from math import inf
 
 from leeward.engine.cluster.members import MOST_TOGETHER, Member, Pace
 from leeward.store.keys import Key
 
 MOST_AHEAD = 50_000  # tasks that have left the coordinator
-NEAREST = 4 * MOST_TOGETHER  # waiting tasks among which those for a unit are looked for
+NEAREST = 4 * MOST_TOGETHER  # waiting tasks, of those that may go, among which those for a unit are looked for
 
 
 class Handing:
@@ -57,10 +58,16 @@ class Handing:
                     break
                 yield member, keys
 
+    @property
+    def held_back(self) -> int:
+        """How many of those that wait are suspects: they are not to keep others from what is free."""
+        return sum(key in self._deaths for key in self.waiting) if self._deaths else 0
+
     def _pick(self, member: Member, most: int) -> list[Key]:
         """Tasks for one unit, of the same farm and type where there are any; a suspect has one for itself."""
-        nearest = list(itertools.islice(self.waiting, NEAREST))
-        allowed = [key for key in nearest if key not in self._deaths or self._may_hold(member, key)]
+        deaths, most_deaths = self._deaths, self._most_deaths(member)
+        may_go = (key for key in self.waiting if key not in deaths or deaths[key] <= most_deaths)
+        allowed = list(itertools.islice(may_go, NEAREST))
         if not allowed:
             return []
         first = allowed[0]
@@ -73,9 +80,10 @@ class Handing:
             self.waiting.remove(key)
         return chosen
 
-    def _may_hold(self, member: Member, suspect: Key) -> bool:
-        """Suspects meet few of their kind, and none any more when it is their last try."""
-        beside = [key for unit in member.units.values() for key in unit.left if key in self._deaths]
-        if any(self._deaths[key] >= self._retries for key in (suspect, *beside)):
-            return not beside
-        return len(beside) < max(1, member.slots // 4)
+    def _most_deaths(self, member: Member) -> float:
+        """Of a suspect that it may get: suspects meet few of their kind, and none any more when it is their last try."""
+        beside = [self._deaths[key] for unit in member.units.values() for key in unit.left if key in self._deaths]
+        if not beside:
+            return inf
+        is_one_more = len(beside) < max(1, member.slots // 4) and max(beside) < self._retries
+        return self._retries - 1 if is_one_more else 0
