@@ -215,13 +215,14 @@ def test_unfit_workers_get_no_tasks_and_are_told_of(engine, paper):
     first, second = [event for event in paper.told if event["event"] == "unfit"]
     assert first["reason"] == "it cannot be used: ModuleNotFoundError: No module named 'leeward'"
     assert second["reason"] == f"it has leeward 0.0.1; expected {__version__}, as here"
-    paper.join(engine, "paper:4")
-    hand_out(engine, tasks(1))
-    (unit,) = paper.units()
-    unit.end("error", OSError("too many open files"))
-    assert engine.poll(0.0) == [Returned(Key(0, 0, 0), engine.mark)]
-    assert engine.room == 0
-    assert "too many open files" in paper.told[-1]["reason"]
+    for address, unreached in (("paper:4", None), ("paper:5", "no such file")):
+        paper.join(engine, address, unreached=unreached)
+        hand_out(engine, tasks(1))
+        (unit,) = paper.units()
+        unit.end("error", OSError("too many open files"))
+        assert engine.poll(0.0) == [Returned(Key(0, 0, 0), engine.mark)]  # it was never begun
+        assert engine.room == 0
+        assert "too many open files" in paper.told[-1]["reason"]
 
 
 def test_a_unit_that_waits_behind_others_is_not_silent(engine, paper, clock):

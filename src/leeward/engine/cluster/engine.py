@@ -300,17 +300,19 @@ class ClusterEngine:
         behind = member.behind()
         outcomes: list[Outcome] = []
         for unit in list(member.units.values()):
-            outcomes += self._give_up(member, unit, kind, message, is_behind=unit in behind)
+            outcomes += self._give_up(member, unit, kind, message, all_said=unit in behind)
         return outcomes
 
-    def _give_up(self, member: Member, unit: Unit, kind: str, message: str, is_behind: bool = False) -> list[Outcome]:
+    def _give_up(self, member: Member, unit: Unit, kind: str, message: str, all_said: bool = False) -> list[Outcome]:
         """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways.
 
-        is_behind: it was not its turn yet.
+        all_said: of which nothing was said, nothing was begun: it was not its turn yet, or all of it has been heard.
         """
-        suspects = set(unit.begun) or {next(key for key in unit.keys if key in unit.left)}
-        if not (member.stores or unit.begun or is_behind):  # no attempt on the disk would tell
-            unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
+        suspects = set(unit.begun)
+        if not (suspects or all_said):
+            suspects = {next(key for key in unit.keys if key in unit.left)}
+            if not member.stores:  # no attempt on the disk would tell
+                unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
         outcomes = list(unit.given_up(kind, message, self.mark))
         if kind == "died":
             self._handing.suspect(suspects)
@@ -342,7 +344,7 @@ class ClusterEngine:
         if future.status == "error":
             self._refuse(member, reason)
         kind, message = self._fate(member, f"the Dask worker {member.name} on {member.host} gave up", reason)
-        return self._give_up(member, unit, kind, message)
+        return self._give_up(member, unit, kind, message, all_said=True)
 
     def _fate(self, member: Member, what: str, why: str) -> tuple[str, str]:
         """The kind of a failure, and what is said of it: the end of a job at its time was known before."""
