@@ -9,6 +9,7 @@ from unittest import mock
 
 import pytest
 
+from cluster_cases import lives
 from leeward.campaign.execution import SlurmSpec
 from leeward.cli.run_display import sentence
 from leeward.engine import space
@@ -131,6 +132,23 @@ def test_workers_that_were_of_use_are_replaced_and_not_counted_as_jobs_in_vain(t
     paper.pass_time()
     assert paper.jobs.submitted == 4 + 3
     assert [event for event in paper.told if event["event"] != "not-encrypted"] == []
+
+
+@pytest.mark.parametrize("command", ["sbatch", "squeue"])
+def test_a_command_of_slurm_that_does_not_end_is_ended(tmp_path, monkeypatch, command):
+    (tmp_path / command).write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    (tmp_path / command).chmod(0o755)
+    monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
+    monkeypatch.setattr(slurm, "ANSWER_S", 0.5)
+
+    async def call():
+        with pytest.raises(RuntimeError, match=f"{command} has not answered for 0.5 s"):
+            await slurm._Job._call([command])
+        while (tmp_path / "pid").exists() and lives(int((tmp_path / "pid").read_text())):
+            await asyncio.sleep(0.01)
+        await asyncio.sleep(0.1)  # for asyncio to put away what it had of it
+
+    asyncio.run(asyncio.wait_for(call(), 30.0))
 
 
 def test_who_does_not_wait_for_the_end_of_a_run_leaves_no_jobs_and_no_credentials(tmp_path, monkeypatch):

@@ -81,7 +81,7 @@ class Handing:
         return chosen
 
     def _most_deaths(self, member: Member) -> float:
-        """Of a suspect that it may get: suspects meet few of their kind, and none any more when it is their last try."""
+        """Of a suspect that it may get: suspects meet few of their kind, and none any more on their last try."""
         beside = [self._deaths[key] for unit in member.units.values() for key in unit.left if key in self._deaths]
         if not beside:
             return inf

@@ -51,8 +51,32 @@ DASK_SETTINGS = {
 }
 
 
+async def _answer(*command: str) -> str:
+    """What a command of SLURM prints; a RuntimeError where it refuses, or does not end."""
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+    try:
+        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+    except TimeoutError:
+        child.kill()
+        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
+    if child.returncode != 0:
+        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+    return output.decode(errors="replace")
+
+
 class _Job(SLURMJob):
-    """One that says how it is: Dask demands it of those that are over."""
+    """One that says how it is: Dask demands it of those that are over. And commands of SLURM have a time limit."""
+
+    @staticmethod
+    async def _call(cmd: list[str], **_: Any) -> str:
+        """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
+        return await _answer(*cmd)
 
     async def start(self) -> None:
         try:
@@ -242,22 +266,9 @@ class SlurmLink(Connected):
 
     async def _look(self) -> None:
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
-        command = ("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
-        child = await asyncio.create_subprocess_exec(
-            *command,
-            stdout=asyncio.subprocess.PIPE,
-            stderr=asyncio.subprocess.PIPE,
-            start_new_session=True,  # Ctrl-C is not for it
-        )
-        try:
-            output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
-        except TimeoutError:
-            child.kill()
-            raise RuntimeError(f"squeue has not answered for {ANSWER_S:g} s") from None
-        if child.returncode != 0:
-            raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
         ours = {job.job_id for job in self._cluster.workers.values()}
-        queue = parse_queue(output.decode(errors="replace"), time.monotonic())
+        queue = parse_queue(output, time.monotonic())
         self._queue = {number: job for number, job in queue.items() if number in ours}
         for name, job in list(self._cluster.workers.items()):
             if job.job_id is not None and job.job_id not in self._queue:
