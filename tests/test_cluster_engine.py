@@ -249,15 +249,33 @@ def test_a_cluster_without_anybody_is_given_up(engine, paper, clock):
 
 
 def test_somebody_on_the_way_is_waited_for_and_has_time_to_answer(engine, paper, clock):
+    """Who does not answer in this time does not end the hope for others that are still to come."""
     paper.expects = "2 jobs are queued"
     for _ in range(3):
         clock.ahead_s += module.NOBODY_AFTER_S + 1
         assert engine.poll(0.0) == []
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     assert engine.poll(0.0) == engine.poll(0.0) == []
+    assert "unfit" not in {event["event"] for event in paper.told}
     clock.ahead_s += module.NOBODY_AFTER_S + 1
-    with pytest.raises(EngineLostError, match="could be used for 600 s: none is there"):
+    assert engine.poll(0.0) == []
+    assert "it has not answered for 600 s" in [event.get("reason") for event in paper.told]
+    paper.expects = None
+    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    with pytest.raises(EngineLostError, match="could be used for 600 s: it has not answered for 600 s"):
         engine.poll(0.0)
+
+
+def test_who_answers_late_gets_tasks_all_the_same(engine, paper, clock):
+    """Tasks of somebody else may have had all its threads."""
+    paper.expects = "2 jobs are queued"
+    paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
+    engine.poll(0.0)
+    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    engine.poll(0.0)
+    assert paper.told[-2]["event"] == "unfit"
+    paper.join(engine, "paper:2")
+    assert engine.room == 1
 
 
 def test_when_the_scheduler_goes_the_run_ends_and_no_task_is_blamed(engine, paper):

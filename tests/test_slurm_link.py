@@ -33,6 +33,7 @@ class PaperJobs:
         self._i = 0
         self._numbers = itertools.count(1)
         self.submitted = 0
+        self.scheduler = SimpleNamespace(workers={})
 
     def close(self, timeout):
         self.workers.clear()
@@ -87,16 +88,21 @@ class PaperSlurm:
 
     def pass_time(self, times=1):
         """Long enough for a look at the queue, which all jobs have left but those of members, and for what follows."""
-        for seconds in times * (11.0, 2.0, 2.0):
-            self._queue.write_text("".join(f"{member.job}|RUNNING|None|1:00:00\n" for member in self.members))
+        for _ in range(times):
+            self.look("".join(f"{member.job}|RUNNING|None|1:00:00\n" for member in self.members), left=100)
+
+    def look(self, queue, left):
+        """What squeue prints is looked at, and then what is to be done with so many tasks left."""
+        self._queue.write_text(queue)
+        for seconds in (11.0, 2.0, 2.0):
             self._ahead_s += seconds
-            self.link.tend(100, self.members)
+            self.link.tend(left, self.members)
 
     def come(self, count):
         """All jobs are submitted, and so many of them come to work."""
         self.link.tend(100, self.members)
         for name, job in list(self.jobs.workers.items())[:count]:
-            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1)
+            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1, deadline=1.0)
             self.members.append(member)
             self.link.joined(member)
 
@@ -132,6 +138,39 @@ def test_workers_that_were_of_use_are_replaced_and_not_counted_as_jobs_in_vain(t
     paper.pass_time()
     assert paper.jobs.submitted == 4 + 3
     assert [event for event in paper.told if event["event"] != "not-encrypted"] == []
+
+
+@pytest.mark.parametrize("slots", [0, 1])
+def test_jobs_whose_worker_comes_to_nothing_are_not_replaced_for_ever(tmp_path, monkeypatch, slots):
+    """It never says who it is, as leeward is not there; or its worker processes cannot start."""
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="1")
+
+    def go_on():
+        for name, job in paper.jobs.workers.items():
+            member = Member(f"paper:{job.job_id}", unfit="No module named 'leeward'")
+            paper.jobs.scheduler.workers[member.address] = SimpleNamespace(name=name)
+            if slots:
+                member.name, member.job, member.slots = name, job.job_id, slots
+                paper.link.joined(member)
+            paper.members[:] = [member]
+        paper.look("".join(f"{job.job_id}|RUNNING|None|1:00:00\n" for job in paper.jobs.workers.values()), left=100)
+
+    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .*: No module named 'leeward'"):
+        [go_on() for _ in range(20)]
+    assert paper.jobs.submitted <= 4
+
+
+def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path, monkeypatch):
+    paper = PaperSlurm(tmp_path, monkeypatch, jobs="0:1")
+    paper.link.tend(1, [])
+    ((name, job),) = paper.jobs.workers.items()
+    paper.look(f"{job.job_id}|PENDING|Resources|1:00:00\n", left=1)
+    assert paper.jobs.workers
+    paper.look(f"{job.job_id}|PENDING|Resources|1:00:00\n", left=0)
+    assert not paper.jobs.workers
+    late = Member("paper:1", name=name, job=job.job_id, slots=1)
+    paper.link.joined(late)
+    assert not late.is_ready
 
 
 @pytest.mark.parametrize("command", ["sbatch", "squeue"])

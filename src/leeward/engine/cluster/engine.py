@@ -246,7 +246,7 @@ class ClusterEngine:
     def _join(self, address: str) -> None:
         if address in self._members:
             return
-        member = self._members[address] = Member(address)
+        member = self._members[address] = Member(address, joined=time.monotonic())
         member.preparing = self._submit(member, "set-up", pilot.set_up, self._order)
         member.preparing.add_done_callback(lambda future: self._messages.put(("prepared", member, future)))
 
@@ -265,6 +265,7 @@ class ClusterEngine:
             self._refuse(member, f"it cannot be used: it does not answer any more ({error})")
             return
         member.prepared(facts)
+        member.unfit = None
         if facts["version"] != __version__:
             self._refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
             return
@@ -419,15 +420,19 @@ class ClusterEngine:
         now = time.monotonic()
         members = list(self._members.values())
         for member in members:
+            if not member.slots and member.unfit is None and now - member.joined > NOBODY_AFTER_S:
+                self._refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it still may
             member.is_spent = member.is_ready and not member.has_time_for(self._handing.pace.unit_s)
         self._link.tend(self._left(), members)
         if any(member.is_ready for member in members):
             self._somebody = self._hoped = self._said_alone = now
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
-        expected = f"{preparing} worker(s) do not answer yet" if preparing else self._link.expects
-        if expected is not None and not preparing:  # however long a queue is, whoever comes has time to answer
+        expected = self._link.expects
+        if expected is not None:  # however long a queue is
             self._hoped = now
+        if preparing:
+            expected = f"{preparing} worker(s) do not answer yet"
         if now - self._hoped > NOBODY_AFTER_S:
             unfit = next((member.unfit for member in members if member.unfit), "none is there")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
@@ -442,5 +447,6 @@ def _reason(future: Any) -> str:
     """Why a future has no result, in one line."""
     if future.status == "error":
         error = future.exception()
-        return f"{type(error).__name__}: {error}".splitlines()[0]
+        lines = f"{type(error).__name__}: {error}".splitlines()
+        return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"  # a log ends with what went wrong
     return f"Dask says {future.status}"

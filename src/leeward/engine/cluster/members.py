@@ -100,6 +100,11 @@ class Member:
         return self.slots > 0 and self.unfit is None and not self.is_ending
 
     @property
+    def is_heard(self) -> bool:
+        """Whether anything was said of its tasks."""
+        return self.deadline > 0.0
+
+    @property
     def is_stuck(self) -> bool:
         return self.stuck_since < inf
 

@@ -103,8 +103,9 @@ class SlurmLink(Connected):
         self._logs = paths.logs
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
-        self._known: set[str] = set()  # names of members that have come
-        self._used: set[str] = set()  # and of those that could be used
+        self._known: set[str] = set()  # names of members that have come, and have answered or could not
+        self._used: set[str] = set()  # and of those that were of use
+        self._ended: set[str] = set()  # of jobs that were told to end
         self._in_vain: list[str] = []  # jobs that ended before, and why
         self._has_started = False
         self._doing: Future[None] | None = None
@@ -157,8 +158,7 @@ class SlurmLink(Connected):
         return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
 
     def joined(self, member: Member) -> None:
-        self._in_vain.clear()
-        self._used.add(member.name)
+        member.is_ending = member.name in self._ended  # it came just then
         if member.ends is None:
             member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
 
@@ -175,7 +175,7 @@ class SlurmLink(Connected):
         if now - self._tended < TEND_S:
             return
         self._tended = now
-        self._known.update(member.name for member in members)
+        self._get_to_know(members)
         for member in members:
             if member.job in self._queue and self._queue[member.job].ends is not None:
                 member.ends = self._queue[member.job].ends
@@ -188,6 +188,18 @@ class SlurmLink(Connected):
             self._do(self._look())
         else:
             self._adjust(self._wanted(left), members)
+
+    def _get_to_know(self, members: Sequence[Member]) -> None:
+        """Also those that never say who they are: their jobs are to be found. Only tasks show that one is of use."""
+        scheduler: Any = self._cluster.scheduler
+        for member in members:
+            if not member.name and (found := scheduler.workers.get(member.address)) is not None:
+                member.name = str(found.name)
+            if member.slots or member.unfit:
+                self._known.add(member.name)
+            if member.is_heard and member.name not in self._used:
+                self._used.add(member.name)
+                self._in_vain.clear()
 
     def close(self) -> None:
         """All jobs end, also those that SLURM has not started yet, and whatever Dask says. Nothing is raised."""
@@ -220,11 +232,12 @@ class SlurmLink(Connected):
         ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
         for name in ending:
             if known[name].unfit and not known[name].is_ending and name not in self._used:
-                self._in_vain.append(f"{known[name].job}: {known[name].unfit}")
+                self._in_vain.append(f"{known[name].job or name}: {known[name].unfit}")
         surplus = len(spec) - len(ending) - wanted
         waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
             ending |= set(waiting_first[:surplus])
+        self._ended |= ending
         for name in ending & known.keys():
             known[name].is_ending = True  # no more tasks for it from now on
         missing = min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE)
