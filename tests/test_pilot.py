@@ -1,12 +1,17 @@
 """What runs inside a Dask worker; with a worker that is on paper. tests/test_cluster.py has real ones."""
 
+import os
+import threading
 from types import SimpleNamespace
 
 import pytest
 
+from leeward.campaign import load
+from leeward.engine import space
 from leeward.engine.cluster import pilot
 from leeward.errors import LeewardError
-from run_cases import until
+from leeward.store.paths import RunPaths
+from run_cases import make_campaign, until
 
 
 @pytest.fixture
@@ -42,3 +47,26 @@ def test_a_worker_that_is_set_up_once_more_stays_prepared_when_the_first_time_is
     until(lambda: not list(tmp_path.glob("leeward-*")), "and so is the second")
     with pytest.raises(LeewardError, match="not been prepared"):
         pilot.work_off("a run", "unit", [])
+
+
+def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path, worker):
+    """As Dask's threads do when a task of somebody else's secedes."""
+    said = []
+    worker.log_event = lambda _, message: said.extend(message["outcomes"])
+    worker.get_current_task = lambda: "set-up"
+    worker.state.tasks = dict.fromkeys(("set-up", "first", "second"), SimpleNamespace(state="executing"))
+    campaign = load(make_campaign(tmp_path, seeds=2))
+    paths = RunPaths(tmp_path / "layouts.h5")
+    space.prepare_folders(paths)
+    (tmp_path / "probe").write_text("it is")
+    order = {"token": "a run", "mark": "", "campaign": campaign.frozen_text(), "output": str(paths.output)}
+    pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": 60.0})
+    thread = threading.Thread(target=pilot.work_off, args=("a run", "first", ["farm0_t0_s0"]))
+    thread.start()
+    thread.join()
+    task = f"/proc/self/task/{thread.native_id}"
+    until(lambda: not os.path.exists(task), "the thread is gone, for the kernel too")
+    pilot.work_off("a run", "second", ["farm0_t0_s1"])
+    assert [outcome["what"] for outcome in said] == ["Began", "Done", "Began", "Done"]
+    assert len({outcome["worker"] for outcome in said}) == 1
+    pilot.tear_down("a run")

@@ -15,6 +15,7 @@ import subprocess
 import sys
 import time
 from collections import deque
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
@@ -33,6 +34,8 @@ LONGEST_MESSAGE = 1 << 20
 TAIL = 4000  # bytes of a log
 ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 @dataclass(eq=False)
@@ -55,16 +58,26 @@ class _Worker:
 class LocalEngine:
     """As many workers as asked for, started when there is work for them.
 
-    campaign: its frozen text. mark: letters in the names of all workers, before what makes each unique.
+    campaign: its frozen text. mark: letters in the names of all workers, before what makes each unique. launch: as
+    Popen does, from a thread that lives as long as the workers are to: the kernel ends them with that thread.
     """
 
-    def __init__(self, campaign: str, paths: RunPaths, workers: int, timeout_s: float | None, mark: str = "") -> None:
+    def __init__(
+        self,
+        campaign: str,
+        paths: RunPaths,
+        workers: int,
+        timeout_s: float | None,
+        mark: str = "",
+        launch: Launch = subprocess.Popen,
+    ) -> None:
         self._order = {
             "campaign": campaign,
             "output": os.path.abspath(paths.output),
         }
         self._paths = paths
         self.mark = mark
+        self._launch = launch
         self._most = workers
         self._timeout_s = float("inf") if timeout_s is None else timeout_s
         self._workers: list[_Worker] = []
@@ -143,7 +156,7 @@ class LocalEngine:
         log = self._paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
         with _opened_log(log) as errors:
-            process = subprocess.Popen(
+            process = self._launch(
                 [sys.executable, "-P", "-m", "leeward.engine.worker", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,

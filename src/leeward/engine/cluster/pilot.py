@@ -10,10 +10,12 @@ import json
 import os
 import shutil
 import socket
+import subprocess
 import tempfile
 import threading
 import time
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from distributed.core import Status
 
 from leeward import __version__
 from leeward.engine import space
-from leeward.engine.local import LocalEngine
+from leeward.engine.local import Launch, LocalEngine
 from leeward.engine.outcomes import Began, Done, Failed, Outcome
 from leeward.errors import LeewardError, StorageError
 from leeward.store.keys import Key
@@ -37,6 +39,7 @@ UNWANTED = ("cancelled", "released", "forgotten")
 
 _pilots: dict[str, "_Pilot"] = {}
 _changed = threading.Lock()
+_lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread, which lives as long as this Dask worker
 
 
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
@@ -166,7 +169,8 @@ class _Pilot:
         if engine is not None:
             engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
             return engine
-        return LocalEngine(self._order["campaign"], self._paths, 1, self._order["timeout_s"], self._order["mark"])
+        order = self._order
+        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch)
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:
@@ -230,6 +234,15 @@ class _Outbox:
             self._say({"unit": self.unit, "outcomes": self._held})
             self._held = []
         self._emptied = time.monotonic()
+
+
+def _launch(*command: Any, **options: Any) -> "subprocess.Popen[bytes]":
+    """A process that ends with this Dask worker, and not with the thread that wants it.
+
+    Threads of Dask's end when tasks of other people's secede, and another one may have the process by then.
+    """
+    launch: Launch = subprocess.Popen
+    return _lasting.submit(launch, *command, **options).result()
 
 
 def _why_unreached(order: dict[str, Any]) -> str | None:
