@@ -70,6 +70,10 @@ def test_an_unknown_option_lists_the_valid_ones(inside):
     [
         ({"options": ["--qos=long", "--job-name=mine"]}, "'--job-name=mine', by which leeward would lose sight"),
         ({"options": ["-a 1-10"]}, "'-a 1-10', by which leeward would lose sight"),
+        ({"options": ["-Jmine"]}, "'-Jmine', by which leeward would lose sight"),
+        ({"options": ["--wait"]}, "'--wait', by which sbatch would not end before its job"),
+        ({"memory": "0GB"}, "'0GB'; expected some megabytes or more"),
+        ({"memory": "900KB"}, "'900KB'; expected some megabytes or more"),
         ({"prologue": ["module load python\nrm -r ~"]}, "execution.slurm.prologue"),
         ({"scratch": "/my disk"}, "'/my disk'; expected a path without spaces"),
         ({"job": 3}, "did you mean jobs?"),

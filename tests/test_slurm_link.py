@@ -17,6 +17,7 @@ from leeward.engine.cluster import slurm
 from leeward.engine.cluster.members import Member
 from leeward.engine.outcomes import EngineLostError
 from leeward.engine.stopping import StopNowError
+from leeward.errors import LeewardError
 from leeward.store.paths import RunPaths
 
 
@@ -171,6 +172,14 @@ def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path,
     late = Member("paper:1", name=name, job=job.job_id, slots=1)
     paper.link.joined(late)
     assert not late.is_ready
+
+
+def test_a_scheduler_that_cannot_be_started_is_said_in_one_line_and_leaves_nothing(tmp_path):
+    paths = RunPaths(tmp_path / "layouts.h5")
+    space.prepare_folders(paths)
+    with pytest.raises(LeewardError, match=r"no Dask scheduler .* 'nope0' is not a valid network interface"):
+        slurm.SlurmLink(SlurmSpec(interface="nope0", tls=False), paths, lambda *_, **__: None)
+    assert not list(paths.root.glob(".tls-*"))
 
 
 @pytest.mark.parametrize("command", ["sbatch", "squeue"])

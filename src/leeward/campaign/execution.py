@@ -91,6 +91,8 @@ class SlurmSpec(Strict):
     def _is_memory(cls, memory: str) -> str:
         if not _MEMORY.match(memory):
             raise ValueError(f"is {memory!r}; expected an amount such as 64GB or 500MB")
+        if "K" in memory or float(memory.rstrip("MGTiB ")) == 0.0:
+            raise ValueError(f"is {memory!r}; expected some megabytes or more, such as 500MB")
         return memory
 
     @field_validator("walltime")
@@ -106,8 +108,10 @@ class SlurmSpec(Strict):
     @classmethod
     def _leave_jobs_to_us(cls, options: list[str]) -> list[str]:
         for option in options:
-            if re.match(r"(-J|-a|-M|--job-name|--array|--clusters?)\b", option):
+            if re.match(r"-[JaM]|--(job-name|array|clusters?)\b", option):
                 raise ValueError(f"has {option!r}, by which leeward would lose sight of its jobs")
+            if re.match(r"-W|--wait\b(?!-)", option):
+                raise ValueError(f"has {option!r}, by which sbatch would not end before its job does")
         return options
 
     @field_validator("python", "scratch", "credentials")

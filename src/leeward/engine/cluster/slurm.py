@@ -114,8 +114,10 @@ class SlurmLink(Connected):
             with dask.config.set(DASK_SETTINGS):
                 self._cluster = self._start()
             client = Client(self._cluster, set_as_default=False, timeout=CONNECT_S)
-        except BaseException:
+        except BaseException as error:
             shutil.rmtree(self._credentials, ignore_errors=True)
+            if isinstance(error, RuntimeError | OSError | ValueError):  # an interface that is not there, a port taken
+                raise LeewardError(f"no Dask scheduler for the jobs could be started here: {error}") from error
             raise
         super().__init__(client, self._cluster.scheduler_address)
         if not settings.tls:
