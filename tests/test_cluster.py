@@ -16,6 +16,9 @@ from cluster_cases import (
     wait_for,
     worker_processes,
 )
+from leeward.campaign.execution import DaskSpec
+from leeward.engine.cluster import links
+from leeward.engine.outcomes import EngineLostError
 from leeward.store.records import read_record
 from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
 
@@ -123,6 +126,19 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
     assert done.returncode == 0, done.stdout + done.stderr
     assert sorted(calls(tmp_path)) == [0, 1, 2, 3, 4, 4, 5, 5]
     assert digests(tmp_path / "layouts.h5") == undisturbed
+
+
+def test_a_scheduler_that_stands_still_is_not_waited_for_without_end(tmp_path, monkeypatch):
+    monkeypatch.setattr(links, "CONNECT_S", 5.0)
+    with DaskCluster(tmp_path / "dask") as own:
+        link = links.connect(DaskSpec(scheduler=own.address), lambda *_, **__: None)
+        assert link.addresses() == []
+        monkeypatch.setattr(links, "CONNECT_S", 0.5)
+        own.scheduler.send_signal(signal.SIGSTOP)
+        with pytest.raises(EngineLostError, match=f"the Dask scheduler at {own.address} does not answer"):
+            link.addresses()
+        own.scheduler.send_signal(signal.SIGCONT)
+        link.close()
 
 
 def test_a_stopped_worker_process_is_ended_by_the_time_out(tmp_path, cluster):

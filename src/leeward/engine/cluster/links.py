@@ -9,6 +9,7 @@ from distributed import Client, Security
 
 from leeward.campaign.execution import DaskSpec
 from leeward.engine.cluster.members import Member
+from leeward.engine.outcomes import EngineLostError
 from leeward.errors import InputError, LeewardError
 
 CONNECT_S = 15.0
@@ -56,7 +57,12 @@ class Connected:
         return bool(self.client.status == "running")
 
     def addresses(self) -> list[str]:
-        return list(self.client.scheduler_info(n_workers=-1)["workers"])
+        client: Any = self.client
+        try:
+            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=CONNECT_S)
+        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
+            raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
+        return list(known["workers"])
 
 
 class DaskLink(Connected):
