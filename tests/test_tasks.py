@@ -165,6 +165,12 @@ def test_lines_of_any_form():
     assert np.isnan(Lines.of(line(1, seconds=5).replace(b'"seconds":5', b'"seconds":1e999')).figures[3]).all()
 
 
+def test_a_spacing_without_end_hides_no_seconds():
+    """One turbine alone is infinitely far from the next: what stands behind that in its line is still read."""
+    lines = Lines.of(line(0, wake_loss=0.0, min_spacing_m=float("inf"), seconds=5.0))
+    assert np.array_equal(lines.figures[1:, 0], [0.0, np.nan, 5.0], equal_nan=True)
+
+
 def test_both_ways_of_reading_lines_agree():
     """Lines as leeward writes them, with any of the figures left out; a torn one among them makes it the slow way."""
     rng = np.random.default_rng(5)

@@ -22,7 +22,7 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
 
-_NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)"
+_NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|NaN|-?Infinity)"  # the spacing of one turbine has no end
 _LINE = re.compile(  # as leeward writes them; lines of another form are read one by one
     rb'^\{"key":"farm(\d{1,9})_t(\d{1,9})_s(\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
     rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
