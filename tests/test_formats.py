@@ -136,6 +136,25 @@ def test_areas_with_holes_and_several_pieces(tmp_path):
         assert not any(ring.is_ccw for ring in piece.interiors)
 
 
+def test_an_area_across_the_180th_meridian_is_cut_there(tmp_path):
+    """As RFC 7946 asks: uncut, its corners jump from one edge of the map to the other, and it spans the world."""
+    content = yaml.safe_load(make_campaign(tmp_path, crs="EPSG:3832").read_text())
+    middle = 20037508.342789244 * 30 / 180  # of 180 degrees, in a projection about 150 degrees
+    corners = [[middle + x, y] for x, y in ((-6000, -2000000), (4000, -2000000), (4000, -1994000), (-6000, -1994000))]
+    campaign = load({**content, "farms": [{"polygon_m": corners}], "optimiser": {"recipe": "smart_start"}})
+    feature = json.loads(layout_geojson(own_result(turbines=3), campaign))["features"][0]
+    west, east = sorted(
+        shapely.get_parts(shapely.geometry.shape(feature["geometry"])), key=lambda part: -part.bounds[0]
+    )
+    assert west.is_valid
+    assert east.is_valid
+    assert west.exterior.is_ccw
+    assert west.bounds[2] == 180.0
+    assert east.bounds[0] == -180.0
+    assert (west.bounds[0], east.bounds[2]) == pytest.approx((180 - 0.0539, -180 + 0.0359), abs=1e-4)
+    assert west.area / east.area == pytest.approx(1.5, rel=1e-6)
+
+
 def test_neighbours_in_geojson(tmp_path):
     content = yaml.safe_load(make_campaign(tmp_path, crs="EPSG:25831").read_text())
     own = {"name": "old", "rated_power_mw": 8, "rotor_diameter_m": 167, "hub_height_m": 113}

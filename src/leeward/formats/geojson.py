@@ -123,17 +123,31 @@ def _transformer(crs: str) -> Any:
 
 
 def _geometry(area: "Area", crs: str) -> dict[str, Any]:
-    """Outer rings run against the clock and holes with it, as the RFC asks."""
+    """Outer rings run against the clock and holes with it, and no part lies across the 180th meridian (RFC 7946)."""
     import shapely
 
     def move(points: Array) -> Array:
         return np.column_stack(to_wgs84(points[:, 0], points[:, 1], crs, "the area"))
 
     moved = shapely.transform(shapely.segmentize(area.to_shapely(), LONGEST_EDGE_M), move)
-    polygons = [shapely.geometry.polygon.orient(part, 1.0) for part in shapely.get_parts(moved)]
+    parts = [piece for part in shapely.get_parts(moved) for piece in _cut_at_180(part)]
+    polygons = [shapely.geometry.polygon.orient(part, 1.0) for part in parts]
     shape = polygons[0] if len(polygons) == 1 else shapely.MultiPolygon(polygons)
     geometry: dict[str, Any] = shapely.geometry.mapping(shape)
     return geometry
+
+
+def _cut_at_180(polygon: Any) -> list[Any]:
+    """A polygon across the 180th meridian, whose corners jump there by 360 degrees, as one on either side of it."""
+    import shapely
+
+    west, _, east, _ = polygon.bounds
+    if east - west <= 180.0:  # no area is so wide
+        return [polygon]
+    whole = shapely.transform(polygon, lambda points: points + np.where(points[:, :1] < 0.0, [360.0, 0.0], 0.0))
+    east_of_it = shapely.transform(whole & shapely.box(180, -90, 360, 90), lambda points: points - [360.0, 0.0])
+    sides = shapely.get_parts([whole & shapely.box(0, -90, 180, 90), east_of_it])
+    return [part for part in sides if shapely.area(part) > 0.0]
 
 
 def _known(value: float) -> float | None:
