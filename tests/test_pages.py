@@ -85,6 +85,7 @@ def test_attributes():
 def test_numbers_in_words():
     assert (gwh(None), gwh(math.nan), gwh(1234.5678), gwh(1.0, 4)) == ("–", "–", "1234.57", "1.0000")
     assert (percent(None), percent(0.12345), metres(None), metres(719.6)) == ("–", "12.35%", "–", "720 m")
+    assert percent(-1e-15) == "0.00%"  # a turbine alone loses nothing, and not minus nothing
 
 
 def test_tables():
@@ -260,6 +261,9 @@ def test_a_plan_of_few_turbines_and_no_area(turbines):
     assert ends[0] <= width
     assert min(width, height) > 60
     Checked(loss_scale((0.0, 0.0)))
+    found = loss_range([view(result, losses=np.full(turbines, -1e-15))])
+    said = re.findall(r">([^<>]*%)</text>", loss_scale(found))
+    assert said == ["0.000%", "0.005%", "0.010%"]  # rounding errors are no wake losses
     Checked(comparison(view(result), view(result)))
 
 

@@ -79,6 +79,18 @@ def test_the_key_is_on_the_picture():
     assert not key.overlaps(figure.axes[0].get_window_extent())
 
 
+@pytest.mark.parametrize("loss", [-1e-14, 0.02])
+def test_colours_show_no_rounding_errors(ax, loss):
+    """One turbine, or wind without wakes: a scale from -1.05e-12 to -0.87e-12 per cent told nothing."""
+    noise = loss + np.array([1e-15, -1e-15, 0.0])
+    drawn = plots.plot_best_layouts(ax, [farm_at(0, 0.0, noise)])
+    dots = plots.plot_layout(ax, farm_at(0, 0.0).area, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], wake_loss=noise)
+    for lowest, highest in (drawn.get_clim(), dots.get_clim()):
+        assert lowest >= 0.0
+        assert lowest <= 100.0 * max(loss, 0.0) <= highest
+        assert highest - lowest == pytest.approx(0.01)
+
+
 def test_no_farm(ax):
     with pytest.raises(InputError, match="no farm to draw"):
         plots.plot_best_layouts(ax, [])

@@ -43,5 +43,5 @@ def aep(
     print(f"  wake model      {wake_model:>10}")
     print(f"  AEP             {simulation.total_aep_gwh:10.2f}  GWh")
     print(f"  without wakes   {simulation.free_aep_gwh.sum():10.2f}  GWh")
-    print(f"  wake loss       {simulation.total_wake_loss:10.2%}")
-    print(f"  per turbine     {loss[best]:10.2%}  (turbine {best}) to {loss[worst]:.2%} (turbine {worst})")
+    print(f"  wake loss       {simulation.total_wake_loss:z10.2%}")
+    print(f"  per turbine     {loss[best]:z10.2%}  (turbine {best}) to {loss[worst]:z.2%} (turbine {worst})")

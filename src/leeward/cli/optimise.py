@@ -253,7 +253,7 @@ def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") 
         f"{solution.aep_gwh:.2f}",
         f"GWh  {solution.seconds:8.1f} s, {solution.steps} steps, work {solution.work}",
     )
-    _say("wake loss", f"{solution.wake_loss:.2%}")
+    _say("wake loss", f"{solution.wake_loss:z.2%}")
     _say("closest spacing", closest, f"m, at least {room:g} m")
     _say("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
     _say("stopped", "", solution.stop_reason.value)

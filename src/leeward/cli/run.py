@@ -278,7 +278,7 @@ def _print_table(report: "RunReport") -> None:
             continue
         best = max(known)
         median = statistics.median(brief.aep for brief in known)
-        loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:.2%}"
+        loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:z.2%}"
         print(f"{pair[0]:>5} {pair[1]:>5} {done:>11} {failed:>7} {best.aep:>10.2f} {median:>11.2f} {loss:>10}")
 
 

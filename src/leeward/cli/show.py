@@ -60,7 +60,7 @@ def _facts(result: "Result") -> Iterator[tuple[str, str]]:
     details = dict(result.details)
     unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
     yield "AEP", unknown
-    for name, text in (("wake_loss", "{:.2%}"), ("min_spacing_m", "{:.1f} m"), ("violation_m", "{:.3g} m")):
+    for name, text in (("wake_loss", "{:z.2%}"), ("min_spacing_m", "{:.1f} m"), ("violation_m", "{:.3g} m")):
         value = details.pop(name, None)
         if isinstance(value, float) and math.isfinite(value):
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)

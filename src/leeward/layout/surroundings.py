@@ -1,4 +1,4 @@
-"""Which of the turbines that stand already are shown with an area."""
+"""What all pictures of layouts agree on: which neighbours are shown, and what the colours of wake losses cover."""
 
 import numpy as np
 import numpy.typing as npt
@@ -7,6 +7,7 @@ Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float, float, float]  # left, low, right, high, m
 
 NEAR = 0.35  # of the longer side of what is shown: how far beyond it neighbours are shown too
+LEAST_LOSS_SPAN = 1e-4  # share: a scale of colours over less would show rounding errors
 
 
 def near(bounds: Bounds, x: Array, y: Array) -> tuple[Array, Array]:
@@ -26,3 +27,12 @@ def widened(bounds: Bounds, x: Array, y: Array) -> Bounds:
         float(x.max(initial=right)),
         float(y.max(initial=high)),
     )
+
+
+def loss_span(losses: Array) -> tuple[float, float]:
+    """The least and the largest of these wake losses, shares, and some room where they are all but the same."""
+    low, high = float(losses.min()), float(losses.max())
+    if high - low >= LEAST_LOSS_SPAN:
+        return low, high
+    low = max((low + high - LEAST_LOSS_SPAN) / 2.0, 0.0)
+    return low, low + LEAST_LOSS_SPAN

@@ -115,7 +115,7 @@ def gwh(value: float | None, digits: int = 2) -> str:
 
 def percent(value: float | None) -> str:
     """A share, or a dash."""
-    return "–" if value is None or math.isnan(value) else f"{value:.2%}"
+    return "–" if value is None or math.isnan(value) else f"{value:z.2%}"
 
 
 def metres(value: float | None) -> str:

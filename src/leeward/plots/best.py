@@ -13,7 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, widened
+from leeward.layout.surroundings import Bounds, loss_span, widened
 from leeward.plots.ground import (
     Array,
     Positions,
@@ -73,9 +73,9 @@ def plot_best_layouts(
         raise InputError("no farm to draw; expected one or more")
     left, low, right, high = bounds = _bounds(farms)
     longer = max(right - left, high - low)
-    losses = [None if farm.wake_loss is None else 100.0 * np.asarray(farm.wake_loss, dtype=float) for farm in farms]
+    losses = [None if farm.wake_loss is None else np.asarray(farm.wake_loss, dtype=float) for farm in farms]
     known = [loss for loss in losses if loss is not None]
-    span = (float(min(v.min() for v in known)), float(max(v.max() for v in known))) if known else (0.0, 0.0)
+    lowest, highest = loss_span(np.concatenate(known)) if known else (0.0, 0.0)
     drawn = None
     for farm, loss in zip(farms, losses, strict=True):
         draw_area(ax, farm.area, linewidth=0.8)
@@ -83,9 +83,9 @@ def plot_best_layouts(
         size = max(farm.rotor_diameter_m, DOT * longer)
         drawn = circles(ax, x, y, size, facecolors=PLAIN, edgecolors="none", linewidths=0.0, zorder=3)
         if loss is not None:
-            drawn.set_array(loss)
+            drawn.set_array(100.0 * loss)
             drawn.set_cmap(COLOURS)
-            drawn.set_clim(*span)
+            drawn.set_clim(100.0 * lowest, 100.0 * highest)
         ax.add_collection(drawn)
         _label(ax, farm, x, y)
     others = near_neighbours(bounds, neighbours)

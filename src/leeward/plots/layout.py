@@ -10,7 +10,7 @@ from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
 
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, widened
+from leeward.layout.surroundings import Bounds, loss_span, widened
 from leeward.plots.ground import (
     SMALLEST_DOT,
     Array,
@@ -100,7 +100,7 @@ def plot_layout(
             raise InputError(f"wake_loss has the shape {loss.shape}; expected a share for each of {len(east)} turbines")
         dots.set_array(100.0 * loss)
         dots.set_cmap(COLOURS)
-        lowest, highest = loss_range or (float(loss.min(initial=1.0)), float(loss.max(initial=0.0)))
+        lowest, highest = loss_range or (loss_span(loss) if len(loss) else (0.0, 1.0))
         dots.set_clim(100.0 * lowest, 100.0 * highest)
     ax.add_collection(dots)
     about_room = f"circles: {room:.4g} m wide, the least spacing" if room else ""
@@ -145,11 +145,11 @@ def layout_figure(
             x,
             y,
             wake_loss=simulation.wake_loss,
-            loss_range=(float(losses.min()), float(losses.max())),
+            loss_range=loss_span(losses),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
-            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:.2f} %",
+            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %",
         )
         ax.label_outer()
     colour_bar(figure, dots, axes, "wake loss of each turbine, %")

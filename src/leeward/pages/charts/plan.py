@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leeward.layout.surroundings import near
+from leeward.layout.surroundings import loss_span, near
 from leeward.pages.charts.axes import Scale, figure, text
 from leeward.pages.charts.colours import colour
 from leeward.pages.html import Attribute, Markup, join, tag
@@ -46,12 +46,9 @@ class Frame:
 
 
 def loss_range(views: Sequence[LayoutView]) -> tuple[float, float] | None:
-    """The least and the largest wake loss of a turbine in these layouts; None where none is known."""
+    """What the colours of these layouts cover, as `loss_span`; None where no wake loss is known."""
     losses = [view.wake_loss for view in views if view.wake_loss is not None and len(view.wake_loss)]
-    if not losses:
-        return None
-    together = np.concatenate(losses)
-    return float(together.min()), float(together.max())
+    return loss_span(np.concatenate(losses)) if losses else None
 
 
 def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = SIDE) -> Markup:
@@ -97,17 +94,16 @@ def _extent(view: LayoutView) -> Array:
 def loss_scale(losses: tuple[float, float]) -> Markup:
     """What the colours mean."""
     low, high = losses
-    scale = Scale(low, high, 10, 230) if high > low else Scale(low, low + 1e-6, 10, 230)
+    scale = Scale(low, high, 10, 230)
+    digits = 1 if high - low >= 0.004 else 3  # so that the three numbers differ
     steps = 44
     bars = [
         tag("rect", {"x": 10 + 5 * i, "y": 4, "width": 5.4, "height": 10, "fill": colour(i / (steps - 1))})
         for i in range(steps)
     ]
     ends = ((low, "start"), ((low + high) / 2, "middle"), (high, "end"))
-    ticks = [
-        text(scale(value), 27, f"{value:.1%}", anchor=anchor) for value, anchor in ends if high > low or value == low
-    ]
-    words = f"wake loss of a turbine, from {low:.1%} (light) to {high:.1%} (dark)"
+    ticks = [text(scale(value), 27, f"{value:.{digits}%}", anchor=anchor) for value, anchor in ends]
+    words = f"wake loss of a turbine, from {low:.{digits}%} (light) to {high:.{digits}%} (dark)"
     return figure(290, 32, words, bars, ticks, text(236, 13, "wake loss"), kind="key")
 
 
@@ -121,7 +117,7 @@ def _turbine(
         loss = float(view.wake_loss[number])
         span = losses[1] - losses[0]
         fill = colour((loss - losses[0]) / span if span > 0 else 0.5)
-        words += f", wake loss {loss:.2%}"
+        words += f", wake loss {loss:z.2%}"
     shown: dict[str, Attribute] = {
         "cx": place[0],
         "cy": place[1],
