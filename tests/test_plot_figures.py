@@ -2,6 +2,7 @@
 
 import itertools
 import warnings
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -437,6 +438,33 @@ def test_neighbours_are_drawn_in_grey_where_they_are_near(problem, ax):
     one = plots.flow_figure(beside, x, y, direction_deg=270.0, speed_m_s=9.0, points=20).axes[0]
     rotors = {to_hex(c.get_color()[0]): len(c.get_segments()) for c in one.collections if isinstance(c, LineCollection)}
     assert (rotors[FAINT], rotors["#000000"]) == (1, 2)
+
+
+def test_a_long_name_is_not_cut_off(problem):
+    name = "a name as people write them in shapefiles: Hollandse Kust (west) Kavel VI, noordelijk deel, 15 MW, seed 2"
+    placed = plots.PlacedTurbines(np.array([1000.0, 2500.0]), np.array([500.0, 600.0]), 1.0)
+    flow = plots.flow_figure(problem, placed.x, placed.y, direction_deg=270.0, speed_m_s=9.0, points=20, name=name)
+    for figure in (plots.layout_figure(problem, placed, name=name), flow):
+        figure.canvas.draw()
+        (words,) = (text for text in figure.texts if "shapefiles" in text.get_text())
+        assert words.get_text().split() == name.split()
+        assert figure.bbox.x0 <= words.get_window_extent().x0 < words.get_window_extent().x1 <= figure.bbox.x1
+    farm = replace(farm_at(0, 0.0), name=3 * name)
+    assert plots.best_layouts_figure([farm]).get_figwidth() < 13.0
+
+
+def test_dollars_in_names_are_no_formulas(problem):
+    """Of "$x_1$" the dollars vanished, and "$\\nothing$" ended in an error of matplotlib's."""
+    name = r"costs $\nothing$ at all"
+    placed = plots.PlacedTurbines(np.array([1000.0, 2500.0]), np.array([500.0, 600.0]), 1.0)
+    farm = replace(farm_at(0, 0.0), label=name, name=name)
+    for figure in (
+        plots.layout_figure(problem, placed, name=name),
+        plots.best_layouts_figure([farm], name),
+        plots.aep_distribution_figure([AepCell(f, t, {0: 1.0}) for f in (name, "b") for t in (name, "u")], name),
+        plots.wind_rose_figure(problem.farm.site, name),
+    ):
+        figure.canvas.draw()
 
 
 def test_whole_flow_figures(problem):

@@ -25,7 +25,7 @@ from leeward.plots.ground import (
     pair,
 )
 from leeward.plots.layout import COLOURS
-from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, colour_bar, new_figure
+from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, colour_bar, literal, new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
 DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
 LONGEST_KEY = 60  # lines of the key beside the map
+LONGEST_NAME = 72  # letters of a line
 MAP_INCHES = 6.6  # the longer side of the map
 PLACES = 40  # a side of the grid of places that a label can have in its area
 
@@ -138,7 +139,7 @@ def _label(ax: "Axes", farm: FarmLayout, x: Array, y: Array) -> None:
     ax.text(
         across.flat[best],
         up.flat[best],
-        farm.label,
+        literal(farm.label),
         ha="center",
         va="center",
         fontsize=SMALL,
@@ -150,7 +151,7 @@ def _label(ax: "Axes", farm: FarmLayout, x: Array, y: Array) -> None:
 
 
 def _line(farm: FarmLayout) -> str:
-    return f"{farm.label}  {farm.name}: {farm.aep_gwh:.1f} GWh"
+    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME)}: {farm.aep_gwh:.1f} GWh"
 
 
 def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
@@ -159,7 +160,7 @@ def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
         lines.append(f"and {len(farms) - LONGEST_KEY} more")
     ax.legend(
         [Line2D([], [], linestyle="none") for _ in lines],
-        lines,
+        [literal(line) for line in lines],
         loc="upper left",
         bbox_to_anchor=(1.0, 1.0),
         fontsize=TINY,

@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, SMALL, TINY, colours_apart, dress, new_figure
+from leeward.plots.style import FAINT, INK, LABEL, SMALL, TINY, colours_apart, dress, literal, new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -69,7 +69,12 @@ def plot_aep_distribution(
     ax.set_xlim(-0.55, len(groups) - 0.45)
     names = [_short(group) for group in groups]
     crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
-    ax.set_xticks(range(len(names)), names, rotation=40 if crowded else 0, ha="right" if crowded else "center")
+    ax.set_xticks(
+        range(len(names)),
+        [literal(name) for name in names],
+        rotation=40 if crowded else 0,
+        ha="right" if crowded else "center",
+    )
     if crowded:
         for tick in ax.get_xticklabels():
             tick.set_rotation_mode("anchor")
@@ -79,7 +84,7 @@ def plot_aep_distribution(
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
     lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
     if title is not None:
-        ax.set_title(title, color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)
+        ax.set_title(literal(title), color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
@@ -151,7 +156,7 @@ def _draw_cell(
 
 
 def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+    return shortened(name, LONGEST_NAME)
 
 
 def _width(ax: "Axes") -> float:
@@ -162,7 +167,7 @@ def _width(ax: "Axes") -> float:
 def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
     """Above the axes; the number of its lines."""
     handles = [
-        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=_short(name))
+        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=literal(_short(name)))
         for name, colour in colours.items()
     ]
     star = Line2D([], [], linestyle="none", marker="*", markersize=6, markerfacecolor="white", markeredgecolor=INK)

@@ -25,7 +25,7 @@ from leeward.plots.ground import (
     neighbours_of,
     pair,
 )
-from leeward.plots.style import EVEN, FAINT, INK, LABEL, colour_bar, new_figure
+from leeward.plots.style import EVEN, FAINT, INK, colour_bar, headline, new_figure
 from leeward.wind import WindFarm
 
 if TYPE_CHECKING:
@@ -160,7 +160,7 @@ def flow_figure(
     is_open = bool(speeds.min() < drawn.norm.vmin) if drawn.norm.vmin is not None else False
     colour_bar(figure, drawn, ax, f"wind speed {height:g} m above ground, m/s", is_open=is_open)
     if name:
-        figure.suptitle(name, color=INK, fontsize=LABEL + 1, fontweight="bold")
+        headline(figure, name)
     return figure
 
 

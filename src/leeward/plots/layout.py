@@ -23,7 +23,7 @@ from leeward.plots.ground import (
     neighbours_of,
     pair,
 )
-from leeward.plots.style import EVEN, FAINT, INK, LABEL, PLAIN, colour_bar, new_figure, save_figure
+from leeward.plots.style import EVEN, FAINT, INK, PLAIN, colour_bar, headline, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -154,7 +154,7 @@ def layout_figure(
         ax.label_outer()
     colour_bar(figure, dots, axes, "wake loss of each turbine, %")
     if name:
-        figure.suptitle(name, color=INK, fontsize=LABEL + 1, fontweight="bold")
+        headline(figure, name)
     return figure
 
 

@@ -11,7 +11,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import FuncFormatter, MaxNLocator
 
 from leeward.errors import InputError
-from leeward.plots.style import EVEN, INK, LABEL, SMALL, new_figure
+from leeward.plots.style import EVEN, INK, LABEL, SMALL, literal, new_figure
 from leeward.wind import wind_rose
 from leeward.wind.rose import SPEED_CLASSES
 
@@ -98,7 +98,7 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_axisbelow(True)
     ax.spines["polar"].set_linewidth(0.4)
     if title is not None:
-        ax.set_title(title, color=INK, fontsize=LABEL)
+        ax.set_title(literal(title), color=INK, fontsize=LABEL)
     ax.legend(
         title="wind speed, m/s",
         title_fontsize=SMALL,

@@ -2,6 +2,7 @@
 
 import io
 import os
+import textwrap
 import threading
 from collections.abc import Sequence
 from pathlib import Path
@@ -27,6 +28,7 @@ SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
 APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+LETTERS_PER_INCH = 10.0  # of a headline, which is bold
 EVEN = "viridis"  # even steps of lightness, the same for the colour-blind
 
 _NO_DATE = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -100,9 +102,26 @@ def colours_apart(count: int) -> Sequence[str]:
     return [to_hex(scale(0.92 * i / (count - 1))) for i in range(count)]
 
 
+def literal(words: str) -> str:
+    """Words that people chose, such as names: matplotlib would set what is between two dollars as a formula."""
+    return words.replace("$", r"\$")
+
+
+def shortened(words: str, longest: int) -> str:
+    """At most so many letters: longer ones would push the axes off the figure."""
+    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+
+
+def headline(figure: Figure, words: str) -> None:
+    """Above the figure, in as many lines as its width asks for."""
+    letters = max(int(LETTERS_PER_INCH * figure.get_figwidth()), 10)
+    lines = textwrap.wrap(words, letters) or [words]
+    figure.suptitle(literal("\n".join(lines)), color=INK, fontsize=LABEL + 1, fontweight="bold")
+
+
 def dress(ax: "Axes", title: str | None) -> None:
     """Plain axes: small ticks, no lid, a title."""
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     if title is not None:
-        ax.set_title(title, color=INK, fontsize=LABEL)
+        ax.set_title(literal(title), color=INK, fontsize=LABEL)
