@@ -1,5 +1,6 @@
 """What pages are made of: escaped text, charts of few and of many, and the wind rose that one of them shows."""
 
+import itertools
 import math
 import re
 from collections import Counter
@@ -265,6 +266,16 @@ def test_a_plan_of_few_turbines_and_no_area(turbines):
     said = re.findall(r">([^<>]*%)</text>", loss_scale(found))
     assert said == ["0.000%", "0.005%", "0.010%"]  # rounding errors are no wake losses
     Checked(comparison(view(result), view(result)))
+
+
+def test_names_of_many_farms_do_not_lie_over_each_other():
+    """Each farm is still told by its title."""
+    shapes = [FarmShape(i, "x", ((SQUARE[0] + [3000.0 * i, 0.0],),), None) for i in range(100)]
+    picture = best_map(shapes, {}, np.zeros((2, 0)), "Where.", LINKS)
+    names = re.findall(r'<text x="(\S+)" y="\S+" text-anchor="middle" class="place">(\d+)<', picture)
+    assert 20 < len(names) < 100
+    assert all(float(b[0]) - float(a[0]) >= 6.0 * len(b[1]) for a, b in itertools.pairwise(names))
+    assert len(re.findall("<title>farm ", picture)) == 100
 
 
 def test_a_map():

@@ -15,6 +15,7 @@ from leeward.watch.drawings import FarmShape
 Array = npt.NDArray[np.float64]
 SIDE = 760.0
 RING = 2.4  # radius of a neighbour, pixels
+LETTER, LINE = 9.0, 12.0  # how wide and how high a digit of a name is, pixels
 
 
 def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
@@ -27,7 +28,8 @@ def farm_map(
 ) -> Markup:
     """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`."""
     frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=SIDE)
-    farms = [_farm(frame, shape, best.get(shape.farm_idx), link) for shape in shapes]
+    named = _apart(shapes, frame)
+    farms = [_farm(frame, shape, best.get(shape.farm_idx), link, shape.farm_idx in named) for shape in shapes]
     return figure(
         round(frame.width, 1),
         round(frame.height + 40, 1),
@@ -41,10 +43,26 @@ def farm_map(
     )
 
 
-def _farm(frame: Frame, shape: FarmShape, result: Result | None, link: Callable[[Key], str | None]) -> Markup:
+def _middle(frame: Frame, shape: FarmShape) -> tuple[float, float]:
+    return frame.place(*np.concatenate([polygon[0] for polygon in shape.polygons]).mean(axis=0).tolist())
+
+
+def _apart(shapes: Sequence[FarmShape], frame: Frame) -> set[int]:
+    """Farms that can be named in the map, one after the other: names over each other cannot be read."""
+    named: dict[int, tuple[float, float, float]] = {}
+    for shape in shapes:
+        x, y = _middle(frame, shape)
+        wide = LETTER * len(str(shape.farm_idx))
+        if all(abs(x - at) >= (wide + other) / 2 or abs(y - up) >= LINE for at, up, other in named.values()):
+            named[shape.farm_idx] = x, y, wide
+    return set(named)
+
+
+def _farm(
+    frame: Frame, shape: FarmShape, result: Result | None, link: Callable[[Key], str | None], is_named: bool
+) -> Markup:
     outline = frame.outline(shape.polygons)
-    middle = frame.place(*np.concatenate([polygon[0] for polygon in shape.polygons]).mean(axis=0).tolist())
-    name = text(*middle, f"{shape.farm_idx}", anchor="middle", kind="place")
+    name = text(*_middle(frame, shape), f"{shape.farm_idx}", anchor="middle", kind="place") if is_named else None
     if result is None:
         words = f"farm {shape.farm_idx} {shape.name}: no layout yet"
         return tag("g", {"class": "farm"}, tag("title", None, words), outline, name)
