@@ -345,6 +345,13 @@ def test_bars_show_the_rose(polar):
     assert "20.0 % of the time" in polar.texts[-1].get_text()
 
 
+def test_no_bar_hides_the_numbers_of_a_rose(polar):
+    plots.plot_wind_rose(polar, Site.from_table([0, 90, 180, 270], [4.0, 8.0], np.full((4, 2), 0.125)))
+    numbers = [text for text in polar.texts if text.get_text().endswith(" %")]
+    assert [text.get_text() for text in numbers] == ["10 %", "20 %"]
+    assert min(text.get_zorder() for text in numbers) > max(bar.get_zorder() for bar in polar.patches)
+
+
 @pytest.mark.parametrize(
     ("wrong", "says"),
     [({"sectors": 0}, "sectors is 0"), ({"speed_classes": [5, 3]}, "expected rising speeds")],

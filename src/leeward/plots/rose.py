@@ -7,8 +7,9 @@ import matplotlib
 import numpy as np
 import numpy.typing as npt
 from matplotlib.figure import Figure
+from matplotlib.patheffects import withStroke
 from matplotlib.projections.polar import PolarAxes
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from leeward.errors import InputError
 from leeward.plots.style import EVEN, INK, LABEL, SMALL, literal, new_figure
@@ -88,11 +89,23 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_theta_direction(-1)
     ax.set_xticks(np.deg2rad(np.arange(0.0, 360.0, 45.0)), COMPASS)
     ax.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    ax.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g} %" if value else ""))
+    ax.yaxis.set_major_formatter(NullFormatter())
     # the circles' numbers stand where the wind seldom comes from
     between = np.arange(22.5, 360.0, 45.0)  # clear of the letters of the compass
     nearest = heights[np.round(between * len(heights) / 360.0).astype(int) % len(heights)]
-    ax.set_rlabel_position(float(between[np.argmin(nearest)]))
+    place = float(np.deg2rad(between[np.argmin(nearest)]))
+    for ring in ax.yaxis.get_majorticklocs():
+        if 0.0 < ring <= ax.get_rmax():
+            ax.annotate(
+                f"{ring:g} %",
+                (place, ring),
+                ha="center",
+                va="center",
+                fontsize=SMALL,
+                color=INK,
+                zorder=4,  # above the bars, which would hide the numbers of a wind that is much the same all round
+                path_effects=[withStroke(linewidth=2.0, foreground="white")],
+            )
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.grid(linewidth=0.4)
     ax.set_axisbelow(True)
