@@ -70,3 +70,16 @@ def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path,
     assert [outcome["what"] for outcome in said] == ["Began", "Done", "Began", "Done"]
     assert len({outcome["worker"] for outcome in said}) == 1
     pilot.tear_down("a run")
+
+
+def test_news_of_short_tasks_go_together_but_not_too_many_results(monkeypatch):
+    """A Dask scheduler keeps the last thousand messages."""
+    monkeypatch.setattr(pilot.time, "monotonic", lambda: 0.0)  # no moment passes
+    said = []
+    outbox = pilot._Outbox(said.append, "unit")
+    for number in range(10):
+        outbox.put([{"what": "Began", "key": number}, {"what": "Computed", "key": number, "shard": bytes(20_000)}])
+    outbox.empty()
+    assert [one["key"] for message in said for one in message["outcomes"]] == [n for n in range(10) for _ in "12"]
+    sizes = [sum(len(one.get("shard", b"")) for one in message["outcomes"]) for message in said]
+    assert sizes == [60_000, 60_000, 60_000, 20_000]

@@ -34,6 +34,7 @@ from leeward.store.paths import RunPaths
 POLL_S = 0.25
 LOOK_AFTER_S = 2.0
 IDLE_S = 60.0  # then a worker process without work ends: its coordinator may be gone
+FULL = 64_000  # bytes of results in one message: of these a Dask scheduler keeps the last thousand, for its lifetime
 ALIVE = (Status.init, Status.running, Status.paused)
 UNWANTED = ("cancelled", "released", "forgotten")
 
@@ -216,16 +217,21 @@ class _Pilot:
 
 
 class _Outbox:
-    """What is to be said of a unit. News of short tasks go together, and none is older than a moment."""
+    """What is to be said of a unit. News of short tasks go together; none is older than a moment, or too large."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None], unit: str) -> None:
         self.unit = unit
         self._say = say
         self._held: list[dict[str, Any]] = []
+        self._size = 0
         self._emptied = 0.0
 
     def put(self, messages: list[dict[str, Any]]) -> None:
-        self._held += messages
+        for message in messages:
+            if self._held and self._size + len(message.get("shard", b"")) > FULL:
+                self.empty()
+            self._held.append(message)
+            self._size += len(message.get("shard", b""))
         if not messages or time.monotonic() - self._emptied > POLL_S:
             self.empty()
 
@@ -233,6 +239,7 @@ class _Outbox:
         if self._held:
             self._say({"unit": self.unit, "outcomes": self._held})
             self._held = []
+            self._size = 0
         self._emptied = time.monotonic()
 
 
