@@ -17,7 +17,7 @@ from web_cases import PAGES, Browser, Checked, beat, empty_run, fail, serving, s
 REQUESTS = 1200
 SOCKETS = 200
 DAMAGES = 60
-MOST_S = 60.0  # in all, however slow the machine is
+MOST_S = 60.0  # about: a slow machine tries fewer
 WELL = {200, 303, 304, 400, 403, 404, 405, 414, 421, 431, 503, 505}
 
 PATHS = [*PAGES, "/task/farm0_t0_s0", "/task/farm0_t0_s1", "/task/farm0_t0_s0.csv", "/compare", "/style.css", "/task/"]
@@ -129,6 +129,7 @@ def test_random_requests(paths, capfd):
     rng = random.Random(7)
     seen = set()
     began = time.monotonic()
+    expected = {200, 400, 403, 404}
     with serving(paths.root, fresh=False) as browser:
         for number in range(REQUESTS):
             target = random_target(rng)
@@ -139,10 +140,10 @@ def test_random_requests(paths, capfd):
             seen.add(status)
             if status == 200 and b"text/html" in answer:
                 Checked(answer.partition(b"\r\n\r\n")[2].decode())
-            if time.monotonic() - began > MOST_S / 2:
+            if seen >= expected and time.monotonic() - began > MOST_S / 2:
                 break
         assert browser.ask("/")[0] == 200
-    assert seen >= {200, 400, 403, 404}
+    assert seen >= expected
     assert capfd.readouterr().err == ""
 
 

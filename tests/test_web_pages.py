@@ -17,7 +17,7 @@ from leeward.store.shard import shard_bytes
 from leeward.store.verdicts import Verdict
 from leeward.web import looks as looks_module
 from leeward.web import model as model_module
-from run_cases import leeward_here, make_campaign
+from run_cases import leeward_here, make_campaign, until
 from web_cases import FORMULA, PAGES, Checked, beat, empty_run, fail, hostile_run, serving, store
 
 TASK = "/task/farm0_t0_s0"
@@ -88,19 +88,17 @@ def test_wake_losses_come_later(finished, monkeypatch):
     may_end = threading.Event()
 
     def slow(*arguments, real=model_module.layout_view, **options):
-        may_end.wait(120.0 if options.get("with_losses", True) else 0.0)
+        if options.get("with_losses", True):
+            may_end.wait()
         return real(*arguments, **options)
 
     monkeypatch.setattr(model_module, "layout_view", slow)
     with serving(finished) as browser:
-        began = time.monotonic()
         first = Checked(browser.text(TASK))
-        assert time.monotonic() - began < 60.0
         assert "the wake losses are being worked out" in first.text
         may_end.set()
-        deadline = time.monotonic() + 30.0
-        while "being worked out" in (page := Checked(browser.text(TASK))).text and time.monotonic() < deadline:
-            time.sleep(0.1)
+        until(lambda: "being worked out" not in Checked(browser.text(TASK)).text, "the wake losses", 600)
+        page = Checked(browser.text(TASK))
     assert "wake loss of a turbine" not in page.text  # in an attribute, for screen readers
     assert "No colours" not in page.text
 
@@ -299,23 +297,24 @@ def test_a_long_look_keeps_nobody_waiting(tmp_path, monkeypatch):
         looks.append(path)
         if len(looks) > 1:
             began.set()
-            may_end.wait(120.0)
+            may_end.wait()
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", slow)
-    with serving(paths.root, look_s=1.0) as browser:
+    with serving(paths.root, look_s=5.0) as browser:
         browser.text("/")
         store(paths, own_result(0, 0, 0, turbines=3))
-        start = time.monotonic()
         assert "0 of 10 layouts" in Checked(browser.text("/")).text
-        assert time.monotonic() - start < 60.0
         assert began.is_set()
-        start = time.monotonic()
-        for _ in range(20):
-            assert Checked(browser.text("/")).text
-        assert time.monotonic() - start < 20 * 0.9  # it was waited for once, not by each
+        # it was waited for once: of pages that wait each not even the fastest is faster than that
+        assert any(_seconds(browser, "/") < 5.0 for _ in range(20))
         assert len(looks) == 2  # one at a time
         may_end.set()
-        deadline = time.monotonic() + 20.0
-        while "1 of 10 layouts" not in Checked(browser.text("/")).text:
-            assert time.monotonic() < deadline
+        until(lambda: "1 of 10 layouts" in Checked(browser.text("/")).text, "the new look is shown")
+
+
+def _seconds(browser, path):
+    """How long a page takes."""
+    start = time.monotonic()
+    assert Checked(browser.text(path)).text
+    return time.monotonic() - start

@@ -42,6 +42,7 @@ height x y x1 x2 y1 y2 cx cy r d fill fill-rule text-anchor preserveaspectratio
 """
 ELEMENTS, ATTRIBUTES = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split())
 VOID = {"meta", "link", "input", "br"}
+HANGS_S = 300.0  # after which no machine is merely slow
 
 
 class Browser:
@@ -54,7 +55,7 @@ class Browser:
 
     def ask(self, path, method="GET", headers=None, *, cookie=True):
         """Status, headers and body, on a connection of its own."""
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=120)
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=HANGS_S)
         try:
             given = {"Cookie": self.cookie} if cookie else {}
             connection.request(method, path, headers={**given, **(headers or {})})
@@ -70,7 +71,7 @@ class Browser:
             body = gzip.decompress(body)
         return body.decode()
 
-    def raw(self, content, wait_s=30.0):
+    def raw(self, content, wait_s=HANGS_S):
         """All that comes back for these very bytes, until the other side hangs up or falls silent."""
         with socket.create_connection(("127.0.0.1", self.port), timeout=wait_s) as connection:
             with contextlib.suppress(OSError):  # it may have hung up already
@@ -89,7 +90,7 @@ class Browser:
 
 
 @contextlib.contextmanager
-def serving(path, *, fresh=True, look_s=30.0, **options):
+def serving(path, *, fresh=True, look_s=HANGS_S, **options):
     """A browser on a server in a thread. fresh: it looks at the disk for every page. look_s: how long that may take."""
     waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0, "LOOK_S": look_s} if fresh else {}
     with mock.patch.multiple(looks_module, **waits) if waits else contextlib.nullcontext():

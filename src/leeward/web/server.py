@@ -22,7 +22,8 @@ from leeward.web.model import Model
 from leeward.web.routes import Answer, answer
 
 MOST_CONNECTIONS = 64  # at a time: everybody on the machine can open them
-ROOM_S = 0.5  # how long a connection waits for one that makes room
+ROOM_S = 0.5  # how long a connection waits for room where all others are being answered
+LEAVING_S = 20.0  # and where one was hung up on, which needs a moment on a busy machine to be gone
 PATIENCE_S = 30.0  # with a connection that says nothing
 WORTH_PACKING = 2000  # bytes
 POLICY = (
@@ -100,13 +101,15 @@ class _Server(ThreadingHTTPServer):
     def process_request(self, request: Any, client_address: Any) -> None:
         """No more threads than there is room for: who has said nothing for the longest has to make room."""
         if not self._room.acquire(blocking=False):
-            self._hang_up_on_one()
-            if not self._room.acquire(timeout=ROOM_S):
+            patience = LEAVING_S if self._hang_up_on_one() else ROOM_S
+            if not self._room.acquire(timeout=patience):
                 self.shutdown_request(request)
                 return
+        self.is_waiting(request, True)  # from now on, whenever its thread begins
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread can be started
+            self.is_waiting(request, False)
             self._room.release()
             raise
 
@@ -124,12 +127,15 @@ class _Server(ThreadingHTTPServer):
             if yes:
                 self._waiting[request] = None
 
-    def _hang_up_on_one(self) -> None:
+    def _hang_up_on_one(self) -> bool:
+        """Whether there was one that nothing is being answered on."""
         with self._counting:
             oldest = self._waiting.popitem(last=False)[0] if self._waiting else None
-        if oldest is not None:
-            with contextlib.suppress(OSError):  # it may have gone by itself
-                oldest.shutdown(socket.SHUT_RDWR)
+        if oldest is None:
+            return False
+        with contextlib.suppress(OSError):  # it may have gone by itself
+            oldest.shutdown(socket.SHUT_RDWR)
+        return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """A browser that hangs up is no error."""
