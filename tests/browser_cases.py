@@ -4,7 +4,6 @@ dashboard to look at with it.
 
 import contextlib
 import json
-import os
 import re
 import shutil
 import signal
@@ -31,6 +30,7 @@ FLAGS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
+PATIENCE_S = 110  # of the driver, in all it does; it is not waited for longer than 120 s
 DESKTOP, PHONE = (1200, 900), (360, 740)
 # the finished campaign: 2 farms, 2 types, and a seed whose tasks fail
 SEEDS, BAD_SEED = 14, 3
@@ -74,7 +74,8 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         options.add_experimental_option("prefs", {"download.default_directory": str(self.downloads)})
         self.driver = Chrome(options=options, service=Service(driver))
-        self.driver.set_page_load_timeout(60)
+        self.driver.set_page_load_timeout(PATIENCE_S)
+        self.driver.set_script_timeout(PATIENCE_S)
         self.driver.get("about:blank")  # away from the browser's own first page, which asks for things of its own
         self.base = ""
 
@@ -106,7 +107,11 @@ class Browser:
 
     def arrives(self, path: str) -> None:
         """What a click began may take a moment."""
-        until(lambda: self.path == path and self.run(SETTLED), f"{path} after {self.path}", 60)
+        until(lambda: self.path == path and self.run(SETTLED), f"{path} after {self.path}")
+
+    def drawn(self) -> None:
+        """What was set going is to be seen: two pictures later."""
+        self.driver.execute_async_script("requestAnimationFrame(() => requestAnimationFrame(arguments[0]))")
 
     # --- what is there ---
 
@@ -125,12 +130,24 @@ class Browser:
         """As it stands there at this moment: live parts may be exchanged between two looks."""
         return self.run("return document.querySelector(arguments[0])?.innerText || ''", selector)
 
-    def until_text(self, words: str, selector: str = "main", seconds: float = 30.0) -> str:
-        until(lambda: words in self.text(selector), f"{words!r} in {selector} at {self.path}", seconds)
-        return self.text(selector)
+    def texts(self, selector: str) -> list[str]:
+        """Of all of them, at one moment."""
+        return self.run("return [...document.querySelectorAll(arguments[0])].map((e) => e.innerText)", selector)
+
+    def until_text(self, words: str, selector: str = "main") -> str:
+        """The text with these words in it; a moment later another one may stand there."""
+
+        def found() -> str:
+            text = self.text(selector)
+            return text if words in text else ""
+
+        return until(found, f"{words!r} in {selector} at {self.path}")
 
     def click(self, selector: str) -> None:
-        """On what is there; a live part may be exchanged between finding it and clicking."""
+        """On what is there; a live part may be exchanged between finding it and clicking.
+
+        Between pressing and letting go as well: what comes of a click there is to be waited for, with `click_until`.
+        """
         from selenium.common.exceptions import StaleElementReferenceException
 
         def clicked() -> bool:
@@ -140,7 +157,15 @@ class Browser:
                 return False
             return True
 
-        until(clicked, f"a click on {selector}", 60)
+        until(clicked, f"a click on {selector}")
+
+    def click_until(self, selector: str, script: str):
+        """Clicks until the script returns something, which is returned."""
+
+        def result():
+            return self.run(script) or (self.click(selector), self.run(script))[1]
+
+        return until(result, f"what a click on {selector} does")
 
     def press(self, *keys: str) -> None:
         """On the keyboard, wherever the focus is."""
@@ -187,7 +212,8 @@ class Browser:
         target = self.downloads / name
         target.unlink(missing_ok=True)
         link.click()
-        until(target.exists, f"{name} is saved")
+        until(lambda: target.exists() and target.stat().st_size, f"{name} is saved")
+        until(lambda: not list(self.downloads.glob("*.crdownload")), f"all of {name} is saved")
         return target.read_text()
 
 
@@ -205,7 +231,6 @@ def dashboard(path: str, cwd: Path) -> Iterator[tuple[subprocess.Popen, str]]:
         assert found, said.read_text()
         yield served, found[0]
     finally:
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(served.pid, signal.SIGINT)
-        served.wait(90)
+        served.send_signal(signal.SIGINT)  # nothing, if it has ended
+        served.wait(300)
     assert "Traceback" not in said.read_text(), said.read_text()

@@ -27,6 +27,8 @@ IN_SIGHT = """const box = document.querySelector(arguments[0]).getBoundingClient
     return box.height > 0 && box.top >= 0 && box.bottom <= innerHeight && box.left >= 0"""
 FILLS = """return [...document.querySelectorAll(".turbine")].map(
     (turbine) => [turbine.getAttribute("fill"), getComputedStyle(turbine).fill])"""
+TURBINES_OF_PLANS = """return [...document.querySelectorAll("svg.plan")].map(
+    (plan) => plan.querySelectorAll(".turbine").length)"""
 ROWS = "#tasks tbody tr"
 
 
@@ -39,14 +41,16 @@ def live(tmp_path):
     orders = {seed: f"until=go{seed}" for seed in range(6)}
     orders[1] += f" fail={MESSAGE}"
     orders[3] += " fail=again"
-    make_campaign(tmp_path, seeds=6, orders=orders, spacing_m=700)
+    patient = {"workers": 2, "timeout_s": 3600}
+    make_campaign(tmp_path, seeds=6, orders=orders, spacing_m=700, execution=patient)
     process = start("run", "campaign.yaml", cwd=tmp_path)
     run = tmp_path / "layouts.run"
-    until(lambda: len(computing(run)) == 2, "two tasks are in work")
+    until(lambda: len(computing(run)) == 2, "two tasks are in work", 900)
     yield tmp_path, process
-    for pid in computing(run).values():
-        _send(pid, signal.SIGCONT)
-    _send(process.pid, signal.SIGKILL)
+    if process.poll() is None:
+        for pid in computing(run).values():
+            _send(pid, signal.SIGCONT)
+        process.kill()
     process.wait()
 
 
@@ -64,8 +68,8 @@ def test_a_run_is_watched_without_reloading(browser, live):
         _retry_as_told(folder, browser)
         assert browser.run("return window.mark") == 1, "the page was loaded again"
         assert browser.complaints() == []
-        os.kill(server.pid, signal.SIGINT)
-        server.wait(90)
+        server.send_signal(signal.SIGINT)
+        server.wait(300)
         assert server.returncode == 0
         browser.until_text("does not answer", "#news")
         assert browser.run(IN_SIGHT, "#news"), "it stands where nobody sees it"
@@ -75,10 +79,9 @@ def test_a_run_is_watched_without_reloading(browser, live):
 
 def _freeze_worker_of(task: str, folder: Path, browser) -> int:
     """It is seen at work, and is stopped; what follows happens while its silence grows."""
-    words = browser.text("#workers")
-    assert "2 live workers" in words
-    assert re.search(rf"{task}\s+computing\s.*\d+ s\s+\d+ s ago", words), words
-    pid = computing(folder / "layouts.run")[task]
+    words = browser.until_text("2 live workers", "#workers")
+    assert re.search(rf"{task}\s+computing\s.*\d+ (s|min)\s.*\d+ s ago", words), words
+    pid = until(lambda: computing(folder / "layouts.run").get(task), f"who computes {task}")
     os.kill(pid, signal.SIGSTOP)
     return pid
 
@@ -88,14 +91,14 @@ def _fail_and_go_on(folder: Path, browser) -> None:
     (folder / "go1").touch()
     browser.until_text("1 task failed", "#failures")
     assert MESSAGE in browser.text("#failures")
-    browser.click("#failures summary")
+    browser.click_until("#failures summary", "return document.querySelector('#failures details').open")
     assert "ValueError: no layout today" in browser.text("#failures pre")
     browser.run("document.querySelector('#grid tbody a.cell').focus()")
     (folder / "go2").touch()
     browser.until_text("1 of 6 layouts", "#progress")
     (folder / "go3").touch()
     browser.until_text("2 tasks failed", "#failures")
-    assert browser.text("#grid tbody a.cell").split() == ["1/6", "✗2", "▶2"]
+    until(lambda: browser.text("#grid tbody a.cell").split() == ["1/6", "✗2", "▶2"], "the next task is begun")
     assert browser.run(FOCUS_IS, "#grid tbody a.cell"), browser.focused()
     opened = browser.run("return [...document.querySelectorAll('#failures details')].map((each) => each.open)")
     assert opened == [True, False]
@@ -103,17 +106,19 @@ def _fail_and_go_on(folder: Path, browser) -> None:
 
 
 def _sees_hung_worker(pid: int, browser) -> None:
-    words = browser.until_text("looks hung", "#workers")
-    line = next(line for line in words.splitlines() if "looks hung" in line)
-    assert f"-{pid}-" in line
-    assert words.count("looks hung") == 1, "the other one is at work"
+    """It alone: the other one is at work, even where it is held up for a while."""
+
+    def hung() -> list[str]:
+        return [line for line in browser.text("#workers").splitlines() if "looks hung" in line]
+
+    until(lambda: len(hung()) == 1 and f"-{pid}-" in hung()[0], "one looks hung, the one that is")
 
 
 def _finish(folder: Path, process: subprocess.Popen, frozen: int, browser) -> None:
     os.kill(frozen, signal.SIGCONT)
     for seed in (0, 4, 5):
         (folder / f"go{seed}").touch()
-    process.wait(60)
+    process.wait(300)
     assert process.returncode == 3
     browser.until_text("4 of 6 layouts", "#progress")
     browser.until_text("Nobody is at work", "#workers")
@@ -122,8 +127,7 @@ def _finish(folder: Path, process: subprocess.Popen, frozen: int, browser) -> No
 
 def _retry_as_told(folder: Path, browser) -> None:
     """The command is selected by a click, as for copying, and does what it says in a shell elsewhere."""
-    browser.click("#failure-farm0_t0_s1 .command")
-    copied = browser.run("return getSelection().toString()")
+    copied = browser.click_until("#failure-farm0_t0_s1 .command", "return getSelection().toString()")
     assert copied.startswith("leeward run ")
     (folder / "orders" / "1").write_text("")
     programs = folder / "programs"
@@ -138,7 +142,7 @@ def _retry_as_told(folder: Path, browser) -> None:
         env={**os.environ, "PATH": path},
         capture_output=True,
         text=True,
-        timeout=120,
+        timeout=600,
     )
     assert done.returncode == 0, done.stderr
     assert set(results(folder / "layouts.h5")) == {f"farm0_t0_s{seed}" for seed in (0, 1, 2, 4, 5)}
@@ -179,8 +183,7 @@ def test_nobody_is_let_in_without_the_token(browser, served):
     browser.driver.refresh()
     assert "token" in browser.text("body")
     assert "layouts" not in browser.text("body")
-    refused = browser.complaints()
-    assert len(refused) >= 1
+    refused = until(browser.complaints, "the browser says that it was refused")
     assert all("403" in words for words in refused), refused
     browser.enter(served)
     assert browser.run("return document.cookie") == "", "scripts can read the token"
@@ -206,7 +209,7 @@ def test_a_cell_leads_to_its_tasks(shown):
     shown.open("/")
     shown.click("#grid a.cell[href*='farm=1&type=1']")
     shown.arrives("/tasks?farm=1&type=1&sort=-aep")
-    rows = [row.text.split() for row in shown.all(ROWS)]
+    rows = [row.split() for row in shown.texts(ROWS)]
     assert {row[0] for row in rows} == {f"farm1_t1_s{seed}" for seed in range(SEEDS)}
     aeps = [float(row[3]) for row in rows if row[2] == "done"]
     assert len(aeps) == SEEDS - 1
@@ -219,7 +222,7 @@ def test_a_page_holds_fifty_tasks(shown):
     shown.open("/tasks")
     assert len(shown.all(ROWS)) == 50
     assert "1 to 50 of 56" in shown.text("#tasks .pager")
-    next(link for link in shown.all("#tasks .pager a") if "next" in link.text).click()
+    shown.click("#tasks .pager a:first-of-type")  # there is none to an earlier page
     shown.arrives("/tasks?page=1")
     assert len(shown.all(ROWS)) == 6
     assert "51 to 56 of 56" in shown.text("#tasks .pager")
@@ -258,7 +261,7 @@ def test_colours_come_in_as_soon_as_they_are_known(browser, campaign, tmp_path, 
         browser.run("window.mark = 1")
         assert _are_coloured(browser, 0)
         assert "the wake losses are being worked out" in browser.text("#comparison")
-        until(lambda: _are_coloured(browser, 6), "the wake losses", 150)
+        until(lambda: _are_coloured(browser, 6), "the wake losses", 900)
         assert browser.run("return window.mark") == 1
         browser.leave()
 
@@ -273,8 +276,8 @@ def test_two_layouts_are_compared(shown, campaign):
     field.send_keys(str(second.key))
     shown.click("#compare button")
     shown.arrives(f"/compare?a={first.key}&b={second.key}")
-    assert [len(plan.find_elements("css selector", ".turbine")) for plan in shown.all("svg.plan")] == [3, 3]
-    line = next(row.text for row in shown.all("#comparison tbody tr") if row.text.startswith("AEP"))
+    assert shown.run(TURBINES_OF_PLANS) == [3, 3]
+    line = next(row for row in shown.texts("#comparison tbody tr") if row.startswith("AEP"))
     figures = [float(number) for number in re.findall(r"[-+]?\d+\.\d+", line)]
     assert figures[:3] == pytest.approx([first.aep, second.aep, second.aep - first.aep], abs=2e-3)
 
@@ -319,12 +322,14 @@ def test_tasks_are_filtered_by_keyboard_alone(shown):
     assert "to the content" in shown.focused()
     assert shown.run(IN_SIGHT, ".skip"), "where the focus is cannot be seen"
     shown.press(Keys.ENTER)
+    until(lambda: shown.run("return location.hash") == "#content", "the content is gone to")
+    shown.drawn()
     shown.press(Keys.TAB)
     assert shown.focused().startswith("select farm"), shown.focused()
     shown.press("1")
     shown.press(Keys.TAB, Keys.TAB, "6", Keys.ENTER)
     shown.arrives("/tasks?farm=1&type=&seed=6&state=")
-    assert [row.text.split()[0] for row in shown.all(ROWS)] == ["farm1_t0_s6", "farm1_t1_s6"]
+    assert [row.split()[0] for row in shown.texts(ROWS)] == ["farm1_t0_s6", "farm1_t1_s6"]
     assert shown.run("return document.querySelector('[name=farm]').value") == "1"
 
 

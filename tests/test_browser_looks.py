@@ -79,6 +79,7 @@ def _shadows(browser: Browser, box: str, scrolled: int) -> tuple[bool, bool]:
     """Whether the outermost pixels at the left and at the right are of another colour than the page, mostly."""
     found = browser.all(box)[0]
     browser.run("arguments[0].scrollLeft = arguments[1]; arguments[0].scrollIntoView()", found, scrolled)
+    browser.drawn()
     pixels = matplotlib.image.imread(io.BytesIO(found.screenshot_as_png))[..., :3]
     off = np.abs(pixels - np.asarray(_colour(browser, "body", "background-color"))).max(axis=2)
     return tuple(bool(np.median(off[:, column]) > 0.1) for column in (1, -2))
@@ -105,7 +106,7 @@ def test_states_can_be_told_apart(shown, scheme):
 
 def test_states_have_signs_and_words(shown):
     shown.open("/")
-    entries = [entry.text.split(maxsplit=1) for entry in shown.all("#grid .key-list li")]
+    entries = [entry.split(maxsplit=1) for entry in shown.texts("#grid .key-list li")]
     assert len(entries) == len(STATES)
     assert len({sign for sign, _ in entries}) == len({words for _, words in entries}) == len(STATES)
     cell = shown.one("#grid a.cell[href*='farm=0&type=0']")
