@@ -549,5 +549,5 @@ def test_areas_need_no_compiler():
         "import sys; from leeward.layout import Area; area = Area.circle(0, 0, 5).without(Area.circle(4, 0, 1)); "
         "area.boundary; print('numba' in sys.modules, 'pyproj' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=100)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert result.stdout.strip() == "False False", result.stderr

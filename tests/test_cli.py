@@ -1,6 +1,8 @@
 """The command `leeward optimise`, mostly as processes of its own; `leeward aep` is in test_package.py."""
 
+import codecs
 import csv
+import errno
 import json
 import os
 import pty
@@ -8,7 +10,7 @@ import re
 import signal
 import subprocess
 import sys
-import time
+import threading
 
 import numpy as np
 import pytest
@@ -18,13 +20,14 @@ from leeward import cli
 from leeward.campaign import builtin
 from leeward.layout import Area, LayoutProblem
 from leeward.wind import Turbine, WindFarm
+from run_cases import until
 
 COMMAND = [sys.executable, "-c", "from leeward.cli import main; main()"]
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}
 
 
 def command(*arguments, cwd=None):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=300, cwd=cwd)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=900, cwd=cwd)
 
 
 @pytest.fixture
@@ -224,7 +227,10 @@ def test_a_start_that_is_not_feasible(tmp_path):
 
 
 class Terminal:
-    """The command line with a terminal for its standard error, as somebody who sits before it."""
+    """The command line with a terminal for its standard error, as somebody who sits before it.
+
+    Its screen is read all the time: what writes to one that nobody reads waits, for ever, once that is full.
+    """
 
     def __init__(self, *arguments, cwd):
         self.screen, theirs = pty.openpty()
@@ -239,19 +245,32 @@ class Terminal:
         )
         os.close(theirs)
         self.seen = ""
+        self.reader = threading.Thread(target=self._read, daemon=True)
+        self.reader.start()
+
+    def _read(self):
+        """Until the last who has it open closes it, which Linux tells as an error; a letter may come in two pieces."""
+        decoder = codecs.getincrementaldecoder("utf-8")()
+        while True:
+            try:
+                piece = os.read(self.screen, 4096)
+            except OSError as error:
+                if error.errno != errno.EIO:
+                    raise
+                return
+            self.seen += decoder.decode(piece)
 
     def wait_for(self, text):
-        end = time.monotonic() + 240
-        while text not in self.seen:
-            assert time.monotonic() < end, self.seen
-            self.seen += os.read(self.screen, 4096).decode()
+        until(lambda: text in self.seen or not self.reader.is_alive(), f"{text!r} on the screen", 900)
+        assert text in self.seen
 
     def press_ctrl_c(self):
         self.process.send_signal(signal.SIGINT)
 
     def result(self):
         """Exit code and standard output."""
-        out, _ = self.process.communicate(timeout=240)
+        out, _ = self.process.communicate(timeout=900)
+        self.reader.join(300)
         os.close(self.screen)
         return self.process.returncode, out
 

@@ -185,5 +185,5 @@ def test_matplotlib_stays_as_it_was():
         "import matplotlib; before = str(dict.items(matplotlib.rcParams)); import leeward.plots; "
         "print(str(dict.items(matplotlib.rcParams)) == before, 'matplotlib.pyplot' in sys.modules)"
     )
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=120)
+    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=600)
     assert result.stdout.strip() == "True False", result.stderr
