@@ -208,3 +208,12 @@ def test_who_does_not_wait_for_the_end_of_a_run_leaves_no_jobs_and_no_credential
         paper.link.close()
     assert paper.cancelled() == ["--quiet --name=leeward-paper", "--quiet 1 2"]
     assert not list((tmp_path / "layouts.run").glob(".tls-*"))
+
+
+def test_the_number_of_a_job_is_found_in_what_sbatch_prints():
+    """A cluster may have an sbatch of its own, which says more."""
+    number = slurm._Job._job_id_from_submit_output
+    assert number(None, "You have used 40 of 100 hours.\nSubmitted batch job 1234 on cluster blue\n") == "1234"
+    assert number(None, "sbatch: Submitted batch job 1234\n") == number(None, "1234;blue\n") == "1234"
+    with pytest.raises(RuntimeError, match="sbatch printed 'queued as 17'; expected: Submitted batch job NUMBER"):
+        number(None, "queued as 17\n")

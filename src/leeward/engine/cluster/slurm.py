@@ -7,6 +7,7 @@ end before their time, or at it, are replaced while there is work for them, and 
 import asyncio
 import contextlib
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -77,6 +78,13 @@ class _Job(SLURMJob):
     async def _call(cmd: list[str], **_: Any) -> str:
         """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
         return await _answer(*cmd)
+
+    def _job_id_from_submit_output(self, out: str) -> str:
+        """The number of the job, also with --parsable; a cluster's own sbatch may print other numbers too."""
+        numbers = re.findall(r"(?m)^(?:.*Submitted batch job )?(\d+)(?:;\S*| on cluster .*)?\s*$", out)
+        if not numbers:
+            raise RuntimeError(f"stderr:\nsbatch printed {out.strip()!r:.200}; expected: Submitted batch job NUMBER")
+        return str(numbers[-1])
 
     async def start(self) -> None:
         try:
