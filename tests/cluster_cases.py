@@ -1,6 +1,7 @@
 """What the tests of engines beyond one machine share: real Dask clusters on this one, whose parts can be killed."""
 
 import contextlib
+import functools
 import os
 import re
 import shutil
@@ -9,7 +10,17 @@ import subprocess
 import sys
 from pathlib import Path
 
+import run_cases
 from run_cases import PATIENCE_S, until
+
+# For tests that count: where this machine stands still for a while, nobody is taken for lost, and no task that seems to
+# wait too long goes to others, which would compute it twice.
+_PATIENT = (
+    "from leeward.engine.cluster import engine, links;"
+    f"engine.STALLED_S = {PATIENCE_S}; engine.ANSWER_S = links.CONNECT_S = links.ANSWER_S = 120.0;"
+)
+leeward = functools.partial(run_cases.leeward, before=_PATIENT)
+start = functools.partial(run_cases.start, before=_PATIENT)
 
 # What the command `dask` does, in a process that ends with these tests however they end.
 _DASK = (

@@ -93,8 +93,9 @@ def die_when(path):
 
 PATIENCE_S = 600.0  # before what is waited for is said not to come: machines may be slow, and stand still for a while
 
+_MAIN = "from leeward.cli import main; main()"
 # as the installed command: nothing is imported from the current folder
-LEEWARD = [sys.executable, "-P", "-c", "from leeward.cli import main; main()"]
+LEEWARD = [sys.executable, "-P", "-c", _MAIN]
 
 
 def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", orders=None, **changes) -> Path:
@@ -135,10 +136,14 @@ def make_campaign(folder: Path, *, seeds=4, farms=1, name="campaign.yaml", order
     return path
 
 
-def leeward(*arguments, cwd, timeout=PATIENCE_S, **options) -> subprocess.CompletedProcess:
-    return subprocess.run(
-        [*LEEWARD, *map(str, arguments)], cwd=cwd, capture_output=True, text=True, timeout=timeout, **options
-    )
+def command_line(*arguments, before="") -> list[str]:
+    """before: statements for its process, such as limits of its own."""
+    return [*LEEWARD[:-1], before + _MAIN, *map(str, arguments)]
+
+
+def leeward(*arguments, cwd, timeout=PATIENCE_S, before="", **options) -> subprocess.CompletedProcess:
+    command = command_line(*arguments, before=before)
+    return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, **options)
 
 
 def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
@@ -163,13 +168,11 @@ def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
     return subprocess.CompletedProcess(command, code or 0, out.getvalue(), err.getvalue())
 
 
-def start(*arguments, cwd, **options) -> subprocess.Popen:
+def start(*arguments, cwd, before="", **options) -> subprocess.Popen:
     """In a process group of its own, with its output in a file."""
-    output = (Path(cwd) / "output.txt").open("ab")
-    with output:
-        return subprocess.Popen(
-            [*LEEWARD, *map(str, arguments)], cwd=cwd, stdout=output, stderr=subprocess.STDOUT, **options
-        )
+    command = command_line(*arguments, before=before)
+    with (Path(cwd) / "output.txt").open("ab") as output:
+        return subprocess.Popen(command, cwd=cwd, stdout=output, stderr=subprocess.STDOUT, **options)
 
 
 def until(condition, what: str, seconds: float = PATIENCE_S):

@@ -12,7 +12,9 @@ from cluster_cases import (
     assert_tidy,
     called,
     children_of,
+    leeward,
     lives,
+    start,
     wait_for,
     worker_processes,
 )
@@ -20,7 +22,7 @@ from leeward.campaign.execution import DaskSpec
 from leeward.engine.cluster import links
 from leeward.engine.outcomes import EngineLostError
 from leeward.store.records import read_record
-from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
+from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
@@ -129,11 +131,12 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
 
 
 def test_a_scheduler_that_stands_still_is_not_waited_for_without_end(tmp_path, monkeypatch):
-    monkeypatch.setattr(links, "CONNECT_S", 5.0)
+    monkeypatch.setattr(links, "CONNECT_S", PATIENCE_S)
+    monkeypatch.setattr(links, "ANSWER_S", PATIENCE_S)
     with DaskCluster(tmp_path / "dask") as own:
         link = links.connect(DaskSpec(scheduler=own.address), lambda *_, **__: None)
         assert link.addresses() == []
-        monkeypatch.setattr(links, "CONNECT_S", 0.5)
+        monkeypatch.setattr(links, "ANSWER_S", 0.5)
         own.scheduler.send_signal(signal.SIGSTOP)
         with pytest.raises(EngineLostError, match=f"the Dask scheduler at {own.address} does not answer"):
             link.addresses()

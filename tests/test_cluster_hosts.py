@@ -9,14 +9,14 @@ import sys
 
 import pytest
 
-from cluster_cases import DaskCluster, assert_tidy, called, wait_for
+from cluster_cases import DaskCluster, assert_tidy, called, leeward, start, wait_for
 from leeward import __version__
 from leeward.campaign.execution import DaskSpec
 from leeward.engine.cluster import links
 from leeward.errors import LeewardError
 from leeward.store.records import read_record
 from leeward.watch import snapshot
-from run_cases import audit, digests, kill_group, leeward, make_campaign, start, until
+from run_cases import audit, digests, kill_group, make_campaign, until
 
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="namespaces")]

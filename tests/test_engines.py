@@ -8,10 +8,10 @@ import sys
 
 import pytest
 
-from cluster_cases import assert_tidy, wait_for
+from cluster_cases import assert_tidy, leeward, start, wait_for
 from leeward.store.records import read_record
 from leeward.watch import snapshot
-from run_cases import audit, calls, digests, kill_group, leeward, make_campaign, shards, start, until
+from run_cases import audit, calls, digests, kill_group, make_campaign, shards, until
 
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
@@ -25,7 +25,7 @@ SIGNALS = {  # test_run.py has the others of local
     "dask": tuple(CODES),
     "slurm": tuple(CODES),
 }
-SLURM_OPTIONS = ("--jobs", "2", "--cores", "1", "--memory", "500MB", "--walltime", "0:05:00")
+SLURM_OPTIONS = ("--jobs", "2", "--cores", "1", "--memory", "500MB", "--walltime", "0:30:00")
 
 
 def engine_options(engine: str, request: pytest.FixtureRequest) -> list[str]:

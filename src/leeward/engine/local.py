@@ -30,6 +30,7 @@ STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
 STANDSTILL_S = 2.0  # more than usual between two looks at the workers
 STARTS_IN_VAIN = 3
 REAP_S = 5.0  # for a killed process to be gone
+DEATH_S = 30.0  # for one that has closed its files: no disk holds it any more, at most a busy machine
 LONGEST_MESSAGE = 1 << 20
 TAIL = 4000  # bytes of a log
 ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
@@ -268,7 +269,7 @@ class LocalEngine:
     def _died(self, worker: _Worker) -> list[Outcome]:
         _kill(worker)  # should it only have closed its pipe; and what it has forked
         try:
-            how = _how(worker.process.wait(REAP_S))
+            how = _how(worker.process.wait(DEATH_S))
         except subprocess.TimeoutExpired:
             how = "it closed its pipe, and does not end"
         return self._lost(worker, "died", f"its worker died: {how}")

@@ -13,6 +13,7 @@ from leeward.engine.outcomes import EngineLostError
 from leeward.errors import InputError, LeewardError
 
 CONNECT_S = 15.0
+ANSWER_S = 60.0  # for a scheduler that was there, and may have much to do
 
 Tell = Callable[..., None]
 
@@ -59,7 +60,7 @@ class Connected:
     def addresses(self) -> list[str]:
         client: Any = self.client
         try:
-            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=CONNECT_S)
+            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
         except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
             raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
         return list(known["workers"])
