@@ -3,18 +3,20 @@
 `make test-slurm` starts one. The suite over all engines, tests/test_engines.py, runs there as well.
 """
 
+import contextlib
 import json
 import os
 import re
 import shutil
 import signal
 import subprocess
-import time
+from pathlib import Path
 
 import pytest
 
-from cluster_cases import lives, worker_processes
-from run_cases import LEEWARD, calls, digests, leeward, make_campaign, shards, start, until
+from cluster_cases import leeward, lives, start, worker_processes
+from leeward.engine.cluster.squeue import seconds_left
+from run_cases import LEEWARD, PATIENCE_S, calls, digests, make_campaign, shards, until
 
 pytestmark = pytest.mark.skipif(
     not (os.environ.get("SLURM_CONF") and shutil.which("sbatch")), reason="no SLURM here; make test-slurm starts one"
@@ -24,10 +26,54 @@ NODES = 3
 
 
 def queue(*options, format="%i|%T|%j"):
-    answer = subprocess.run(
-        ["squeue", "--noheader", f"--format={format}", *options], capture_output=True, text=True, timeout=30
+    """A SLURM that has too much to do is asked again; a job that it has forgotten is not in the queue."""
+
+    def answer():
+        said = subprocess.run(
+            ["squeue", "--noheader", f"--format={format}", *options], capture_output=True, text=True, timeout=PATIENCE_S
+        )
+        return said if said.returncode == 0 or "Invalid job id" in said.stderr else None
+
+    return [line.split("|") for line in until(answer, "squeue answers").stdout.splitlines()]
+
+
+def limit_of(job):
+    """In seconds, as SLURM has it."""
+    ((limit,),) = queue("--jobs", str(job), format="%l")
+    return seconds_left(limit)
+
+
+def set_limit(job, minutes):
+    """Jobs that are just ending or beginning cannot be changed."""
+    command = ["scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}"]
+    until(lambda: subprocess.run(command, timeout=PATIENCE_S).returncode == 0, "its time limit is changed")
+
+
+def leave(job, minutes):
+    """It is to end after so many minutes, or up to one more; however long a slow machine took until now."""
+    ((used,),) = queue("--jobs", str(job), format="%M")
+    set_limit(job, int(seconds_left(used) // 60) + minutes + 1)
+
+
+def state_of(job):
+    """As SLURM remembers it for minutes after its end; None then."""
+    said = subprocess.run(
+        ["scontrol", "--oneliner", "show", "job", str(job)], capture_output=True, text=True, timeout=PATIENCE_S
     )
-    return [line.split("|") for line in answer.stdout.splitlines()]
+    found = re.search(r"\bJobState=(\w+)", said.stdout)
+    assert found or "Invalid job id" in said.stderr, said.stderr
+    return found and found[1]
+
+
+def processes_of(job):
+    """All that a job has started, also what has lost its parent."""
+    marks = {f"SLURM_JOB_ID={job}".encode(), f"SLURM_CONF={os.environ['SLURM_CONF']}".encode()}
+    found = []
+    for path in Path("/proc").glob("[0-9]*/environ"):
+        with contextlib.suppress(OSError):
+            if marks <= set(path.read_bytes().split(b"\0")):
+                found.append(int(path.parent.name))
+    return found
 
 
 def running():
@@ -48,7 +94,7 @@ def _nothing_stays():
                 subprocess.run(["scancel", number])
 
 
-def ended(process, folder, code=0, seconds=240):
+def ended(process, folder, code=0, seconds=PATIENCE_S):
     try:
         found = process.wait(seconds)
     finally:
@@ -62,12 +108,12 @@ def ended(process, folder, code=0, seconds=240):
 def test_slurm_job_cancelled_in_the_middle_is_replaced_and_costs_only_the_task_in_hand(tmp_path):
     orders = {"all": "until=go", 0: "wait=1.5", 1: "wait=1.5", 2: "wait=1.5"}  # too long to travel together
     campaign = make_campaign(tmp_path, seeds=16, orders=orders, execution={"timeout_s": 600})
-    process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:10:00", cwd=tmp_path)
-    until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results", 120)
+    process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00", cwd=tmp_path)
+    until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results")
     before = running()
     assert len(before) == 2
     subprocess.run(["scancel", str(before[0])], check=True)
-    until(lambda: len(set(running()) - set(before)) == 1, "a job in its place", 120)
+    until(lambda: len(set(running()) - set(before)) == 1, "a job in its place")
     (tmp_path / "go").touch()
     output = ended(process, tmp_path)
     assert len(digests(tmp_path / "layouts.h5")) == 16
@@ -77,46 +123,48 @@ def test_slurm_job_cancelled_in_the_middle_is_replaced_and_costs_only_the_task_i
 
 
 def test_slurm_job_that_reaches_its_time_limit_is_replaced_and_its_task_is_not_to_blame(tmp_path):
-    campaign = make_campaign(tmp_path, seeds=3, orders={"1": "wait=300"}, execution={"timeout_s": 600, "retries": 0})
-    process = start("run", campaign, *SMALL, "--jobs", 1, "--walltime", "0:01:00", cwd=tmp_path)
+    orders = {"1": "until=never"}
+    campaign = make_campaign(tmp_path, seeds=3, orders=orders, execution={"timeout_s": 1800, "retries": 0})
+    process = start("run", campaign, *SMALL, "--jobs", 1, "--walltime", "0:30:00", cwd=tmp_path)
     until(lambda: 1 in calls(tmp_path), "the long task")
-    first = running()
+    (first,) = running()
     (tmp_path / "orders" / "1").unlink()  # the next time it is a short one
+    assert limit_of(first) == 1800
+    leave(first, minutes=1)
     output = ended(process, tmp_path)
+    assert state_of(first) in ("TIMEOUT", None)
     assert len(digests(tmp_path / "layouts.h5")) == 3
+    assert sorted(calls(tmp_path)) == [0, 1, 1, 2]
     assert "its job has reached its time limit; it is tried again" in output
-    assert len(first) == 1
     retried = [json.loads(line) for line in (tmp_path / "layouts.run" / "audit.jsonl").read_text().splitlines()]
     assert [line["kind"] for line in retried if line["event"] == "retry"] == ["cut-off"]
 
 
 def test_slurm_jobs_get_no_task_that_would_not_end_in_their_time(tmp_path):
-    campaign = make_campaign(tmp_path, seeds=14, orders={"all": "wait=8"}, execution={"timeout_s": 60, "retries": 0})
-    process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:01:00", cwd=tmp_path)
-    seen = set()
-
-    def is_over():
-        seen.update(running())
-        time.sleep(1)
-        return process.poll() is not None
-
-    try:
-        until(is_over, "the run is over", 400)
-    finally:
-        output = ended(process, tmp_path)
-    assert len(digests(tmp_path / "layouts.h5")) == 14
-    assert len(seen) > 2  # two at a time, replaced before their end
-    assert sorted(calls(tmp_path)) == list(range(14))  # nothing was begun in vain
+    campaign = make_campaign(tmp_path, seeds=100, orders={"all": "wait=8"}, execution={"timeout_s": 600, "retries": 0})
+    process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00", cwd=tmp_path)
+    until(lambda: len(shards(tmp_path / "layouts.run")) >= 2, "it is known how long tasks take")
+    first = until(lambda: len(running()) == 2 and running(), "two jobs")
+    for job in first:
+        leave(job, minutes=1)
+    until(lambda: not set(first) & set(running()), "both have ended")
+    until(lambda: len(running()) == 2, "others are in their place")
+    assert len(shards(tmp_path / "layouts.run")) < 100
+    assert "TIMEOUT" not in [state_of(job) for job in first]  # they were ended before
+    (tmp_path / "orders" / "all").unlink()  # that is all: the rest is quick
+    output = ended(process, tmp_path)
+    assert len(digests(tmp_path / "layouts.h5")) == 100
+    assert sorted(calls(tmp_path)) == list(range(100))  # nothing was begun in vain
     assert "tried again" not in output
 
 
 def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
     orders = {"all": "until=go", 17: "until=last"}
     campaign = make_campaign(tmp_path, seeds=18, orders=orders, execution={"timeout_s": 600})
-    process = start("run", campaign, *SMALL, "--jobs", "1:3", "--walltime", "0:10:00", cwd=tmp_path)
-    until(lambda: len(running()) == NODES, "three jobs while there is much to do", 120)
+    process = start("run", campaign, *SMALL, "--jobs", "1:3", "--walltime", "0:30:00", cwd=tmp_path)
+    until(lambda: len(running()) == NODES, "three jobs while there is much to do")
     (tmp_path / "go").touch()
-    until(lambda: len(running()) == 1, "one job for the one task that is left", 120)
+    until(lambda: len(running()) == 1, "one job for the one task that is left")
     assert len(shards(tmp_path / "layouts.run")) == 17
     (tmp_path / "last").touch()
     ended(process, tmp_path)
@@ -126,26 +174,26 @@ def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
 def test_slurm_coordinator_killed_its_jobs_end_by_themselves_and_the_same_command_goes_on(tmp_path):
     orders = {"all": "until=go", 0: "", 1: "", 2: ""}
     campaign = make_campaign(tmp_path, seeds=10, orders=orders, execution={"timeout_s": 600})
-    command = ("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:10:00")
+    command = ("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00")
     process = start(*command, cwd=tmp_path)
-    until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results", 120)
+    until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results")
     jobs, orphans = running(), worker_processes(tmp_path)
     process.kill()
     process.wait()
     again = start(*command, cwd=tmp_path)
-    until(lambda: not any(map(lives, orphans)), "what the first one has started ends", 120)
+    until(lambda: not any(map(lives, orphans)), "what the first one has started ends")
     (tmp_path / "go").touch()
     ended(again, tmp_path)
     assert len(digests(tmp_path / "layouts.h5")) == 10
     assert len(calls(tmp_path)) == 10 + 2
     assert not list((tmp_path / "layouts.run").glob(".tls-*"))
-    until(lambda: not set(jobs) & set(running()), "the orphaned jobs have ended", 120)
+    until(lambda: not set(jobs) & set(running()), "the orphaned jobs have ended")
 
 
 def test_slurm_credentials_are_private_for_the_run_only_and_needed(tmp_path):
     campaign = make_campaign(tmp_path, seeds=6, orders={"all": "until=go", 0: ""}, execution={"timeout_s": 600})
-    process = start("run", campaign, *SMALL, "--jobs", 1, "--walltime", "0:10:00", "--json", cwd=tmp_path)
-    until(lambda: shards(tmp_path / "layouts.run"), "a result", 120)
+    process = start("run", campaign, *SMALL, "--jobs", 1, "--walltime", "0:30:00", "--json", cwd=tmp_path)
+    until(lambda: shards(tmp_path / "layouts.run"), "a result")
     (folder,) = (tmp_path / "layouts.run").glob(".tls-*")
     assert folder.stat().st_mode & 0o777 == 0o700
     assert {path.stat().st_mode & 0o777 for path in folder.iterdir()} == {0o600}
@@ -168,7 +216,7 @@ def _demand_refusal(host, port, authority):
     )
     for kind in ("tcp", "tls"):
         words = [LEEWARD[0], "-c", probe, kind, f"{host}:{port}", str(authority)]
-        answer = subprocess.run(words, capture_output=True, text=True, timeout=120)
+        answer = subprocess.run(words, capture_output=True, text=True, timeout=PATIENCE_S)
         assert answer.returncode != 0, f"{kind} was let in"
 
 
@@ -184,38 +232,50 @@ def test_slurm_jobs_that_never_come_to_work_end_the_run_with_their_log(tmp_path)
     campaign = make_campaign(
         tmp_path, seeds=2, execution={"timeout_s": 60, "slurm": {"prologue": ["echo no such module >&2", "exit 3"]}}
     )
-    found = leeward("run", campaign, *SMALL, "--jobs", 1, cwd=tmp_path, timeout=240)
+    found = leeward("run", campaign, *SMALL, "--jobs", 1, cwd=tmp_path)
     assert found.returncode == 3, found.stderr
     assert "3 jobs in a row ended before their worker could be used" in found.stdout
     assert "no such module" in found.stdout
     assert "To go on" in found.stdout
 
 
-def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tmp_path):
-    campaign = make_campaign(tmp_path, seeds=26, orders={"all": "wait=8"}, execution={"timeout_s": 60})
-    options = ("--cores", 2, "--memory", "500MB", "--walltime", "0:02:00")
-    made = leeward("slurm-script", campaign, *options, cwd=tmp_path)
+def submitted(folder, campaign, *options):
+    """The number of a job for the script that is printed with these options."""
+    made = leeward("slurm-script", campaign, *options, cwd=folder)
     assert made.returncode == 0, made.stderr
-    (tmp_path / "job.sh").write_text(made.stdout)
-    submitted = subprocess.run(["sbatch", "job.sh"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    number = submitted.stdout.split()[-1]
-    until(lambda: (tmp_path / "layouts.h5").exists() or not queue("--jobs", number), "a first end", 300)
-    until(lambda: not queue("--jobs", number), "the job is over", 600)
-    log = (tmp_path / f"leeward-layouts-{number}.log").read_text()
-    assert len(digests(tmp_path / "layouts.h5")) == 26, log
-    assert 1 <= log.count("back into the queue") <= 8, log  # a job has half a minute or more between two
-    assert "26 of 26 layouts are there" in log
+    (folder / "job.sh").write_text(made.stdout)
+    said = subprocess.run(["sbatch", "job.sh"], cwd=folder, capture_output=True, text=True, check=True)
+    return said.stdout.split()[-1]
+
+
+def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tmp_path):
+    campaign = make_campaign(tmp_path, seeds=8, orders={"all": "until=go"}, execution={"timeout_s": 1800})
+    job = submitted(tmp_path, campaign, "--cores", 2, "--memory", "500MB", "--walltime", "0:30:00")
+    log = tmp_path / f"leeward-layouts-{job}.log"
+    until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
+    assert limit_of(job) == 1800
+    leave(job, minutes=5)  # of which it is to be warned
+    until(lambda: "stopping when the 2 task(s) in hand are done" in log.read_text(), "it is warned")
+    (tmp_path / "go").touch()
+    until(lambda: "back into the queue" in log.read_text(), "it goes back")
+    assert len(shards(tmp_path / "layouts.run")) == 2
+    set_limit(job, 30)  # until all is done
+    until(lambda: not queue("--jobs", job), "the job is over")
+    text = log.read_text()
+    assert len(digests(tmp_path / "layouts.h5")) == 8, text
+    assert text.count("back into the queue") == 1, text
+    assert sorted(calls(tmp_path)) == list(range(8))
+    assert "8 of 8 layouts are there, 6 computed now" in text
 
 
 def test_slurm_script_whose_job_is_cancelled_stays_cancelled(tmp_path):
-    campaign = make_campaign(tmp_path, seeds=40, orders={"all": "wait=2"}, execution={"timeout_s": 60})
-    made = leeward("slurm-script", campaign, "--cores", 1, "--memory", "300MB", "--walltime", "0:05:00", cwd=tmp_path)
-    (tmp_path / "job.sh").write_text(made.stdout)
-    submitted = subprocess.run(["sbatch", "job.sh"], cwd=tmp_path, capture_output=True, text=True, check=True)
-    number = submitted.stdout.split()[-1]
-    until(lambda: shards(tmp_path / "layouts.run"), "a result", 120)
-    subprocess.run(["scancel", number], check=True)
-    until(lambda: not queue("--jobs", number), "the job is gone", 60)
-    time.sleep(8)  # longer than a requeued job waits
-    assert not queue("--jobs", number)
-    assert len(shards(tmp_path / "layouts.run")) >= 1
+    orders = {"all": "until=never", 0: ""}
+    campaign = make_campaign(tmp_path, seeds=4, orders=orders, execution={"timeout_s": 1800})
+    job = submitted(tmp_path, campaign, "--cores", 1, "--memory", "300MB", "--walltime", "0:10:00")
+    until(lambda: shards(tmp_path / "layouts.run"), "a result")
+    subprocess.run(["scancel", job], check=True)
+    until(lambda: not processes_of(job), "nobody is left who could put it back into the queue")
+    until(lambda: state_of(job) != "COMPLETING", "SLURM has seen that, too")
+    assert state_of(job) in ("CANCELLED", None)
+    assert not queue("--jobs", job)
+    assert len(shards(tmp_path / "layouts.run")) == 1
