@@ -9,9 +9,11 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import shapely
 
 from foreign_files import own_result
 from leeward.errors import InputError
+from leeward.layout.labels import label_place
 from leeward.pages import settings as settings_page
 from leeward.pages.charts import (
     convergence,
@@ -26,6 +28,8 @@ from leeward.pages.charts import (
 )
 from leeward.pages.charts.axes import Scale, decimals, padded
 from leeward.pages.charts.colours import colour
+from leeward.pages.charts.maps import BELOW
+from leeward.pages.charts.plan import Frame, bounds_of
 from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
 from leeward.pages.links import Links
@@ -276,6 +280,27 @@ def test_names_of_many_farms_do_not_lie_over_each_other():
     assert 20 < len(names) < 100
     assert all(float(b[0]) - float(a[0]) >= 6.0 * len(b[1]) for a, b in itertools.pairwise(names))
     assert len(re.findall("<title>farm ", picture)) == 100
+
+
+@pytest.mark.parametrize("inner", [True, False])
+def test_names_are_in_their_areas(inner):
+    """Not in a hole, not between two parts, and clear of turbines."""
+    hole = 0.4 * SQUARE[0] + 2700.0
+    polygons = ((SQUARE[0], hole),) if inner else (SQUARE, (SQUARE[0] + [30_000.0, 0.0],))
+    area = shapely.MultiPolygon([(outer, holes) for outer, *holes in polygons])
+    result = replace(own_result(), layout=np.array([[1350.0, 4500.0, 7650.0], [1350.0, 1350.0, 1350.0]]))
+    picture = best_map([FarmShape(0, "x", polygons, None)], {0: result}, np.zeros((2, 0)), "Where.", LINKS)
+    x, y = map(float, re.search(r'<text x="(\S+)" y="(\S+)" text-anchor="middle" class="place">', picture).groups())
+    frame = Frame(bounds_of([FarmShape(0, "x", polygons, None)]), margin=20.0, side=760.0)
+    place = shapely.Point(*(np.array([x, y - BELOW]) - frame.place(0.0, 0.0)) * [1.0, -1.0] / frame.scale)
+    assert area.contains(place)
+    assert area.boundary.distance(place) > 1000.0
+    assert np.hypot(*(result.layout.T - [place.x, place.y]).T).min() > 1000.0
+
+
+def test_the_name_of_an_area_narrower_than_all_places():
+    area = shapely.Polygon([(0.0, 0.0), (9000.0, 300.0), (9000.0, 300.5), (0.0, 0.1)])
+    assert area.contains(shapely.Point(*label_place(area)))
 
 
 def test_a_map():

@@ -13,6 +13,7 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.errors import InputError
+from leeward.layout.labels import label_place
 from leeward.layout.surroundings import Bounds, loss_span, widened
 from leeward.plots.ground import (
     Array,
@@ -36,7 +37,6 @@ DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as larg
 LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
 MAP_INCHES = 6.6  # the longer side of the map
-PLACES = 40  # a side of the grid of places that a label can have in its area
 
 
 @dataclass(frozen=True)
@@ -129,16 +129,8 @@ def _bounds(farms: Sequence[FarmLayout]) -> Bounds:
 
 def _label(ax: "Axes", farm: FarmLayout, x: Array, y: Array) -> None:
     """Inside the area, where it is farthest from turbines and from the border."""
-    left, low, right, high = farm.area.bounds
-    across, up = np.meshgrid(np.linspace(left, right, PLACES), np.linspace(low, high, PLACES))
-    places = shapely.points(across.ravel(), up.ravel())
-    shape = farm.area.to_shapely()
-    room = shapely.distance(places, shapely.MultiPoint(np.column_stack([x, y]))) if len(x) else np.inf
-    room = np.minimum(room, shapely.distance(places, shapely.boundary(shape)))
-    best = int(np.argmax(np.where(shapely.contains(shape, places), room, -1.0)))
     ax.text(
-        across.flat[best],
-        up.flat[best],
+        *label_place(farm.area.to_shapely(), x, y),
         literal(farm.label),
         ha="center",
         va="center",

@@ -4,7 +4,9 @@ from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import shapely
 
+from leeward.layout.labels import apart, label_place
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
 from leeward.pages.html import Markup, tag
@@ -16,6 +18,7 @@ Array = npt.NDArray[np.float64]
 SIDE = 760.0
 RING = 2.4  # radius of a neighbour, pixels
 LETTER, LINE = 9.0, 12.0  # how wide and how high a digit of a name is, pixels
+BELOW = 5.0  # from the middle of a name to its foot, pixels
 
 
 def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
@@ -28,8 +31,12 @@ def farm_map(
 ) -> Markup:
     """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`."""
     frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=SIDE)
-    named = _apart(shapes, frame)
-    farms = [_farm(frame, shape, best.get(shape.farm_idx), link, shape.farm_idx in named) for shape in shapes]
+    places = [_place(frame, shape, best.get(shape.farm_idx)) for shape in shapes]
+    named = set(apart(places, [LETTER * len(str(shape.farm_idx)) for shape in shapes], LINE))
+    farms = [
+        _farm(frame, shape, best.get(shape.farm_idx), link, places[i] if i in named else None)
+        for i, shape in enumerate(shapes)
+    ]
     return figure(
         round(frame.width, 1),
         round(frame.height + 40, 1),
@@ -43,26 +50,24 @@ def farm_map(
     )
 
 
-def _middle(frame: Frame, shape: FarmShape) -> tuple[float, float]:
-    return frame.place(*np.concatenate([polygon[0] for polygon in shape.polygons]).mean(axis=0).tolist())
-
-
-def _apart(shapes: Sequence[FarmShape], frame: Frame) -> set[int]:
-    """Farms that can be named in the map, one after the other: names over each other cannot be read."""
-    named: dict[int, tuple[float, float, float]] = {}
-    for shape in shapes:
-        x, y = _middle(frame, shape)
-        wide = LETTER * len(str(shape.farm_idx))
-        if all(abs(x - at) >= (wide + other) / 2 or abs(y - up) >= LINE for at, up, other in named.values()):
-            named[shape.farm_idx] = x, y, wide
-    return set(named)
+def _place(frame: Frame, shape: FarmShape, result: Result | None) -> tuple[float, float]:
+    """The middle of a name, pixels."""
+    area = shapely.MultiPolygon([(outer, holes) for outer, *holes in shape.polygons])
+    return frame.place(*label_place(area, *(((), ()) if result is None else result.layout)))
 
 
 def _farm(
-    frame: Frame, shape: FarmShape, result: Result | None, link: Callable[[Key], str | None], is_named: bool
+    frame: Frame,
+    shape: FarmShape,
+    result: Result | None,
+    link: Callable[[Key], str | None],
+    place: tuple[float, float] | None,
 ) -> Markup:
+    """place: the middle of its name; None where there is no room for one."""
     outline = frame.outline(shape.polygons)
-    name = text(*_middle(frame, shape), f"{shape.farm_idx}", anchor="middle", kind="place") if is_named else None
+    name = None
+    if place is not None:
+        name = text(place[0], place[1] + BELOW, f"{shape.farm_idx}", anchor="middle", kind="place")
     if result is None:
         words = f"farm {shape.farm_idx} {shape.name}: no layout yet"
         return tag("g", {"class": "farm"}, tag("title", None, words), outline, name)
