@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-import shapely
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.collections import EllipseCollection, LineCollection, PathCollection
 from matplotlib.colors import to_hex
@@ -18,6 +17,7 @@ from leeward.layout import Area, LayoutProblem
 from leeward.plots import AepCell, Convergence, FarmLayout
 from leeward.plots.style import FAINT
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, wind_rose
+from plot_cases import farm_at
 
 
 @pytest.fixture
@@ -32,69 +32,6 @@ def polar():
     figure = Figure(figsize=(5, 4))
     FigureCanvasAgg(figure)
     return figure.subplots(subplot_kw={"projection": "polar"})
-
-
-# --- the best layout of each farm ------------------------------------------------------------------------------------
-
-
-def farm_at(number, left, wake_loss=None):
-    area = Area.from_arrays([left, left + 4000, left + 4000, left], [0, 0, 3000, 3000])
-    x, y = left + np.array([500.0, 2000.0, 3500.0]), np.array([500.0, 1500.0, 2500.0])
-    return FarmLayout(str(number), f"farm {number}", area, x, y, 100.5 + number, 200.0, wake_loss)
-
-
-def test_all_farms_are_on_one_map(ax):
-    farms = [farm_at(0, 0.0, [0.01, 0.02, 0.03]), farm_at(1, 9000.0, [0.05, 0.04, 0.07])]
-    drawn = plots.plot_best_layouts(ax, farms, title="both")
-    dots = [c for c in ax.collections if isinstance(c, EllipseCollection)]
-    assert [d.get_offsets().tolist() for d in dots] == [np.column_stack([f.x, f.y]).tolist() for f in farms]
-    assert np.allclose(drawn.get_array(), [5, 4, 7])
-    assert {tuple(np.round(d.get_clim(), 9)) for d in dots} == {(1.0, 7.0)}  # one colour bar holds for all
-    assert ax.get_xlim()[0] < 0 < 13000 < ax.get_xlim()[1]
-    assert ax.get_aspect() == 1.0
-    key = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert key == ["0  farm 0: 100.5 GWh", "1  farm 1: 101.5 GWh"]
-
-
-def test_labels_are_in_their_areas_and_hide_no_turbine(ax):
-    farms = [farm_at(0, 0.0), farm_at(1, 9000.0)]
-    assert plots.plot_best_layouts(ax, farms) is None  # nothing for a colour bar to say
-    for farm in farms:
-        (label,) = [text for text in ax.texts if text.get_text() == farm.label]
-        assert farm.area.to_shapely().contains(shapely.Point(*label.get_position()))
-        away = np.hypot(farm.x - label.get_position()[0], farm.y - label.get_position()[1])
-        assert away.min() > 600
-
-
-def test_the_key_of_many_farms_ends_somewhere(ax):
-    plots.plot_best_layouts(ax, [farm_at(i, 9000.0 * i) for i in range(63)])
-    assert len(ax.get_legend().get_texts()) == 61
-    assert ax.get_legend().get_texts()[-1].get_text() == "and 3 more"
-
-
-def test_the_key_is_on_the_picture():
-    figure = plots.best_layouts_figure([farm_at(i, 9000.0 * i, [0.1, 0.2, 0.1]) for i in range(3)], "a campaign")
-    figure.canvas.draw()
-    key = figure.axes[0].get_legend().get_window_extent()
-    assert figure.bbox.x0 <= key.x0 < key.x1 <= figure.bbox.x1
-    assert not key.overlaps(figure.axes[0].get_window_extent())
-
-
-@pytest.mark.parametrize("loss", [-1e-14, 0.02])
-def test_colours_show_no_rounding_errors(ax, loss):
-    """One turbine, or wind without wakes: a scale from -1.05e-12 to -0.87e-12 per cent told nothing."""
-    noise = loss + np.array([1e-15, -1e-15, 0.0])
-    drawn = plots.plot_best_layouts(ax, [farm_at(0, 0.0, noise)])
-    dots = plots.plot_layout(ax, farm_at(0, 0.0).area, [1.0, 2.0, 3.0], [1.0, 2.0, 3.0], wake_loss=noise)
-    for lowest, highest in (drawn.get_clim(), dots.get_clim()):
-        assert lowest >= 0.0
-        assert lowest <= 100.0 * max(loss, 0.0) <= highest
-        assert highest - lowest == pytest.approx(0.01)
-
-
-def test_no_farm(ax):
-    with pytest.raises(InputError, match="no farm to draw"):
-        plots.plot_best_layouts(ax, [])
 
 
 # --- AEP over the seeds ----------------------------------------------------------------------------------------------

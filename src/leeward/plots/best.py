@@ -13,10 +13,9 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.errors import InputError
-from leeward.layout.labels import label_place
+from leeward.layout.labels import apart, label_place
 from leeward.layout.surroundings import Bounds, loss_span, widened
 from leeward.plots.ground import (
-    Array,
     Positions,
     circles,
     draw_area,
@@ -26,7 +25,7 @@ from leeward.plots.ground import (
     pair,
 )
 from leeward.plots.layout import COLOURS
-from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, colour_bar, literal, new_figure, shortened
+from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, arrange, colour_bar, literal, new_figure, shortened
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -34,8 +33,13 @@ if TYPE_CHECKING:
     from leeward.layout import Area
 
 DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
+DOT_IN_AREA = 0.12  # of the longer side of an area: no larger, or those of very many farms would hide them
+FEW_LINES = 20  # of the key: it is never shorter, however low the map is
+KEY_LETTER, KEY_LINE = 0.056, 0.16  # inches
+LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the size of the font: how wide and how high a label's letter is
 LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
+MANY, MOST_LARGER = 100, 2.0  # of more farms the map is larger, at most twice
 MAP_INCHES = 6.6  # the longer side of the map
 
 
@@ -70,10 +74,22 @@ def plot_best_layouts(
     that says what the labels in the map mean, with the AEP of each. Returns the turbines of the last farm, for a colour
     bar, which holds for all; None if not every farm has wake losses.
     """
+    drawn = _draw_farms(ax, farms, neighbours, title)
+    if key:
+        _add_key(ax, farms, LONGEST_KEY)
+    _label(ax, farms)
+    return drawn
+
+
+def _draw_farms(
+    ax: "Axes", farms: Sequence[FarmLayout], neighbours: Positions | None, title: str | None
+) -> EllipseCollection | None:
+    """All but the labels and the key."""
     if not farms:
         raise InputError("no farm to draw; expected one or more")
     left, low, right, high = bounds = _bounds(farms)
     longer = max(right - left, high - low)
+    dot = min(DOT * longer, DOT_IN_AREA * float(np.median([_side(farm) for farm in farms])))
     losses = [None if farm.wake_loss is None else np.asarray(farm.wake_loss, dtype=float) for farm in farms]
     known = [loss for loss in losses if loss is not None]
     lowest, highest = loss_span(np.concatenate(known)) if known else (0.0, 0.0)
@@ -81,24 +97,21 @@ def plot_best_layouts(
     for farm, loss in zip(farms, losses, strict=True):
         draw_area(ax, farm.area, linewidth=0.8)
         x, y = pair((farm.x, farm.y), f"the layout of {farm.name}")
-        size = max(farm.rotor_diameter_m, DOT * longer)
+        size = max(farm.rotor_diameter_m, dot)
         drawn = circles(ax, x, y, size, facecolors=PLAIN, edgecolors="none", linewidths=0.0, zorder=3)
         if loss is not None:
             drawn.set_array(100.0 * loss)
             drawn.set_cmap(COLOURS)
             drawn.set_clim(100.0 * lowest, 100.0 * highest)
-        ax.add_collection(drawn)
-        _label(ax, farm, x, y)
+        ax.add_collection(drawn, autolim=False)  # the limits are known, and finding them for each takes long
     others = near_neighbours(bounds, neighbours)
-    size = max(DOT * longer, *(farm.rotor_diameter_m for farm in farms))
+    size = max(dot, *(farm.rotor_diameter_m for farm in farms))
     legend = draw_neighbours(ax, *others, size)
     margin = 0.03 * longer
     left, low, right, high = widened(bounds, *others)
     shown = left - margin, low - margin, right + margin, high + margin
     land = shapely.union_all([farm.area.to_shapely() for farm in farms])
     dress_map(ax, shown, land, crs=farms[0].area.crs, legend=legend, title=title)
-    if key:
-        _add_key(ax, farms)
     return drawn if len(known) == len(farms) else None
 
 
@@ -108,16 +121,22 @@ def best_layouts_figure(
     """The map with its key and a colour bar."""
     bounds = _bounds(farms)
     left, low, right, high = widened(bounds, *near_neighbours(bounds, neighbours))
-    width, height = right - left, high - low
-    scale = MAP_INCHES / max(width, height)
-    longest = max(len(_line(farm)) for farm in farms)
-    tall = max(scale * height, 0.14 * min(len(farms), LONGEST_KEY), 2.0)
-    figure = new_figure(max(scale * width, 1.6) + 1.0 + 0.056 * longest, tall + 1.3)
+    side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
+    scale = side / max(right - left, high - low)
+    width, height = max(scale * (right - left), 1.6), max(scale * (high - low), 2.0)
+    lines = max(int(height / KEY_LINE), FEW_LINES)
+    columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
+    longest = max(len(_line(farm, columns)) for farm in farms[: lines * columns])
+    tall = max(height, KEY_LINE * min(len(farms), lines))
+    figure = new_figure(width + 1.0 + columns * KEY_LETTER * longest, tall + 1.3)
     ax = figure.subplots()
-    drawn = plot_best_layouts(ax, farms, neighbours=neighbours, title=title)
+    drawn = _draw_farms(ax, farms, neighbours, title)
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="bottom")
     ax.set_anchor("W")  # the room beside it is for the key
+    _add_key(ax, farms, lines * columns, columns)
+    arrange(figure)
+    _label(ax, farms)
     return figure
 
 
@@ -127,29 +146,41 @@ def _bounds(farms: Sequence[FarmLayout]) -> Bounds:
     return float(each[:, 0].min()), float(each[:, 1].min()), float(each[:, 2].max()), float(each[:, 3].max())
 
 
-def _label(ax: "Axes", farm: FarmLayout, x: Array, y: Array) -> None:
-    """Inside the area, where it is farthest from turbines and from the border."""
-    ax.text(
-        *label_place(farm.area.to_shapely(), x, y),
-        literal(farm.label),
-        ha="center",
-        va="center",
-        fontsize=SMALL,
-        fontweight="bold",
-        color=INK,
-        zorder=6,
-        path_effects=[withStroke(linewidth=2.0, foreground=SEA)],
-    )
+def _side(farm: FarmLayout) -> float:
+    left, low, right, high = farm.area.bounds
+    return float(max(right - left, high - low))
 
 
-def _line(farm: FarmLayout) -> str:
-    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME)}: {farm.aep_gwh:.1f} GWh"
+def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
+    """Inside the areas, as far from turbines and borders as can be; those that would lie over others are left out."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    scale = min(ax.bbox.width / (right - left), ax.bbox.height / (high - low))  # one for both ways; pixels
+    points = 72.0 * scale / ax.figure.dpi
+    places = [label_place(farm.area.to_shapely(), farm.x, farm.y) for farm in farms]
+    widths = [LABEL_LETTER * SMALL * len(farm.label) / points for farm in farms]
+    for i in apart(places, widths, LABEL_LINE * SMALL / points):
+        words = ax.text(
+            *places[i],
+            literal(farms[i].label),
+            ha="center",
+            va="center",
+            fontsize=SMALL,
+            fontweight="bold",
+            color=INK,
+            zorder=6,
+            path_effects=[withStroke(linewidth=2.0, foreground=SEA)],
+        )
+        words.set_in_layout(False)
 
 
-def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
-    lines = [_line(farm) for farm in farms[:LONGEST_KEY]]
-    if len(farms) > LONGEST_KEY:
-        lines.append(f"and {len(farms) - LONGEST_KEY} more")
+def _line(farm: FarmLayout, columns: int = 1) -> str:
+    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME // columns)}: {farm.aep_gwh:.1f} GWh"
+
+
+def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
+    lines = [_line(farm, columns) for farm in farms[:most]]
+    if len(farms) > most:
+        lines.append(f"and {len(farms) - most} more")
     ax.legend(
         [Line2D([], [], linestyle="none") for _ in lines],
         [literal(line) for line in lines],
@@ -161,4 +192,6 @@ def _add_key(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
         handletextpad=0,
         borderaxespad=2.6,  # the north arrow may stand there
         frameon=False,
+        ncols=columns,
+        columnspacing=1.0,
     )

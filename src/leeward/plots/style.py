@@ -53,6 +53,13 @@ def new_figure(width: float, height: float) -> Figure:
     return figure
 
 
+def arrange(figure: Figure) -> None:
+    """Put the parts of a figure where they will be drawn, for what depends on how large they are."""
+    engine = figure.get_layout_engine()
+    if engine is not None:
+        engine.execute(figure)
+
+
 def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     """Write a figure; the ending of the file says which kind: .png, .svg or .pdf. It appears whole or not at all.
 
