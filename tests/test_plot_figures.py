@@ -397,6 +397,21 @@ def test_a_long_name_is_not_cut_off(problem):
     assert plots.best_layouts_figure([farm]).get_figwidth() < 13.0
 
 
+@pytest.mark.parametrize("name", [10 * "a long name of a campaign ", 60 * "風", 12 * "NORTH_SEA_"])
+def test_a_long_name_of_a_campaign_is_not_cut_off(name):
+    site = Site.from_table([270.0], [9.0], [[1.0]])
+    farms = [farm_at(i, 9000.0 * i, [0.1, 0.2, 0.1]) for i in range(2)]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # no font may know these letters
+        for figure in (plots.best_layouts_figure(farms, name), plots.wind_rose_figure(site, name)):
+            figure.draw_without_rendering()
+            title = figure.axes[0].title
+            assert "".join(title.get_text().split()) == "".join(name.split())
+            extent = title.get_window_extent()
+            assert 0.0 <= extent.x0 < extent.x1 <= figure.bbox.x1
+            assert extent.y1 <= figure.bbox.y1
+
+
 def test_dollars_in_names_are_no_formulas(problem):
     """Of "$x_1$" the dollars vanished, and "$\\nothing$" ended in an error of matplotlib's."""
     name = r"costs $\nothing$ at all"

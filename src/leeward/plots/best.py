@@ -25,7 +25,20 @@ from leeward.plots.ground import (
     pair,
 )
 from leeward.plots.layout import COLOURS
-from leeward.plots.style import INK, PLAIN, SEA, SMALL, TINY, arrange, colour_bar, literal, new_figure, shortened
+from leeward.plots.style import (
+    INK,
+    PLAIN,
+    SEA,
+    SMALL,
+    TINY,
+    TITLE_LINE,
+    arrange,
+    colour_bar,
+    literal,
+    new_figure,
+    shortened,
+    wrapped,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -128,9 +141,11 @@ def best_layouts_figure(
     columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
     longest = max(len(_line(farm, columns)) for farm in farms[: lines * columns])
     tall = max(height, KEY_LINE * min(len(farms), lines))
-    figure = new_figure(width + 1.0 + columns * KEY_LETTER * longest, tall + 1.3)
+    lines_above = None if title is None else wrapped(title, width)
+    more = 0 if lines_above is None else lines_above.count("\n")
+    figure = new_figure(width + 1.0 + columns * KEY_LETTER * longest, tall + 1.3 + more * TITLE_LINE)
     ax = figure.subplots()
-    drawn = _draw_farms(ax, farms, neighbours, title)
+    drawn = _draw_farms(ax, farms, neighbours, lines_above)
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="bottom")
     ax.set_anchor("W")  # the room beside it is for the key

@@ -12,7 +12,7 @@ from matplotlib.projections.polar import PolarAxes
 from matplotlib.ticker import MaxNLocator, NullFormatter
 
 from leeward.errors import InputError
-from leeward.plots.style import EVEN, INK, LABEL, SMALL, literal, new_figure
+from leeward.plots.style import EVEN, INK, LABEL, SMALL, TITLE_LINE, literal, new_figure, wrapped
 from leeward.wind import wind_rose
 from leeward.wind.rose import SPEED_CLASSES
 
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
+ROSE_INCHES = 3.0  # about how wide it is
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -79,8 +80,10 @@ def plot_wind_rose(
 
 
 def wind_rose_figure(site: "Site", title: str | None = None) -> Figure:
-    figure = new_figure(4.6, 3.6)
-    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=title)
+    lines = None if title is None else wrapped(title, ROSE_INCHES)
+    more = 0 if lines is None else lines.count("\n")
+    figure = new_figure(4.6, 3.6 + more * TITLE_LINE)
+    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines)
     return figure
 
 

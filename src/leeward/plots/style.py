@@ -4,6 +4,7 @@ import io
 import os
 import textwrap
 import threading
+import unicodedata
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
@@ -28,6 +29,7 @@ SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
 APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+TITLE_LINE = 0.16  # inches
 LETTERS_PER_INCH = 10.0  # of a headline, which is bold
 EVEN = "viridis"  # even steps of lightness, the same for the colour-blind
 
@@ -119,11 +121,18 @@ def shortened(words: str, longest: int) -> str:
     return words if len(words) <= longest else f"{words[: longest - 1]}…"
 
 
+def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
+    """In as many lines as this width asks for."""
+    # letters of Chinese, Japanese and Korean are twice as wide
+    wide = sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in words) / max(len(words), 1)
+    letters = max(int(letters_per_inch * inches / max(wide, 1.0)), 10)
+    return "\n".join(textwrap.wrap(words, letters)) or words
+
+
 def headline(figure: Figure, words: str) -> None:
     """Above the figure, in as many lines as its width asks for."""
-    letters = max(int(LETTERS_PER_INCH * figure.get_figwidth()), 10)
-    lines = textwrap.wrap(words, letters) or [words]
-    figure.suptitle(literal("\n".join(lines)), color=INK, fontsize=LABEL + 1, fontweight="bold")
+    lines = wrapped(words, figure.get_figwidth(), LETTERS_PER_INCH)
+    figure.suptitle(literal(lines), color=INK, fontsize=LABEL + 1, fontweight="bold")
 
 
 def dress(ax: "Axes", title: str | None) -> None:
