@@ -10,7 +10,7 @@ from matplotlib.figure import Figure
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward import open_layouts
-from leeward.plots import style
+from leeward.plots import fonts, style
 from leeward.store.keys import Key
 from leeward.watch import campaign_of
 from leeward.watch.single import find_result
@@ -271,3 +271,13 @@ def test_a_picture_is_replaced_whole(made, tmp_path, monkeypatch):
     assert done.returncode == 1
     assert "a.png: cannot be written" in done.stderr
     assert (tmp_path / "a.png").read_text() == "the old one"
+
+
+def test_letters_that_no_font_has_are_told_in_a_line(tmp_path, monkeypatch):
+    monkeypatch.setattr(fonts, "FALLBACKS", ())
+    path = make_campaign(tmp_path)
+    path.write_text(f"name: 風力\n{path.read_text()}", encoding="utf-8")
+    done = plot(tmp_path, "rose", "--campaign", "campaign.yaml", "-o", "rose.png")
+    assert (done.returncode, done.stdout) == (0, "written: rose.png\n")
+    assert done.stderr.startswith("leeward: note: no font that is installed has the letters 風力: ")
+    assert done.stderr.count("\n") == 1

@@ -14,7 +14,7 @@ from matplotlib.figure import Figure
 from leeward import plots
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
-from leeward.plots import AepCell, Convergence, FarmLayout
+from leeward.plots import AepCell, Convergence, FarmLayout, fonts
 from leeward.plots.style import FAINT
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, wind_rose
 from plot_cases import farm_at
@@ -397,7 +397,9 @@ def test_a_long_name_is_not_cut_off(problem):
     assert plots.best_layouts_figure([farm]).get_figwidth() < 13.0
 
 
-@pytest.mark.parametrize("name", [10 * "a long name of a campaign ", 60 * "風", 12 * "NORTH_SEA_"])
+@pytest.mark.parametrize(
+    "name", [10 * "a long name of a campaign ", 60 * "風", 12 * "NORTH_SEA_"], ids=["words", "wide", "a word"]
+)
 def test_a_long_name_of_a_campaign_is_not_cut_off(name):
     site = Site.from_table([270.0], [9.0], [[1.0]])
     farms = [farm_at(i, 9000.0 * i, [0.1, 0.2, 0.1]) for i in range(2)]
@@ -410,6 +412,38 @@ def test_a_long_name_of_a_campaign_is_not_cut_off(name):
             extent = title.get_window_extent()
             assert 0.0 <= extent.x0 < extent.x1 <= figure.bbox.x1
             assert extent.y1 <= figure.bbox.y1
+
+
+LETTER = "\u1d81"  # which matplotlib's own font does not have, and another one that comes with it has
+
+
+def titled(words):
+    figure = Figure(figsize=(2, 1))
+    figure.suptitle(words, fontweight="bold")
+    return figure
+
+
+def test_letters_are_taken_from_fonts_that_are_there(tmp_path, monkeypatch):
+    """Only from those: of others matplotlib would warn."""
+    monkeypatch.setattr(fonts, "FALLBACKS", ("No Such Font", "STIXGeneral"))
+    plain, odd = titled("plain ×"), titled(f"odd {LETTER}")
+    for ending in ("png", "svg"):
+        with warnings.catch_warnings():
+            warnings.simplefilter("error")
+            plots.save_figure(tmp_path / f"plain.{ending}", plain)
+            plots.save_figure(tmp_path / f"odd.{ending}", odd)
+    assert odd.texts[0].get_fontfamily() == [*plain.texts[0].get_fontfamily(), "STIXGeneral"]
+
+
+@pytest.mark.parametrize("ending", ["png", "svg"])
+def test_letters_that_no_font_has_are_told_once(tmp_path, monkeypatch, ending):
+    """Of an SVG file whoever shows it has the fonts."""
+    monkeypatch.setattr(fonts, "FALLBACKS", ())
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always")
+        plots.save_figure(tmp_path / f"a.{ending}", titled(f"\U000e0f0f{LETTER}\n{LETTER} and 35 °"))
+    assert [warning.category for warning in told] == ([] if ending == "svg" else [fonts.MissingLettersWarning])
+    assert all(f"letters {LETTER}:" in str(warning.message) for warning in told)
 
 
 def test_dollars_in_names_are_no_formulas(problem):

@@ -1,5 +1,7 @@
 """`leeward plot`: figures of a campaign and of its layouts."""
 
+import sys
+import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from enum import StrEnum
@@ -113,7 +115,6 @@ def plot(
     numbers = {"--direction": direction, "--speed": speed, "--height-m": height_m, "--points": points}
     _refuse_unused(picture, OF_FLOW, {name: value is not None for name, value in numbers.items()})
     check_files(None, output)
-    from leeward.plots import save_figure
     from leeward.plots.runs import Choice
 
     needs_place = place is not None or campaign is None or picture is not Picture.ROSE
@@ -128,12 +129,26 @@ def plot(
         height_m=height_m,
         points=points,
     )
-    figure = DRAW[picture](wanted)
-    try:
-        save_figure(output, figure)
-    except OSError as error:
-        raise LeewardError(f"{output}: cannot be written ({error})") from error
+    _save(DRAW[picture](wanted), output)
     print(f"written: {output}")
+
+
+def _save(figure: "Figure", output: Path) -> None:
+    """What no font can draw is said in a line."""
+    from leeward.plots import save_figure
+    from leeward.plots.fonts import MissingLettersWarning
+
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", MissingLettersWarning)
+        try:
+            save_figure(output, figure)
+        except OSError as error:
+            raise LeewardError(f"{output}: cannot be written ({error})") from error
+    for warning in told:
+        if issubclass(warning.category, MissingLettersWarning):
+            print(f"leeward: note: {warning.message}", file=sys.stderr)
+        else:
+            warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
 def _told_apart(first: str, second: str | None) -> tuple[Picture, Path | None]:

@@ -16,6 +16,7 @@ from matplotlib.figure import Figure
 
 from leeward.errors import InputError
 from leeward.files import replace_file
+from leeward.plots.fonts import complete_fonts, warn_of, without_glyph_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,23 +58,30 @@ def new_figure(width: float, height: float) -> Figure:
 
 def arrange(figure: Figure) -> None:
     """Put the parts of a figure where they will be drawn, for what depends on how large they are."""
+    complete_fonts(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
-        engine.execute(figure)
+        with without_glyph_warnings():  # of which the file is told
+            engine.execute(figure)
 
 
 def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     """Write a figure; the ending of the file says which kind: .png, .svg or .pdf. It appears whole or not at all.
 
-    Text in .svg and .pdf files is text. The settings of matplotlib that this takes are put back afterwards.
+    Text in .svg and .pdf files is text. The settings of matplotlib that this takes are put back afterwards. Letters
+    that the figure's fonts do not have are taken from others, where these are installed, else warned of.
     """
     file = check_picture_path(path)
     kind = file.suffix.lower()
     content = io.BytesIO()
+    missing = complete_fonts(figure)
     # text that can be searched and edited; and the same picture is the same file
-    with _settings, matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"}):
+    own = matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"})
+    with _settings, own, without_glyph_warnings():
         figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
     replace_file(file, content.getvalue())
+    if kind != ".svg":  # whoever shows that brings the fonts
+        warn_of(missing)
 
 
 def colour_bar(
