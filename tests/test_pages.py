@@ -214,6 +214,16 @@ def test_how_aep_grew_without_numbers():
     numbers(phases(replace(own_result(), details={"aep_by_phase": np.array([7.0, np.nan])}, history=one)))
 
 
+def test_steps_are_told_of_where_they_are_drawn():
+    """Of one turbine there is one step, and no line."""
+    details = {"phases": "smart_start", "aep_by_phase": np.array([7.0])}
+    one = replace(own_result(aep=7.0), details=details, history=np.array([[1.0], [7.0]]))
+    assert "at the right" not in phases(one)
+    assert phases(replace(one, details={})) is None
+    many = replace(one, history=np.array([[1.0, 2.0], [6.0, 7.0]]))
+    assert "at the right, the best so far" in phases(many)
+
+
 def test_work_has_a_unit():
     told = result_facts(view(replace(own_result(), details={"work": 374188320})))
     assert "374188320 pair evaluations (wake of one turbine on another in one wind direction)" in told

@@ -5,7 +5,16 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from leeward.pages.charts import convergence, layout_plan, loss_range, loss_scale, near_neighbours, rose_chart, rose_key
+from leeward.pages.charts import (
+    convergence,
+    is_curve,
+    layout_plan,
+    loss_range,
+    loss_scale,
+    near_neighbours,
+    rose_chart,
+    rose_key,
+)
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.parts import RINGS, facts, figure_with, gwh, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
@@ -85,10 +94,11 @@ def _spacing(result: Result, view: LayoutView) -> str:
 def phases(result: Result) -> Markup | None:
     """AEP by phase of the optimisation; None where it is not known."""
     by_phase, history = phases_of(result), history_of(result)
-    if not by_phase and history is None:
+    has_steps = history is not None and is_curve(history)
+    if not by_phase and not has_steps:
         return None
     words = "AEP after each phase"
-    words += "" if history is None else "; at the right, the best so far, after the steps that were recorded"
+    words += "" if not has_steps else "; at the right, the best so far, after the steps that were recorded"
     return figure_with(convergence(list(by_phase), list(by_phase.values()), history), f"{words}.")
 
 

@@ -76,7 +76,7 @@ def strip_chart(
 
 def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
     """AEP by phase of the optimisation, as steps; over its steps too, where that is known (shape (2, n))."""
-    curve = history if history is not None and history.shape[1] > 1 else None
+    curve = history if history is not None and is_curve(history) else None
     values = [value for value in [*aeps, *([] if curve is None else curve[1].tolist())] if np.isfinite(value)]
     up = padded(values, HEIGHT - BOTTOM, TOP)
     digits = decimals(up.ticks()) + 1
@@ -99,10 +99,13 @@ def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | No
     return figure(WIDTH, HEIGHT, f"AEP by phase: {steps or 'not known'}", grid, phases, drawn)
 
 
+def is_curve(history: Array) -> bool:
+    """Whether there is anything to draw between two steps at least."""
+    return int(np.isfinite(history).all(axis=0).sum()) > 1
+
+
 def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
     steps, aeps = curve[:, np.isfinite(curve).all(axis=0)]
-    if len(steps) < 2:
-        return []
     across = Scale(float(steps[0]), float(steps[-1]), room.start, room.end)
     points = list(zip(map(across, steps.tolist()), map(up, aeps.tolist()), strict=True))
     line = "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
