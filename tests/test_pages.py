@@ -35,7 +35,7 @@ from leeward.pages.html import join, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import gwh, metres, percent, table
 from leeward.pages.task import comparison, phases, plan, result_facts
-from leeward.pages.tasks import best_map
+from leeward.pages.tasks import best_list, best_map
 from leeward.store.keys import Key
 from leeward.watch.drawings import FarmShape, LayoutView
 from leeward.wind import Site, WindRose, wind_rose
@@ -222,6 +222,16 @@ def test_steps_are_told_of_where_they_are_drawn():
     assert phases(replace(one, details={})) is None
     many = replace(one, history=np.array([[1.0, 2.0], [6.0, 7.0]]))
     assert "at the right, the best so far" in phases(many)
+
+
+def test_where_there_is_no_layout_yet():
+    """A table of headings only told nothing."""
+    listed = best_list([], None, LINKS)
+    assert "<table" not in listed
+    assert "There is no layout yet." in listed
+    picture = best_map([FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS)
+    assert "The best layout" not in picture
+    assert "The areas of the farms, to scale." in picture
 
 
 def test_work_has_a_unit():

@@ -126,15 +126,18 @@ def best_map(
 ) -> Markup:
     """The best layout of each farm, by farm_idx, on a map, with the near ones of the neighbours, shape (2, neighbours).
 
-    words: what it shows.
+    words: what it shows, if there is any layout.
     """
     others = neighbours_near(shapes, neighbours)
-    about = f"{words} {RINGS}" if len(others) else words
+    shown = words if best else "The areas of the farms, to scale."
+    about = f"{shown} {RINGS}" if len(others) else shown
     return figure_with(farm_map(shapes, best, links.task, others), about)
 
 
 def best_list(best: Sequence[Result], seen: Snapshot, links: Links) -> Markup:
     """The best layout of each farm in a line."""
+    if not best:
+        return tag("p", None, "There is no layout yet.")
     rows: list[list[Child]] = [
         [
             f"{result.key.farm_idx} {seen.farms.get(result.key.farm_idx, '')}",
