@@ -1,8 +1,34 @@
-"""How commands and pages say things: sizes, durations, counts, and commands to copy."""
+"""How commands and pages say things: sizes, durations, counts, commands to copy, and JSON."""
 
+import json
+import math
 import shlex
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
+from typing import Any
+
+
+def json_text(
+    data: Any,
+    *,
+    indent: int | None = None,
+    separators: tuple[str, str] | None = None,
+    default: Callable[[Any], Any] | None = None,
+) -> str:
+    """As JSON that everybody reads: null for what is no finite number, which JSON has no word for."""
+    try:
+        return json.dumps(data, indent=indent, separators=separators, default=default, allow_nan=False)
+    except ValueError:  # rarely
+        plain = _finite(data)
+    return json.dumps(plain, indent=indent, separators=separators, default=default, allow_nan=False)
+
+
+def _finite(data: Any) -> Any:
+    if isinstance(data, float):
+        return data if math.isfinite(data) else None
+    if isinstance(data, dict):
+        return {name: _finite(value) for name, value in data.items()}
+    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def count(number: int, noun: str) -> str:

@@ -1,6 +1,5 @@
 """`leeward check`: a verdict on every file and every result."""
 
-import json
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -14,7 +13,7 @@ from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.paths import is_pack, is_shard
 from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
-from leeward.wording import command, compute_command, count, listed, run_command, size
+from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.store.check import CheckReport
@@ -72,7 +71,7 @@ def check(
             processes=usable_cores(),
         )
     if as_json:
-        print(json.dumps(_as_data(report, listing)))
+        print(json_text(_as_data(report, listing)))
     else:
         print("\n".join(_lines(report, listing, quiet)))
         print("\n".join(_next(report, listing, paths, campaign, deep)))

@@ -1,6 +1,5 @@
 """`leeward missing`: what was expected, without what is there."""
 
-import json
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -10,7 +9,7 @@ from leeward.cli.sources import given_campaign
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import EXIT_INCOMPLETE, table
 from leeward.errors import InputError
-from leeward.wording import command, compute_command, count
+from leeward.wording import command, compute_command, count, json_text
 
 if TYPE_CHECKING:
     from leeward.watch import Absence, AbsentTask
@@ -49,7 +48,7 @@ def missing(
     absence = absent_tasks(path, given_campaign(campaign))
     tasks = [task for task in absence.tasks if task.failed or not failed]
     if as_json:
-        print(json.dumps(_as_data(absence, tasks)))
+        print(json_text(_as_data(absence, tasks)))
     elif csv_file == "-":
         print(table_text(COLUMNS, map(_row, tasks)), end="")
     else:

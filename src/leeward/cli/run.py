@@ -1,6 +1,5 @@
 """`leeward run`: a campaign from its file to layouts.h5."""
 
-import json
 import logging
 import math
 import os
@@ -15,7 +14,7 @@ import typer
 
 from leeward.cli.options import GivenCampaign, RunOutput
 from leeward.errors import InputError
-from leeward.wording import duration
+from leeward.wording import duration, json_text
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -135,7 +134,7 @@ def run(
         )
     try:
         if as_json:
-            print(json.dumps(_as_data(report)), flush=True)
+            print(json_text(_as_data(report)), flush=True)
         else:
             print_summary(report, _command())
             sys.stdout.flush()

@@ -1,12 +1,13 @@
 """What `leeward run` shows while it runs: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
 
 import contextlib
-import json
 import sys
 import time
 from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
+
+from leeward.wording import json_text
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -23,7 +24,7 @@ Hear = Callable[[dict[str, Any]], None]
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
     """A function that is told every event, and shows it."""
     if as_json:
-        yield _Shield(lambda event: print(json.dumps(event), flush=True)).hear
+        yield _Shield(lambda event: print(json_text(event), flush=True)).hear
     elif quiet or sys.stderr is None:
         yield lambda event: None
     elif sys.stderr.isatty():

@@ -1,6 +1,5 @@
 """`leeward salvage`: what damaged files still hold, in a new file."""
 
-import json
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -14,7 +13,7 @@ from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.sources import demand_possible
 from leeward.store.verdicts import Verdict
-from leeward.wording import command, count, listed, run_command, size
+from leeward.wording import command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.store.merge_report import MergeReport, Salvaged, SourceReport
@@ -75,7 +74,7 @@ def salvage(
     except MergeRefusedError as error:
         report = error.report
     if as_json:
-        print(json.dumps(_as_data(report)))
+        print(json_text(_as_data(report)))
     else:
         print("\n".join(_lines(report, dry_run)))
         print("\n".join(_next(report, sources, campaign, prefer, dry_run)))

@@ -1,6 +1,5 @@
 """`leeward status`: how far a campaign is."""
 
-import json
 import shutil
 import sys
 import time
@@ -12,7 +11,7 @@ import typer
 
 from leeward.cli.sources import given_place
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, table
-from leeward.wording import command, count, duration, run_command
+from leeward.wording import command, count, duration, json_text, run_command
 
 if TYPE_CHECKING:
     from leeward.watch import Cell, HostSeen, Snapshot, WorkerSeen
@@ -69,7 +68,7 @@ def exit_code(seen: "Snapshot") -> int:
 
 def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
     if as_json:
-        print(json.dumps(seen.as_data()), flush=True)
+        print(json_text(seen.as_data()), flush=True)
         return
     if watch and is_terminal(sys.stdout):
         print("\x1b[H\x1b[2J", end="")

@@ -1,7 +1,6 @@
 """Signs of life of a worker, for whoever looks at the run directory."""
 
 import contextlib
-import json
 import os
 import socket
 import threading
@@ -12,6 +11,7 @@ from typing import Any
 from leeward.files import replace_file
 from leeward.layout import Progress
 from leeward.store.audit import utc_now
+from leeward.wording import json_text
 
 EVERY_S = 2.0
 
@@ -59,6 +59,6 @@ class Heartbeat:
             with self._changed:
                 facts = {**self._facts, "time": time.time(), "every_s": EVERY_S}
             with contextlib.suppress(OSError):  # a full or lost disk is said by whoever stores results
-                replace_file(self._path, json.dumps(facts).encode(), durable=False)
+                replace_file(self._path, json_text(facts).encode(), durable=False)
             if self._ended.wait(EVERY_S):
                 return

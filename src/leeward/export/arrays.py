@@ -1,12 +1,12 @@
 """One layout as plain arrays, from which PyWake and FLORIS models are built: .npz, or the same names in .json."""
 
-import json
 from typing import Any, BinaryIO
 
 import numpy as np
 
 from leeward import __version__
 from leeward.export.plant import Plant, curve_points
+from leeward.wording import json_text
 
 
 def write_npz(file: BinaryIO, plant: Plant) -> None:
@@ -15,9 +15,9 @@ def write_npz(file: BinaryIO, plant: Plant) -> None:
 
 
 def write_json(file: BinaryIO, plant: Plant) -> None:
-    """Numbers to their last digit."""
+    """Numbers to their last digit; null for an AEP that nobody knows."""
     plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays(plant).items()}
-    file.write((json.dumps(plain, allow_nan=False) + "\n").encode())
+    file.write((json_text(plain) + "\n").encode())
 
 
 def arrays(plant: Plant) -> dict[str, Any]:
@@ -49,7 +49,7 @@ def arrays(plant: Plant) -> dict[str, Any]:
         "wind_speed_m_s": conditions.speed,
         "probability": conditions.weight,
         "turbulence_intensity": conditions.turbulence_intensity,
-        "wake_model": json.dumps(plant.wake_settings),
+        "wake_model": json_text(plant.wake_settings),
     }
     if "weibull_k" in plant.site:
         sectors = ("sector_frequency", "weibull_a_m_s", "weibull_k")

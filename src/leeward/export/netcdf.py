@@ -21,7 +21,7 @@ NAMES = {
     "y": ("northing of the turbine", "projection_y_coordinate"),
     "aep": ("annual energy production", ""),
     "wake_loss": ("share of the energy that is lost to wakes", ""),
-    "min_spacing_m": ("distance of the closest two turbines", ""),
+    "min_spacing_m": ("distance of the closest two turbines; none of one turbine", ""),
     "n_turbines": ("number of turbines, 0 where there is no layout; beyond it x and y are not a number", ""),
     "diameter": ("rotor diameter", ""),
     "hub_height": ("hub height", "height"),

@@ -54,7 +54,7 @@ LAYOUT_COLUMNS = (
     *_NAMES,
     Column("aep_gwh", "number", "GWh", "annual energy production of the layout"),
     Column("wake_loss", "number", "1", "share of the energy that is lost to wakes"),
-    Column("min_spacing_m", "number", "m", "distance of the closest two turbines"),
+    Column("min_spacing_m", "number", "m", "distance of the closest two turbines; none of one turbine"),
     Column("n_turbines", "whole", "", "number of turbines"),
     *_MACHINE,
     Column("steps", "whole", "", "steps of the optimiser"),
@@ -125,4 +125,5 @@ def layout_csv(result: "Result", campaign: "Campaign | None" = None) -> str:
 
 def _detail(result: "Result", name: str) -> float:
     value = result.details.get(name)
-    return float(value) if isinstance(value, int | float) else NOT_KNOWN
+    # the distance of the closest two of one turbine is infinite
+    return float(value) if isinstance(value, int | float) and math.isfinite(value) else NOT_KNOWN

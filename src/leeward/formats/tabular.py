@@ -13,7 +13,7 @@ GUARD = "'"
 
 
 def csv_text(header: Sequence[str], rows: Iterable[Sequence[object]], *, line_end: str = LINE_END) -> str:
-    """A table with its header. Numbers stay as they are; what is not known (None, not a number) is an empty cell."""
+    """A table with its header. Numbers stay as they are; an empty cell for None and what is no finite number."""
     return csv_lines([header], line_end=line_end) + csv_lines(rows, line_end=line_end)
 
 
@@ -32,6 +32,6 @@ def guarded(text: str) -> str:
 def _cell(value: object) -> object:
     if isinstance(value, str):
         return guarded(value)
-    if isinstance(value, float) and math.isnan(value):
+    if isinstance(value, float) and not math.isfinite(value):
         return None
     return value

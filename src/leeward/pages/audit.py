@@ -1,12 +1,12 @@
 """What was done to a run directory, newest first."""
 
-import json
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import pager, section, table
+from leeward.wording import json_text
 
 PAGE = 100
 LONGEST = 160  # letters of a value; the rest is folded away
@@ -50,4 +50,4 @@ def _fact(name: str, value: object, identity: str) -> Markup:
 
 
 def _text(value: object) -> str:
-    return value if isinstance(value, str) else json.dumps(value)
+    return value if isinstance(value, str) else json_text(value)

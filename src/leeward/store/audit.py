@@ -9,6 +9,7 @@ from typing import Any
 
 from leeward.errors import StorageError
 from leeward.files import sync, sync_folder
+from leeward.wording import json_text
 
 
 class Audit:
@@ -21,7 +22,7 @@ class Audit:
     def record(self, event: str, **facts: Any) -> None:
         """One line, on the disk when this returns."""
         self._guard()
-        line = json.dumps({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
+        line = json_text({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
         try:
             append_line(self.path, line, durable=True)
         except OSError as error:

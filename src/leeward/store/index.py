@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.store.paths import INDEX
 from leeward.store.temporary import Temporary
+from leeward.wording import json_text
 
 if TYPE_CHECKING:  # `leeward status` reads indexes, and does without h5py
     from leeward.store.found import FoundResult
@@ -33,12 +34,13 @@ def index_line(result: "Result | FoundResult") -> dict[str, Any]:
     for name in _DETAILS:
         value = result.details.get(name)
         if isinstance(value, str | bool | int | float) and value == value:
-            line[name] = value
+            is_endless = isinstance(value, float) and math.isinf(value)  # the spacing of one turbine
+            line[name] = None if is_endless else value
     return line
 
 
 def encode_line(line: dict[str, Any]) -> bytes:
-    return json.dumps(line, separators=(",", ":")).encode() + b"\n"
+    return json_text(line, separators=(",", ":")).encode() + b"\n"
 
 
 class Brief(NamedTuple):

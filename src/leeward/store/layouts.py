@@ -2,6 +2,7 @@
 
 import copy
 import difflib
+import math
 import os
 import warnings
 from collections.abc import Iterable, Iterator, Mapping
@@ -215,10 +216,15 @@ def _row_names() -> tuple[str, ...]:
     return ("key", *Key._fields, *_COLUMNS, *_TEXTS)
 
 
+def _known(value: Value | None) -> Any:
+    """Not a number where there is none: of one turbine the closest two are infinitely far apart."""
+    return math.nan if value is None or (isinstance(value, float) and math.isinf(value)) else value
+
+
 def _row(result: Result) -> dict[str, Any]:
     """What there is to say about a layout in single values."""
     row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
     row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
     for name in _COLUMNS:
-        row.setdefault(name, result.details.get(name, float("nan")))
+        row.setdefault(name, _known(result.details.get(name)))
     return row | {name: getattr(result, name) for name in _TEXTS}

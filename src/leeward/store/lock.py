@@ -19,6 +19,7 @@ from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
 from leeward.files import NO_LINKS, TEMPORARY, sync, sync_folder, write_all
+from leeward.wording import json_text
 
 if os.name == "posix":
     import fcntl
@@ -197,7 +198,7 @@ class Lock:
 
 
 def _first_line(owner: Owner) -> bytes:
-    return (json.dumps(asdict(owner)) + "\n").encode()
+    return (json_text(asdict(owner)) + "\n").encode()
 
 
 def _fill(handle: int, owner: Owner) -> None:

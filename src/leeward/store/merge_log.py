@@ -1,6 +1,5 @@
 """The audit log of a merge, beside its output: as JSON lines for programs, and as text for people."""
 
-import json
 import math
 import time
 from collections.abc import Iterable, Iterator
@@ -12,6 +11,7 @@ from leeward.files import sync, sync_folder
 from leeward.store.audit import append_line, utc_now
 from leeward.store.merge_report import Conflict, MergeReport, Removal, Salvaged, SourceReport
 from leeward.store.temporary import Temporary, remove_left_overs
+from leeward.wording import json_text
 
 
 def write_logs(report: MergeReport) -> tuple[Path, Path]:
@@ -28,7 +28,7 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
                 break
             number += 1
         _write(text, text_lines(report))
-        _write(data, (json.dumps(line) for line in data_lines(report)))
+        _write(data, (json_text(line) for line in data_lines(report)))
         sync_folder(folder)
     except OSError as error:
         raise StorageError(f"{folder}: the log of the merge cannot be written ({error})") from error
@@ -49,7 +49,7 @@ def append_removals(logs: Iterable[Path], event: str, removals: list[Removal]) -
     data = [{"event": event, "time": utc_now(), "path": str(one.path), "reason": one.reason} for one in removals]
     text = [f"{event}  {one.path}" + (f": {one.reason}" if one.reason else "") for one in removals]
     for path in logs:
-        lines = map(json.dumps, data) if path.suffix == ".jsonl" else text
+        lines = map(json_text, data) if path.suffix == ".jsonl" else text
         try:
             append_line(path, "".join(f"{line}\n" for line in lines), durable=True)
         except OSError as error:

@@ -1,6 +1,5 @@
 """Bad files out of the way, none of them lost: moved to the quarantine of their run, with the reason beside them."""
 
-import json
 import os
 import secrets
 from collections.abc import Callable
@@ -11,6 +10,7 @@ from leeward.files import replace_file, sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.paths import RunPaths
 from leeward.store.verdicts import Verdict
+from leeward.wording import json_text
 
 Record = Callable[..., None]  # record(event, **facts), in the audit log of a run
 
@@ -52,7 +52,7 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
         }
         paths.quarantine.mkdir(parents=True, exist_ok=True)
         sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
-        replace_file(place.with_name(place.name + ".reason.json"), json.dumps(about, indent=1).encode())
+        replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
         record("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         path.rename(place)
         sync_folder(paths.quarantine)

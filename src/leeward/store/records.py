@@ -10,6 +10,7 @@ from leeward.files import replace_file
 from leeward.store.audit import utc_now
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
+from leeward.wording import json_text
 
 LONGEST_TRACEBACK = 20_000  # characters
 
@@ -143,7 +144,7 @@ def forget(paths: RunPaths, key: Key) -> None:
 
 def _write(paths: RunPaths, key: Key, record: Record) -> Record:
     try:
-        replace_file(paths.failure(key), json.dumps(asdict(record)).encode())
+        replace_file(paths.failure(key), json_text(asdict(record)).encode())
     except OSError as error:
         raise StorageError(f"{paths.failure(key)}: cannot be written ({error})") from error
     return record

@@ -22,7 +22,8 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
 
-_NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|NaN|-?Infinity)"  # the spacing of one turbine has no end
+# of one turbine there is no spacing; older indexes say Infinity
+_NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|null|NaN|-?Infinity)"
 _LINE = re.compile(  # as leeward writes them; lines of another form are read one by one
     rb'^\{"key":"farm(\d{1,9})_t(\d{1,9})_s(\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
     rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
@@ -45,7 +46,7 @@ class Lines:
         if len(found) == content.count(b"\n"):
             columns = list(zip(*found, strict=True)) or [()] * 7
             keys = np.array([[int(text) for text in column] for column in columns[:3]], dtype=np.int64)
-            figures = np.array([[float(text or b"nan") for text in column] for column in columns[3:]])
+            figures = np.array([[_number_in(text) for text in column] for column in columns[3:]])
         else:
             rows = list(_rows(whole_lines(content)))
             keys = np.array([key for key, _ in rows], dtype=np.int64).reshape(-1, 3).T
@@ -141,6 +142,10 @@ def _rows(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[Key, list[float]]]:
         key = key_of(str(line["key"]))
         if key is not None:
             yield key, [_number(line.get(name)) for name in FIGURES]
+
+
+def _number_in(text: bytes) -> float:
+    return math.nan if text in (b"", b"null") else float(text)
 
 
 def _number(value: object) -> float:
