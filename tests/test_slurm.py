@@ -106,7 +106,7 @@ def ended(process, folder, code=0, seconds=PATIENCE_S):
 
 
 def test_slurm_job_cancelled_in_the_middle_is_replaced_and_costs_only_the_task_in_hand(tmp_path):
-    orders = {"all": "until=go", 0: "wait=1.5", 1: "wait=1.5", 2: "wait=1.5"}  # too long to travel together
+    orders = {"all": "until=go", 0: "wait=6", 1: "wait=6", 2: "wait=6"}  # too long for others to wait behind them
     campaign = make_campaign(tmp_path, seeds=16, orders=orders, execution={"timeout_s": 600})
     process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00", cwd=tmp_path)
     until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results")
@@ -172,7 +172,7 @@ def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
 
 
 def test_slurm_coordinator_killed_its_jobs_end_by_themselves_and_the_same_command_goes_on(tmp_path):
-    orders = {"all": "until=go", 0: "", 1: "", 2: ""}
+    orders = {"all": "until=go", 0: "wait=6", 1: "wait=6", 2: "wait=6"}  # too long for others to wait behind them
     campaign = make_campaign(tmp_path, seeds=10, orders=orders, execution={"timeout_s": 600})
     command = ("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00")
     process = start(*command, cwd=tmp_path)
