@@ -249,6 +249,14 @@ def test_failures_and_pages_of_them(tmp_path):
 # --- what happens meanwhile ------------------------------------------------------------------------------------------
 
 
+def test_an_empty_folder_has_no_table_without_rows(tmp_path):
+    (tmp_path / "empty.run").mkdir()
+    with serving(tmp_path / "empty.run") as browser:
+        page = browser.text("/")
+    assert "None is known: there is no result yet, and no campaign tells what to expect." in page
+    assert "best, GWh" not in page
+
+
 def test_a_place_that_vanishes_and_comes_back(tmp_path):
     paths = empty_run(tmp_path)
     store(paths, own_result(0, 0, 0, turbines=3))
@@ -259,6 +267,7 @@ def test_a_place_that_vanishes_and_comes_back(tmp_path):
             status, _, body = browser.ask(path)
             assert status == 503, path
             assert "no such file or folder" in Checked(body.decode()).text
+            assert 'data-refresh="10"' in body.decode()  # it looks again by itself
         (tmp_path / "away").rename(paths.root)
         visited(browser, TASK)
 

@@ -50,6 +50,9 @@ def _slow(seen: Snapshot) -> str:
 
 def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
     """Farms down, turbine types across; each cell says how much of it is done, and leads to its tasks."""
+    if not seen.farms:
+        words = "None is known: there is no result yet, and no campaign tells what to expect."
+        return section("grid", "Farms and turbine types", tag("p", None, words), live=live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     across = max(1, len(seen.types))
     rows = max(1, MOST_CELLS // across)

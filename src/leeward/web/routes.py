@@ -68,7 +68,8 @@ def answer(model: Model, path: str, query: Query) -> Answer:
 
 def _error(status: int, words: str) -> Answer:
     content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "to the overview"))]
-    return Answer(frame.live_page(str(status), "", "leeward", content, None).encode(), status=status)
+    again_s = CALM_S if status == 503 else None  # the place may come back
+    return Answer(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
 
 
 def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Answer:
