@@ -32,6 +32,10 @@ PAGES = (
     "/compare?a=farm0_t0_s0&b=farm1_t1_s1",
 )
 OPEN_ALL = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+CUT_OFF = """return [...document.querySelectorAll(".wide, figure, pre")]
+    .filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
+    .map((e) => e.textContent.slice(0, 60))"""
+PAPER = (720, 1000)  # A4 without its margins, pixels
 STATES = ("done", "failed", "running", "missing")
 
 # G. M. Machado, M. M. Oliveira, L. A. F. Fernandes, A physiologically-based model for simulation of color vision
@@ -149,3 +153,16 @@ def test_a_report_is_as_good_as_a_page(window, campaign, tmp_path):
         assert window.run(CHECKS, "structure") == []
     assert window.complaints() == []
     assert {address.partition(":")[0] for address in window.requests()} == {"file"}
+
+
+def test_nothing_is_cut_off_on_paper(window, campaign, tmp_path):
+    """Which does not scroll."""
+    done = leeward_here("report", "layouts.run", "-o", tmp_path / "report.html", "-q", cwd=campaign)
+    assert done.returncode == 0, done.stderr
+    window.looks(size=PAPER)
+    window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
+    window.driver.get(f"file://{tmp_path / 'report.html'}")
+    window.run(OPEN_ALL)
+    cut = window.run(CUT_OFF)
+    window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
+    assert cut == []
