@@ -19,6 +19,7 @@ SIDE = 760.0
 RING = 2.4  # radius of a neighbour, pixels
 LETTER, LINE = 9.0, 12.0  # how wide and how high a digit of a name is, pixels
 BELOW = 5.0  # from the middle of a name to its foot, pixels
+ROOMY = 4 * LINE  # a side of an area in which a name has a choice, pixels
 
 
 def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
@@ -53,6 +54,10 @@ def farm_map(
 def _place(frame: Frame, shape: FarmShape, result: Result | None) -> tuple[float, float]:
     """The middle of a name, pixels."""
     area = shapely.MultiPolygon([(outer, holes) for outer, *holes in shape.polygons])
+    left, low, right, high = area.bounds
+    if frame.scale * max(right - left, high - low) < ROOMY:  # maps of very many farms: looking takes a millisecond
+        inside = area.representative_point()
+        return frame.place(inside.x, inside.y)
     return frame.place(*label_place(area, *(((), ()) if result is None else result.layout)))
 
 
