@@ -32,6 +32,21 @@ PAGES = (
     "/compare?a=farm0_t0_s0&b=farm1_t1_s1",
 )
 OPEN_ALL = "document.querySelectorAll('details').forEach((each) => { each.open = true; })"
+BROKEN = """
+const lines = word => {
+    const range = document.createRange();
+    range.setStart(word.node, word.at);
+    range.setEnd(word.node, word.at + word.text.length);
+    return new Set([...range.getClientRects()].map(box => Math.round(box.top))).size;
+};
+const words = node => [...node.data.matchAll(/\\S+/g)].map(found => ({node, at: found.index, text: found[0]}));
+const found = [];
+for (const cell of document.querySelectorAll("th, td.number")) {
+    const walker = document.createTreeWalker(cell, NodeFilter.SHOW_TEXT);
+    while (walker.nextNode()) found.push(...words(walker.currentNode));
+}
+return found.length ? found.filter(word => lines(word) > 1).map(word => word.text) : ["no words at all"];
+"""
 CUT_OFF = """return [...document.querySelectorAll(".wide, figure, pre")]
     .filter((e) => e.scrollWidth > e.clientWidth + 1 || e.scrollHeight > e.clientHeight + 1)
     .map((e) => e.textContent.slice(0, 60))"""
@@ -163,6 +178,7 @@ def test_nothing_is_cut_off_on_paper(window, campaign, tmp_path):
     window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": "print"})
     window.driver.get(f"file://{tmp_path / 'report.html'}")
     window.run(OPEN_ALL)
-    cut = window.run(CUT_OFF)
+    cut, broken = window.run(CUT_OFF), window.run(BROKEN)
     window.driver.execute_cdp_cmd("Emulation.setEmulatedMedia", {"media": ""})
     assert cut == []
+    assert broken == [], "a number or a heading that goes on in the next line within a word"
