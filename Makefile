@@ -3,18 +3,60 @@ PYTHON ?= python3
 VENV ?= .venv
 BIN := $(VENV)/bin
 
-.PHONY: commands docs figures demo test lint test-compiled test-uncompiled test-cluster test-slurm test-browser bench-wake bench-layout bench-records bench-store bench-salvage bench-cluster bench-dashboard faults clean
+# each pytest appends what it skipped and why; the last lines of `make test` and `make test-all` show it
+test test-all: export LEEWARD_SKIPPED := $(CURDIR)/.pytest_cache/skipped.txt
+define SHOW_SKIPPED
+@if test -s $(LEEWARD_SKIPPED); then echo; echo "skipped tests, and why:"; cat $(LEEWARD_SKIPPED); fi
+endef
+
+.PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
+	test-cluster test-slurm test-browser test-under-load bench-wake bench-layout bench-records bench-store bench-salvage \
+	bench-cluster bench-dashboard faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
 	$(BIN)/leeward run
 	$(BIN)/leeward report -o report.html
 
-test: lint test-uncompiled test-compiled
+# what a newcomer runs: at most six minutes on two free cores, from a cold kernel cache
+test: test-begin
+	$(MAKE) --no-print-directory -j2 --output-sync=target lint test-uncompiled
+	$(MAKE) --no-print-directory test-quick
+	$(SHOW_SKIPPED)
+	@echo
+	@echo "All quick tests passed. Not run: what make test-all adds, about 20 minutes:"
+	@echo "  make test-compiled  the slow tests too: a kill and an error at every step of the store, power loss, damaged"
+	@echo "                      files, stalls, long optimisations, PyWake, TopFarm, FLORIS and windIO beside leeward"
+	@echo "  make test-cluster   every engine, and Dask clusters whose parts are killed"
+	@echo "  make test-slurm     the same on a real SLURM (needs root; installs Debian's packages)"
+	@echo "  make test-browser   the dashboard in Chromium (installs Debian's packages)"
+	@echo "  make docs           the documentation site"
+	@echo "Longer still: make faults (hours), make test-under-load, the benchmarks (make bench-...)."
+
+# everything but `make faults` and the benchmarks; tests of clusters mostly wait, so two kinds of them run side by side
+test-all: test-begin
+	$(MAKE) --no-print-directory -j2 --output-sync=target lint test-uncompiled
+	$(MAKE) --no-print-directory test-compiled
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-slurm test-cluster
+	$(MAKE) --no-print-directory test-browser
+	$(MAKE) --no-print-directory docs
+	$(SHOW_SKIPPED)
+
+test-begin: $(VENV)/.installed-test
+	@mkdir -p $(dir $(LEEWARD_SKIPPED))
+	@rm -f $(LEEWARD_SKIPPED)
 
 # four at a time on two cores: many wait for processes more than they compute
+test-quick: $(VENV)/.installed-test
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not browser"
+
+# the slow ones too; PyWake computes anew what the quick ones read from tests/data/pywake.json
 test-compiled: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 4 -m "not cluster and not browser"
+	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not browser"
+
+# five runs of the quick tests with eight runnable processes on this machine; interrupt it, and run it again to resume
+test-under-load: $(VENV)/.installed-test
+	$(BIN)/python tools/under_load.py --runs 5 --load 8
 
 # one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
 test-cluster: $(VENV)/.installed-test
@@ -22,13 +64,13 @@ test-cluster: $(VENV)/.installed-test
 
 # the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
 test-slurm: $(VENV)/.installed-test
-	ci/slurm/with $(BIN)/python -m pytest -k slurm tests/test_slurm.py tests/test_engines.py
+	ci/slurm/with $(BIN)/python -m pytest -n 4 --dist worksteal -k slurm tests/test_slurm.py tests/test_engines.py
 
 # the dashboard in a headless Chromium: Debian's packages, which it installs where it is root
 test-browser: $(VENV)/.installed-test
-	ci/browser/with $(BIN)/python -m pytest -m browser
+	ci/browser/with $(BIN)/python -m pytest -n 2 --dist worksteal -m browser
 
-# all that tests/faults can do, hours of it, an hour of soak among them; the short versions are in `make test`
+# all that tests/faults can do: hours, an hour of soak among them; `make test-all` runs the short versions
 faults: $(VENV)/.installed-test
 	LEEWARD_FAULTS=long $(BIN)/python -m pytest -s tests/faults
 
@@ -71,6 +113,10 @@ bench-dashboard: $(VENV)/.installed-test
 # docs/commands.md from the help texts of the commands, and from tools/commands.md
 commands: $(VENV)/.installed
 	$(BIN)/python tools/commands.py
+
+# tests/data/pywake.json: PyWake's numbers for the tests that compare with it
+references: $(VENV)/.installed-test
+	LEEWARD_REFERENCES=write $(BIN)/python -m pytest -q tests/test_against_pywake.py tests/test_flow.py tests/test_gradient.py
 
 # the pictures of docs/method.md, from leeward and PyWake side by side
 figures: $(VENV)/.installed-test

@@ -15,7 +15,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from run_cases import LEEWARD, until
+from run_cases import PATIENCE_S, command_line, until
 
 FLAGS = (
     "--headless=new",
@@ -30,7 +30,6 @@ FLAGS = (
     "--hide-scrollbars",
     "--force-color-profile=srgb",
 )
-PATIENCE_S = 110  # of the driver, in all it does; it is not waited for longer than 120 s
 DESKTOP, PHONE = (1200, 900), (360, 740)
 # the finished campaign: 2 farms, 2 types, and a seed whose tasks fail
 SEEDS, BAD_SEED = 14, 3
@@ -74,6 +73,7 @@ class Browser:
         options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
         options.add_experimental_option("prefs", {"download.default_directory": str(self.downloads)})
         self.driver = Chrome(options=options, service=Service(driver))
+        self.driver.command_executor.client_config.timeout = PATIENCE_S + 60  # longer than the browser's own limits
         self.driver.set_page_load_timeout(PATIENCE_S)
         self.driver.set_script_timeout(PATIENCE_S)
         self.driver.get("about:blank")  # away from the browser's own first page, which asks for things of its own
@@ -218,12 +218,12 @@ class Browser:
 
 
 @contextlib.contextmanager
-def dashboard(path: str, cwd: Path) -> Iterator[tuple[subprocess.Popen, str]]:
-    """The real command, with the address that it prints."""
+def dashboard(path: str, cwd: Path, before: str = "") -> Iterator[tuple[subprocess.Popen, str]]:
+    """Run the real command, and yield its process and the address it prints. before: statements for its process."""
     with tempfile.NamedTemporaryFile(dir=cwd, prefix="serve-", delete=False) as output:
         said = Path(output.name)
         served = subprocess.Popen(
-            [*LEEWARD, "serve", path, "--port", "0"], cwd=cwd, stdout=output, stderr=subprocess.STDOUT
+            command_line("serve", path, "--port", "0", before=before), cwd=cwd, stdout=output, stderr=subprocess.STDOUT
         )
     try:
         until(lambda: "Ctrl-C" in said.read_text() or served.poll() is not None, "it serves")
@@ -232,5 +232,5 @@ def dashboard(path: str, cwd: Path) -> Iterator[tuple[subprocess.Popen, str]]:
         yield served, found[0]
     finally:
         served.send_signal(signal.SIGINT)  # nothing, if it has ended
-        served.wait(300)
+        served.wait(PATIENCE_S)
     assert "Traceback" not in said.read_text(), said.read_text()

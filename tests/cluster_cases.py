@@ -13,14 +13,16 @@ from pathlib import Path
 import run_cases
 from run_cases import PATIENCE_S, until
 
-# For tests that count: where this machine stands still for a while, nobody is taken for lost, and no task that seems to
-# wait too long goes to others, which would compute it twice.
-_PATIENT = (
+# Statements for the process of a command. The coordinator is patient: on a machine that stands still for a while it
+# takes no worker for lost, and no task that waits for long goes to another worker, which would compute it twice.
+PATIENT = (
     "from leeward.engine.cluster import engine, links;"
-    f"engine.STALLED_S = {PATIENCE_S}; engine.ANSWER_S = links.CONNECT_S = links.ANSWER_S = 120.0;"
+    f"engine.STALLED_S = engine.ANSWER_S = links.CONNECT_S = links.ANSWER_S = {PATIENCE_S};"
 )
-leeward = functools.partial(run_cases.leeward, before=_PATIENT)
-start = functools.partial(run_cases.start, before=_PATIENT)
+# A Dask worker gets a task when it has a free slot, however brief tasks are: none waits behind another one.
+ONE_AT_A_TIME = "from leeward.engine.cluster import members; members.MOST_TOGETHER = 1; members.BRIEF_S = 0.0;"
+leeward = functools.partial(run_cases.leeward, before=PATIENT)
+start = functools.partial(run_cases.start, before=PATIENT)
 
 # What the command `dask` does, in a process that ends with these tests however they end.
 _DASK = (

@@ -1,5 +1,8 @@
-"""What the tests share: the reference site, turbines, random layouts, and the same things in PyWake."""
+"""Shared by all tests: the reference site, turbines, random layouts, and the list of skipped tests at the end."""
 
+import collections
+import os
+import signal
 from pathlib import Path
 
 import numpy as np
@@ -7,6 +10,7 @@ import pytest
 import yaml
 
 import layout_cases
+import references
 from leeward.campaign import builtin
 from leeward.layout import LayoutProblem
 from leeward.wind import Site, Turbine, WindFarm
@@ -15,9 +19,30 @@ DATA = Path(__file__).parent / "data"
 BUILTIN = Path(builtin.__file__).parent / "danish_energy_island"
 
 
+def pytest_configure():
+    """Restore SIGINT, which shells ignore in background jobs: tests interrupt the commands that they start."""
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
+
+
+def pytest_terminal_summary(terminalreporter):
+    """List what was skipped and why; LEEWARD_SKIPPED names a file for it, which make prints after its last target."""
+    reasons = collections.Counter(
+        str(report.longrepr[2]).removeprefix("Skipped: ") for report in terminalreporter.stats.get("skipped", [])
+    )
+    lines = [f"{count:5d}  {reason}" for reason, count in reasons.most_common()]
+    if lines:
+        terminalreporter.section("skipped")
+        terminalreporter.write_line("\n".join(lines))
+    listed = os.environ.get("LEEWARD_SKIPPED")
+    if lines and listed:
+        with open(listed, "a", encoding="utf-8") as file:
+            file.write("\n".join(lines) + "\n")
+
+
 @pytest.fixture(scope="session", autouse=True)
-def _no_defaults_of_ones_own(tmp_path_factory):
-    """Whoever runs the tests may have some."""
+def _no_user_defaults(tmp_path_factory):
+    """Hide the defaults file of the person who runs the tests."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("XDG_CONFIG_HOME", str(tmp_path_factory.mktemp("config")))
         patch.delenv("LEEWARD_DEFAULTS", raising=False)
@@ -106,6 +131,20 @@ def small_site():
 def problem(small_site, turbine):
     """Twelve turbines in an area like an L."""
     return LayoutProblem(WindFarm(small_site, turbine), layout_cases.SHAPES["concave"], 12, spacing_m=720)
+
+
+@pytest.fixture(scope="session")
+def _references():
+    stored = references.References()
+    yield stored
+    if references.MODE == "write":
+        stored.write()
+
+
+@pytest.fixture
+def pywake(request, _references):
+    """PyWake's numbers for this test: `pywake.numbers(lambda: {"aep": ...}).assert_close("aep", ours, rtol=1e-9)`."""
+    return references.PyWake(_references, f"{request.node.path.stem}::{request.node.name}")
 
 
 def random_layout(count, seed, density_m=1500.0, origin=(700_000.0, 6_240_000.0), apart_m=500.0):

@@ -4,10 +4,12 @@ import contextlib
 import io
 import json
 import os
+import secrets
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterable
 from pathlib import Path
 from unittest import mock
 
@@ -91,7 +93,9 @@ def die_when(path):
         threading.Thread(target=look, daemon=True).start()
 '''
 
-PATIENCE_S = 600.0  # before what is waited for is said not to come: machines may be slow, and stand still for a while
+PATIENCE_S = 600.0  # how long a test waits for an event: machines may be slow, and stand still for a while
+# Tasks are computed in the process of the command. It is for tests that are not about worker processes.
+INLINE = {"engine": "inline", "workers": 1}
 
 _MAIN = "from leeward.cli import main; main()"
 # as the installed command: nothing is imported from the current folder
@@ -147,9 +151,9 @@ def leeward(*arguments, cwd, timeout=PATIENCE_S, before="", **options) -> subpro
 
 
 def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
-    """The same within this process, which has all imported and compiled; workers are processes of their own still.
+    """Run the command within this process, which has all imported and compiled; workers are still processes.
 
-    What another test's run left is forgotten: recipes of two folders may not have one name in a process.
+    The recipe is forgotten before and after: recipes of two folders may not have one name in a process.
     """
     command = ["leeward", *map(str, arguments)]
     code = None
@@ -165,6 +169,8 @@ def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
             cli.main()
         except SystemExit as end:
             code = end.code
+        finally:
+            sys.modules.pop("own_recipe_of_tests", None)
     return subprocess.CompletedProcess(command, code or 0, out.getvalue(), err.getvalue())
 
 
@@ -176,7 +182,7 @@ def start(*arguments, cwd, before="", **options) -> subprocess.Popen:
 
 
 def until(condition, what: str, seconds: float = PATIENCE_S):
-    """Wait for something that comes, however long a slow machine takes for it."""
+    """Wait until the condition is true, and return its value."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         value = condition()
@@ -184,6 +190,95 @@ def until(condition, what: str, seconds: float = PATIENCE_S):
             return value
         time.sleep(0.02)
     raise AssertionError(f"not within {seconds} s: {what}")
+
+
+# `leeward run` in which a worker is overdue only if its process id is in the file `late`. Limits can then be short, and
+# a slow machine makes no other worker late. The clock of the coordinator is ahead by the seconds in the file `leap`. It
+# copies the file `look` to `looked` when it has looked at all of its workers since.
+CALMLY = """
+import os, sys, time, types
+from pathlib import Path
+from leeward.engine import local
+
+late, leap, look = Path("late"), Path("leap"), Path("look")
+known = set()
+
+def monotonic():
+    return time.monotonic() + (float(leap.read_text()) if leap.exists() else 0.0)
+
+def poll(engine, seconds, real=local.LocalEngine.poll):
+    asked = look.read_text() if look.exists() else ""
+    outcomes = real(engine, seconds)
+    if asked:
+        Path("looked.new").write_text(asked)
+        os.replace("looked.new", "looked")
+    return outcomes
+
+def overdue(engine, worker, judge=local.LocalEngine._overdue):
+    pid = str(worker.process.pid)
+    if late.exists() and pid in late.read_text().split():
+        if pid in known:
+            return judge(engine, worker)
+        known.add(pid)  # first read what it sent before it was late
+    worker.deadline = monotonic() + 0.5
+    return []
+
+local.time = types.SimpleNamespace(monotonic=monotonic)
+local.LocalEngine.poll = poll
+if not {is_strict}:
+    local.LocalEngine._overdue = overdue
+{limits}
+from leeward.cli import main
+main()
+"""
+
+
+def start_calmly(
+    folder: Path,
+    *arguments: object,
+    environment: dict[str, str] | None = None,
+    is_strict: bool = False,
+    **limits: float,
+) -> subprocess.Popen:
+    """Start `leeward run` with other limits of the local engine, which apply to late workers only.
+
+    is_strict: the limits apply to all workers.
+    """
+    changes = "\n".join(f"local.{name} = {value}" for name, value in limits.items())
+    code = CALMLY.format(is_strict=is_strict, limits=changes)
+    with (folder / "output.txt").open("ab") as output:
+        return subprocess.Popen(
+            [sys.executable, "-P", "-c", code, "run", "campaign.yaml", *map(str, arguments)],
+            cwd=folder,
+            env=environment,
+            stdout=output,
+            stderr=subprocess.STDOUT,
+        )
+
+
+def set_late(folder: Path, workers: Iterable[int]) -> None:
+    """Make these workers late from now on, and no others."""
+    _replace(folder / "late", " ".join(map(str, workers)))
+
+
+def leap(folder: Path, seconds: float) -> None:
+    """Put the clock of the coordinator forward by so many seconds."""
+    _replace(folder / "leap", str(seconds))
+
+
+def until_looked(folder: Path) -> None:
+    """Wait until the coordinator has read what its workers sent, and has compared the clock with their deadlines."""
+    asked = secrets.token_hex(4)
+    _replace(folder / "look", asked)
+    looked = folder / "looked"
+    until(lambda: looked.exists() and looked.read_text() == asked, "the coordinator looks at its workers")
+
+
+def _replace(path: Path, text: str) -> None:
+    """Write a file so that no reader sees half of it."""
+    new = path.with_name(f"{path.name}.new")
+    new.write_text(text)
+    new.replace(path)
 
 
 def workers_of(process: subprocess.Popen) -> list[int]:

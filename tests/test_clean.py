@@ -165,7 +165,10 @@ def test_all_merged_leaves_no_empty_folders(run):
     assert run.root.exists()
 
 
-@pytest.mark.parametrize("damage", ["absent", "cut", "foreign bytes"])
+@pytest.mark.parametrize(
+    "damage",
+    ["cut", pytest.param("absent", marks=pytest.mark.slow), pytest.param("foreign bytes", marks=pytest.mark.slow)],
+)
 def test_without_a_good_output_nothing_goes(run, damage):
     merge_run(run, {})
     if damage == "absent":

@@ -1,8 +1,10 @@
-"""The command `leeward optimise`, mostly as processes of its own; `leeward aep` is in test_package.py."""
+"""The command `leeward optimise`, in this process and in processes of its own; `leeward aep` is in test_package.py."""
 
 import codecs
 import csv
 import errno
+import importlib
+import itertools
 import json
 import os
 import pty
@@ -11,6 +13,7 @@ import signal
 import subprocess
 import sys
 import threading
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -20,14 +23,14 @@ from leeward import cli
 from leeward.campaign import builtin
 from leeward.layout import Area, LayoutProblem
 from leeward.wind import Turbine, WindFarm
-from run_cases import until
+from run_cases import PATIENCE_S, leeward_here, until
 
 COMMAND = [sys.executable, "-c", "from leeward.cli import main; main()"]
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}
 
 
 def command(*arguments, cwd=None):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=900, cwd=cwd)
+    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, cwd=cwd)
 
 
 @pytest.fixture
@@ -76,8 +79,14 @@ def test_every_command_says_what_it_does():
         assert all(option.help for option in each.params)
 
 
-def test_without_an_area(tmp_path, problem):
-    result = command("optimise", "--effort", "fast", "-o", "layout.csv", "--picture", "layout.png", cwd=tmp_path)
+# AEP in GWh of farm 0, which SmartStart places and a descent improves
+SMART_START_GWH, REFINED_GWH = 5246.57, 5290.0
+
+
+@pytest.mark.parametrize("recipe", ["smart_start", pytest.param("smart_start+refine", marks=pytest.mark.slow)])
+def test_without_an_area(tmp_path, problem, recipe):
+    options = ["--effort", "fast", "--recipe", recipe, "-o", "layout.csv", "--picture", "layout.png"]
+    result = command("optimise", *options, cwd=tmp_path)
     assert result.returncode == 0, result.stderr
     assert not result.stderr  # progress is for terminals
     assert sorted(p.name for p in tmp_path.iterdir()) == ["layout.csv", "layout.png"]
@@ -87,12 +96,23 @@ def test_without_an_area(tmp_path, problem):
     assert np.array_equal(layout["turbine"], np.arange(66))
     assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
     assert layout["aep_gwh"].sum() == pytest.approx(problem.farm.aep(layout["x_m"], layout["y_m"]), abs=1e-4)
-    assert float(printed_aep(result.stdout)) > 5290  # SmartStart alone: 5246.57
-    assert printed_aep(result.stdout) == printed_aep(command("aep", "layout.csv", cwd=tmp_path).stdout)
-    for said in ("after smart_start", "5246.57", "after descent", "wake loss", "closest spacing", "work was done"):
+    if recipe == "smart_start":
+        assert printed_aep(result.stdout) == str(SMART_START_GWH)
+    else:
+        assert float(printed_aep(result.stdout)) > REFINED_GWH
+        assert "after descent" in result.stdout
+        assert "work was done" in result.stdout
+    assert printed_aep(result.stdout) == printed_aep(leeward_here("aep", "layout.csv", cwd=tmp_path).stdout)
+    for said in ("after smart_start", str(SMART_START_GWH), "wake loss", "closest spacing", "layout.csv", "layout.png"):
         assert said in result.stdout
-    assert "layout.csv" in result.stdout
-    assert "layout.png" in result.stdout
+
+
+def test_the_default_recipe_refines(inside, tmp_path):
+    (tmp_path / "area.json").write_text(json.dumps(SQUARE))
+    code, out, err = inside("optimise", "--area", "area.json", "--turbines", "3", "--effort", "fast", "-o", "x.csv")
+    assert (code, err) == (0, "")
+    for said in ("after smart_start", "after descent", "smart_start+refine, effort fast", "work was done"):
+        assert said in out
 
 
 def test_an_area_a_start_and_a_turbine_of_ones_own(inside, tmp_path):
@@ -127,11 +147,16 @@ def test_the_same_seed_gives_the_same_file(inside, tmp_path):
     assert a != c
 
 
-def test_a_timed_run_can_be_repeated_by_its_work(inside, tmp_path):
+def test_a_timed_run_can_be_repeated_by_its_work(inside, tmp_path, monkeypatch):
+    """Here a millisecond passes whenever the optimiser looks at the clock, which it does after each step."""
+    ticks = itertools.count()
+    moved = SimpleNamespace(perf_counter=lambda: next(ticks) / 1000)
+    monkeypatch.setattr(importlib.import_module("leeward.layout.optimise"), "time", moved)
     (tmp_path / "area.json").write_text(json.dumps(SQUARE))
     common = ["optimise", "--area", "area.json", "--turbines", "5"]
     code, out, _ = inside(*common, "--time-budget-s", "1.5", "-o", "timed.csv")
     assert code == 0
+    assert "the time was up" in out
     work = re.search(r"work (\d+)$", out, re.M)[1]
     assert inside(*common, "--work", work, "-o", "counted.csv")[0] == 0
     assert (tmp_path / "timed.csv").read_bytes() == (tmp_path / "counted.csv").read_bytes()
@@ -171,7 +196,8 @@ def test_a_recipe_in_the_current_folder(tmp_path):
     assert result.returncode == 0, result.stderr
     assert read(tmp_path / "x.csv")["x_m"].tolist() == [0, 4000]
     (tmp_path / "x.csv").unlink()
-    result = command(*arguments, "mine:bad", cwd=tmp_path)
+    result = leeward_here(*arguments, "mine:bad", cwd=tmp_path)
+    sys.modules.pop("mine")
     assert result.returncode == 1
     assert "not feasible: outside the area: turbine 1 (by 1000 m)" in result.stderr
     assert result.stderr.count("\n") == 1
@@ -217,30 +243,34 @@ def test_wrong_use(inside, tmp_path, arguments, says):
     assert not list(tmp_path.iterdir())
 
 
-def test_a_start_that_is_not_feasible(tmp_path):
+def test_a_start_that_is_not_feasible(inside, tmp_path):
     (tmp_path / "start.csv").write_text("x_m,y_m\n0,0\n100,0\n")
-    result = command("optimise", "--start", "start.csv", "-o", "layout.csv", cwd=tmp_path)
-    assert result.returncode == 2
-    assert "start is not feasible: outside the area: turbine 0" in result.stderr
-    assert result.stderr.count("\n") == 1
+    code, _, err = inside("optimise", "--start", "start.csv", "-o", "layout.csv")
+    assert code == 2
+    assert "start is not feasible: outside the area: turbine 0" in err
+    assert err.count("\n") == 1
     assert [p.name for p in tmp_path.iterdir()] == ["start.csv"]
 
 
-class Terminal:
-    """The command line with a terminal for its standard error, as somebody who sits before it.
+# In this process every step of the optimiser is shown: nobody can miss the one that a test waits for.
+SHOW_ALL = "import leeward.cli.optimise; leeward.cli.optimise.PROGRESS_EVERY_S = 0.0; "
 
-    Its screen is read all the time: what writes to one that nobody reads waits, for ever, once that is full.
+
+class Terminal:
+    """The command line with a terminal for its standard error.
+
+    A thread reads the screen all the time: whoever writes to a screen that nobody reads waits once it is full.
     """
 
     def __init__(self, *arguments, cwd):
         self.screen, theirs = pty.openpty()
         self.process = subprocess.Popen(
-            [*COMMAND, *arguments],
+            [*COMMAND[:-1], SHOW_ALL + COMMAND[-1], *arguments],
             stdout=subprocess.PIPE,
             stderr=theirs,
             text=True,
             cwd=cwd,
-            # a test run in the background has Ctrl-C ignored, and hands that on
+            # a test run in the background ignores Ctrl-C, and its processes inherit that
             preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
         )
         os.close(theirs)
@@ -249,7 +279,7 @@ class Terminal:
         self.reader.start()
 
     def _read(self):
-        """Until the last who has it open closes it, which Linux tells as an error; a letter may come in two pieces."""
+        """Read until nobody has the screen open, which Linux reports as an error; a letter may come in two pieces."""
         decoder = codecs.getincrementaldecoder("utf-8")()
         while True:
             try:
@@ -261,28 +291,50 @@ class Terminal:
             self.seen += decoder.decode(piece)
 
     def wait_for(self, text):
-        until(lambda: text in self.seen or not self.reader.is_alive(), f"{text!r} on the screen", 900)
+        until(lambda: text in self.seen or not self.reader.is_alive(), f"{text!r} on the screen")
         assert text in self.seen
 
     def press_ctrl_c(self):
         self.process.send_signal(signal.SIGINT)
 
     def result(self):
-        """Exit code and standard output."""
-        out, _ = self.process.communicate(timeout=900)
-        self.reader.join(300)
-        os.close(self.screen)
+        """Return the exit code and the standard output."""
+        out, _ = self.process.communicate(timeout=PATIENCE_S)
+        self.reader.join(PATIENCE_S)
         return self.process.returncode, out
 
+    def close(self):
+        self.process.kill()
+        self.process.communicate()
+        self.reader.join(PATIENCE_S)
+        os.close(self.screen)
 
-@pytest.mark.parametrize(("moment", "grid_size"), [("descent", "18"), ("placing turbines", "50")])
-def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, moment, grid_size):
-    terminal = Terminal(
-        "optimise", "--effort", "thorough", "--grid-size", grid_size, "-o", "x.csv", "--picture", "x.png", cwd=tmp_path
-    )
-    terminal.wait_for(moment)
-    terminal.press_ctrl_c()
-    code, out = terminal.result()
+
+@pytest.fixture
+def terminal(tmp_path):
+    """Start a command on a terminal; it is killed at the end of the test if it still runs."""
+    started = []
+
+    def run(*arguments):
+        started.append(Terminal(*arguments, cwd=tmp_path))
+        return started[-1]
+
+    yield run
+    for each in started:
+        each.close()
+
+
+ENDLESS = str(10**15)  # more work than any machine gets done
+
+
+@pytest.mark.parametrize(
+    ("moment", "grid_size"), [("descent", "18"), pytest.param("placing turbines", "50", marks=pytest.mark.slow)]
+)
+def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, terminal, moment, grid_size):
+    command = terminal("optimise", "--work", ENDLESS, "--grid-size", grid_size, "-o", "x.csv", "--picture", "x.png")
+    command.wait_for(moment)
+    command.press_ctrl_c()
+    code, out = command.result()
     assert code == 130
     assert "asked to stop" in out
     layout = read(tmp_path / "x.csv")
@@ -291,13 +343,17 @@ def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, moment, grid_size):
     assert sorted(p.name for p in tmp_path.iterdir()) == ["x.csv", "x.png"]
 
 
-def test_ctrl_c_ends_a_recipe_that_cannot_be_asked(tmp_path):
+def test_ctrl_c_ends_a_recipe_that_cannot_be_asked(tmp_path, terminal):
     (tmp_path / "slow.py").write_text(
-        "import sys, time\ndef recipe(problem, seed):\n    print('started', file=sys.stderr)\n    time.sleep(300)\n"
+        "import sys, time\n"
+        "def recipe(problem, seed):\n"
+        "    print('started', file=sys.stderr)\n"
+        "    while True:\n"
+        "        time.sleep(1)\n"
     )
-    terminal = Terminal("optimise", "--recipe", "slow:recipe", "-o", "x.csv", cwd=tmp_path)
-    terminal.wait_for("started")
-    terminal.press_ctrl_c()
-    terminal.wait_for("abandoned; nothing was written")
-    assert terminal.result() == (130, "")
+    command = terminal("optimise", "--recipe", "slow:recipe", "-o", "x.csv")
+    command.wait_for("started")
+    command.press_ctrl_c()
+    command.wait_for("abandoned; nothing was written")
+    assert command.result() == (130, "")
     assert not (tmp_path / "x.csv").exists()

@@ -50,6 +50,7 @@ def paths(tmp_path):
 # --- campaign.yaml ---------------------------------------------------------------------------------------------------
 
 DAMAGED = {"binary": BINARY, "text with control characters": b"\0\1\2", "no YAML": b"farms: [", "empty": b""}
+TYPICAL = ("binary", "no YAML")  # the others are slow tests where each one costs a second
 
 
 @pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
@@ -64,7 +65,13 @@ def test_a_damaged_campaign_is_one_line(paths, inside, arguments, content):
     assert "layouts.run/campaign.yaml" in err
 
 
-@pytest.mark.parametrize("content", DAMAGED.values(), ids=DAMAGED)
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param(content, id=name, marks=() if name in TYPICAL else pytest.mark.slow)
+        for name, content in DAMAGED.items()
+    ],
+)
 def test_good_shards_are_merged_and_counted_whatever_the_campaign(paths, inside, content):
     paths.campaign.write_bytes(content)
     code, out, _ = inside("merge", "layouts.run", "-o", "m.h5")
@@ -167,10 +174,17 @@ def test_names_that_are_too_long(paths, inside, arguments):
     assert "too long" in err
 
 
-@pytest.mark.parametrize("closed", [">&-", "2>&-", ">&- 2>&-"])
+CODES = {"status": 3, "missing layouts.run --csv -": 3, "check layouts.run": 0, "show farm0_t0_s0 --csv -": 0}
+CLOSED = {"status": ">&-", "missing layouts.run --csv -": "2>&-", "show farm0_t0_s0 --csv -": ">&- 2>&-"}
+
+
 @pytest.mark.parametrize(
-    ("arguments", "code"),
-    [("status", 3), ("missing layouts.run --csv -", 3), ("check layouts.run", 0), ("show farm0_t0_s0 --csv -", 0)],
+    ("closed", "arguments", "code"),
+    [
+        pytest.param(closed, arguments, code, marks=() if CLOSED.get(arguments) == closed else pytest.mark.slow)
+        for closed in (">&-", "2>&-", ">&- 2>&-")
+        for arguments, code in CODES.items()
+    ],
 )
 def test_closed_streams(paths, tmp_path, closed, arguments, code):
     script = f'"$@" {arguments} {closed}'

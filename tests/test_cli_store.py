@@ -290,6 +290,7 @@ def test_check_of_what_is_missing_names_the_campaign(campaign, inside, tmp_path)
     )
 
 
+@pytest.mark.slow
 def test_files_of_one_campaign_run_in_different_ways(campaign, inside, tmp_path):
     for number, workers in enumerate((1, 4)):
         text = campaign.with_overrides(workers=workers).frozen_text()
@@ -386,6 +387,7 @@ def test_merge_conflict(inside, tmp_path):
     assert "farm0_t0_s0: different layouts; taken from b.h5" in out
 
 
+@pytest.mark.slow
 def test_files_of_one_campaign_with_different_seeds_are_united(campaign, inside, tmp_path):
     for number, seeds in enumerate(([0], [2], [1])):
         part = campaign.with_overrides(seeds=seeds, workers=number + 1)
@@ -401,6 +403,7 @@ def test_files_of_one_campaign_with_different_seeds_are_united(campaign, inside,
     assert "2 different campaigns" in inside("merge", "0.h5", "3.h5", "-o", "n.h5")[1]
 
 
+@pytest.mark.slow
 def test_merge_says_what_would_be_removed(paths, campaign, inside, tmp_path):
     store(paths, campaign, (0, 0, 0), (0, 0, 1))
     (tmp_path / "c.h5").touch()

@@ -1,5 +1,6 @@
 """Dask clusters on this machine whose parts are killed while a campaign runs: real processes, real kills."""
 
+import functools
 import os
 import signal
 import sys
@@ -9,6 +10,8 @@ import pytest
 
 import run_cases
 from cluster_cases import (
+    ONE_AT_A_TIME,
+    PATIENT,
     DaskCluster,
     assert_tidy,
     called,
@@ -35,6 +38,20 @@ def die_with_parent(_):
     os.kill(os.getpid(), signal.SIGKILL)
 """
 
+# A module for Dask workers: their clock for time limits is ahead once a file exists. A jump is not a standstill.
+CLOCK = """
+import time
+from pathlib import Path
+from types import SimpleNamespace
+
+from leeward.engine import local
+
+local.STANDSTILL_S = float("inf")
+local.time = SimpleNamespace(monotonic=lambda: time.monotonic() + ({ahead_s} if Path({late!r}).exists() else 0.0))
+"""
+
+start_one_at_a_time = functools.partial(run_cases.start, before=PATIENT + ONE_AT_A_TIME)
+
 
 def on(cluster: DaskCluster) -> list[str]:
     return ["--engine", "dask", "--scheduler", cluster.address]
@@ -55,7 +72,7 @@ def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(
         try:
             until(lambda: called_under(first, tmp_path), "the first one computes")
             until(lambda: called_under(other, tmp_path), "the other one does, too")
-            time.sleep(1.0)  # for the news to arrive, mostly: the outcome is the same where they do not
+            time.sleep(0.3)  # so that the coordinator has mostly heard of it; the test passes either way
             if what == "nanny and all":
                 first.kill()
                 successor = own.add_worker(wait=False)
@@ -80,16 +97,17 @@ def test_a_killed_worker_costs_what_it_had_in_hand_and_its_successor_gets_tasks(
 
 
 def test_a_killed_coordinator_takes_its_worker_processes_with_it_and_is_resumed(tmp_path, cluster, undisturbed):
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=0.3", 4: "hang", 5: "hang"})
+    orders = {4: "until=never", 5: "until=never"}
+    make_campaign(tmp_path, seeds=6, orders=orders, execution={"timeout_s": 6 * PATIENCE_S})
     run = tmp_path / "layouts.run"
-    process = run_cases.start("run", "campaign.yaml", *on(cluster), "--only", "seed=0,1,4,5", cwd=tmp_path)
-    try:  # one of the two may have waited behind the other, and went elsewhere
+    process = start_one_at_a_time("run", "campaign.yaml", *on(cluster), "--only", "seed=0,1,4,5", cwd=tmp_path)
+    try:
         until(lambda: {4, 5} <= set(calls(tmp_path)) and len(shards(run)) == 2, "two are stored, two in hand")
         workers = worker_processes(tmp_path)
     finally:
         kill_group(process)
     assert len(workers) == 2
-    until(lambda: not any(lives(pid) for pid in workers), "its workers end", 300)  # before their time-out
+    until(lambda: not any(lives(pid) for pid in workers), "its workers end")  # before their time limit
     stored = {int(key.rpartition("_s")[2]) for key in shards(run)}
     before = len(calls(tmp_path))
     for order in (tmp_path / "orders").iterdir():
@@ -102,11 +120,10 @@ def test_a_killed_coordinator_takes_its_worker_processes_with_it_and_is_resumed(
 
 
 def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, undisturbed):
-    orders = {"all": "wait=6", 4: "hang", 5: "hang"}  # too long for one to wait behind another, at the same worker
-    make_campaign(tmp_path, seeds=6, orders=orders)
+    make_campaign(tmp_path, seeds=6, orders={4: "until=never", 5: "until=never"})
     run = tmp_path / "layouts.run"
     with DaskCluster(tmp_path / "dask", workers=1, threads=2) as own:
-        process = start("run", "campaign.yaml", *on(own), cwd=tmp_path)
+        process = start_one_at_a_time("run", "campaign.yaml", *on(own), cwd=tmp_path)
         try:
             until(lambda: len(shards(run)) == 4 and {4, 5} <= set(calls(tmp_path)), "four are stored, two hang")
             own.kill_scheduler()
@@ -146,22 +163,28 @@ def test_a_scheduler_that_stands_still_is_not_waited_for_without_end(tmp_path, m
         link.close()
 
 
-def test_a_stopped_worker_process_is_ended_by_the_time_out(tmp_path, cluster):
-    make_campaign(tmp_path, seeds=3, orders={0: "until=go"}, execution={"timeout_s": 20})
-    process = start("run", "campaign.yaml", *on(cluster), cwd=tmp_path)
-    try:
-        stopped = until(lambda: dict(called(tmp_path)).get(0), "it computes")
-        os.kill(stopped, signal.SIGSTOP)
-        (tmp_path / "go").touch()
-        assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
-    finally:
-        kill_group(process)
-    assert not lives(stopped)
+def test_a_stopped_worker_process_is_ended_by_the_time_out(tmp_path):
+    """The test moves the clock of the Dask worker past the time limit, when only the stopped task is in hand."""
+    make_campaign(tmp_path, seeds=3, orders={0: "until=go"}, execution={"timeout_s": PATIENCE_S})
+    (tmp_path / "clock.py").write_text(CLOCK.format(late=str(tmp_path / "late"), ahead_s=PATIENCE_S + 100.0))
+    with DaskCluster(tmp_path / "dask") as own:
+        own.add_worker(threads=2, options=("--preload", str(tmp_path / "clock.py")))
+        process = start_one_at_a_time("run", "campaign.yaml", *on(own), cwd=tmp_path)
+        try:
+            stopped = until(lambda: dict(called(tmp_path)).get(0), "it computes")
+            os.kill(stopped, signal.SIGSTOP)
+            until(lambda: len(shards(tmp_path / "layouts.run")) == 2, "the others are stored")
+            (tmp_path / "go").touch()
+            (tmp_path / "late").touch()
+            assert wait_for(process) == 0, (tmp_path / "output.txt").read_text()
+        finally:
+            kill_group(process)
+        assert not lives(stopped)
+        assert_tidy(tmp_path / "layouts.run")
     assert sorted(calls(tmp_path)) == [0, 0, 1, 2]
     assert len(digests(tmp_path / "layouts.h5")) == 3
     (retry,) = [line for line in audit(tmp_path / "layouts.run") if line["event"] == "retry"]
     assert (retry["key"], retry["kind"]) == ("farm0_t0_s0", "timed-out")
-    assert_tidy(tmp_path / "layouts.run")
 
 
 @pytest.mark.parametrize("when", ["at once", "when it is known to have begun"])

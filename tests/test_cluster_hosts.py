@@ -16,7 +16,7 @@ from leeward.engine.cluster import links
 from leeward.errors import LeewardError
 from leeward.store.records import read_record
 from leeward.watch import snapshot
-from run_cases import audit, digests, kill_group, make_campaign, until
+from run_cases import PATIENCE_S, audit, digests, kill_group, make_campaign, until
 
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="namespaces")]
@@ -43,7 +43,7 @@ def hidden(tmp_path):
     """A folder for a run, and how to start a worker that does not see into it."""
     folder = tmp_path / "run"
     folder.mkdir()
-    tried = subprocess.run([*blind_to(folder), "true"], capture_output=True, text=True, timeout=60)
+    tried = subprocess.run([*blind_to(folder), "true"], capture_output=True, text=True, timeout=PATIENCE_S)
     if tried.returncode != 0:
         pytest.skip(f"file systems cannot be mounted in a namespace here: {tried.stderr.strip()}")
     return folder
@@ -182,7 +182,7 @@ class Network:
 
 
 def _ip(*arguments: str) -> None:
-    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=60)
+    subprocess.run(["ip", *arguments], check=True, capture_output=True, text=True, timeout=PATIENCE_S)
 
 
 @pytest.fixture
@@ -200,9 +200,9 @@ def network():
 def test_a_machine_that_is_cut_off_is_given_up_and_the_run_completes_on_the_other(tmp_path, network):
     make_campaign(tmp_path, seeds=20, orders={"all": "until=go"}, execution={"timeout_s": 600})
     run = tmp_path / "layouts.run"
-    environment = {  # how soon a silence is noticed
-        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "30s",
-        "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "30s",
+    environment = {  # how soon a silence is noticed; a machine that stands still for a while is not silent
+        "DASK_DISTRIBUTED__SCHEDULER__WORKER_TTL": "60s",
+        "DASK_DISTRIBUTED__COMM__TIMEOUTS__TCP": "60s",
     }
     with DaskCluster(tmp_path / "dask", host=f"{network.subnet}.1", environment=environment) as own:
         for name in network.nodes:

@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parent.parent / "examples"
 needs_topfarm = pytest.mark.skipif(importlib.util.find_spec("topfarm") is None, reason="topfarm is not installed")
 
 
+@pytest.mark.slow  # importing TopFarm alone takes four seconds
 @needs_topfarm
 def test_topfarm_as_a_recipe(tmp_path):
     """It ends only if leeward found the layout feasible."""
@@ -27,6 +28,7 @@ def test_topfarm_as_a_recipe(tmp_path):
     assert not list(tmp_path.iterdir())
 
 
+@pytest.mark.slow  # importing TopFarm alone takes four seconds
 @needs_topfarm
 def test_what_the_topfarm_recipe_cannot_do(tmp_path):
     program = (

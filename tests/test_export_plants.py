@@ -25,9 +25,13 @@ EXAMPLES = Path(__file__).parent.parent / "examples" / "export"
 X = LEFT + np.array([300.0, 900.0, 2500.0, 3900.0])
 Y = LOW + np.array([200.0, 2100.0, 1200.0, 3800.0])
 
-needs_pywake = pytest.mark.skipif(importlib.util.find_spec("py_wake") is None, reason="py_wake is not installed")
-needs_floris = pytest.mark.skipif(importlib.util.find_spec("floris") is None, reason="floris is not installed")
-needs_windio = pytest.mark.skipif(importlib.util.find_spec("windIO") is None, reason="windIO is not installed")
+
+def missing(package):
+    """Skip a test where another tool is not installed."""
+    return pytest.mark.skipif(importlib.util.find_spec(package) is None, reason=f"{package} is not installed")
+
+
+needs_pywake, needs_floris, needs_windio = (missing(package) for package in ("py_wake", "floris", "windIO"))
 
 CUBIC = {
     "rated_power_mw": 3.35,
@@ -82,6 +86,7 @@ def pywake_model():
         yield importlib.import_module("pywake_model")
 
 
+@pytest.mark.slow
 @needs_pywake
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_have_the_same_energy_in_pywake(case, pywake_model, tmp_path):
@@ -97,6 +102,7 @@ def test_arrays_have_the_same_energy_in_pywake(case, pywake_model, tmp_path):
         assert pywake_model.aep_gwh(found, found["x_m"] * 1.001, found["y_m"]) != pytest.approx(aep, rel=1e-9)
 
 
+@pytest.mark.slow
 @needs_pywake
 def test_curves_that_are_no_straight_lines(pywake_model, tmp_path):
     """They are cut into short lines: what that loses is far below the figures that anybody looks at."""
@@ -125,7 +131,7 @@ def test_points_of_curves():
 
 
 @needs_windio
-@pytest.mark.parametrize("case", CASES)
+@pytest.mark.parametrize("case", ["table", *(pytest.param(c, marks=pytest.mark.slow) for c in CASES if c != "table")])
 def test_every_plant_is_one_by_the_schema(case, tmp_path):
     import windIO
 
@@ -197,6 +203,7 @@ def test_a_floris_input():
     json.dumps(data)  # plain numbers and texts only
 
 
+@pytest.mark.slow
 @needs_floris
 @pytest.mark.parametrize("case", CASES)
 def test_floris_takes_every_plant(case, tmp_path):
@@ -256,6 +263,7 @@ RUNS = {
 }
 
 
+@pytest.mark.slow
 @needs_pywake
 @pytest.mark.parametrize("script", RUNS)
 def test_examples(script, files, monkeypatch, capsys):
@@ -289,6 +297,7 @@ def test_a_map_has_the_neighbours_once(tmp_path):
     np.testing.assert_allclose(to_metres.transform(*places.T), standing, rtol=0, atol=2e-4)
 
 
+@pytest.mark.slow
 @needs_pywake
 def test_examples_find_what_differs(files, monkeypatch):
     monkeypatch.chdir(files)

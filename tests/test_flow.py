@@ -10,6 +10,7 @@ from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022, wake_model
 from naive import effective_speeds
+from references import model_name as names
 
 MODELS = [
     wake_model("nygaard_2022"),
@@ -32,45 +33,55 @@ def points_about(x, y, count, seed):
 
 
 @pytest.mark.parametrize("height", [None, 60.0, 260.0], ids=["hub", "low", "high"])
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
-def test_against_pywake(model, height, site_file, turbine):
-    peer = pytest.importorskip("pywake_peer", reason="needs PyWake, of the extra `test`")
-    from py_wake.flow_map import Points
-
+@pytest.mark.parametrize("model", MODELS, ids=names)
+def test_against_pywake(model, height, site_file, turbine, pywake):
     x, y = random_layout(15, seed=6)
     at_x, at_y = points_about(x, y, 120, seed=7)
-    flow = WindFarm(Site.from_netcdf(site_file), turbine, model).flow(x, y)
     directions, speeds = [0.0, 37.5, 270.0], [6.0, 11.0]
-    theirs = peer.peer_farm(model, peer.peer_site(site_file), [turbine])(x, y, wd=directions, ws=speeds)
-    at_height = np.full(len(at_x), height or turbine.hub_height_m)
+    conditions = list(itertools.product(directions, speeds))
+
+    def compute():
+        from py_wake.flow_map import Points
+
+        import pywake_peer as peer
+
+        points = Points(at_x, at_y, np.full(len(at_x), height or turbine.hub_height_m))
+        result = peer.peer_farm(model, peer.peer_site(site_file), [turbine])(x, y, wd=directions, ws=speeds)
+        return {f"{wd} {ws}": result.flow_map(points, wd=wd, ws=ws).WS_eff.values for wd, ws in conditions}
+
+    theirs = pywake.numbers(compute)
+    flow = WindFarm(Site.from_netcdf(site_file), turbine, model).flow(x, y)
     free = 0
-    for direction, speed in itertools.product(directions, speeds):
+    for direction, speed in conditions:
         ours = flow.speed(at_x, at_y, direction_deg=direction, speed_m_s=speed, height_m=height)
-        expected = theirs.flow_map(Points(at_x, at_y, at_height), wd=direction, ws=speed).WS_eff.values
-        np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
+        theirs.assert_close(f"{direction} {speed}", ours, atol=1e-8)
         free += int((ours == speed).sum())
         # both within wakes and outside
         assert (ours < 0.98 * speed).any() or model.name == "no_wake"
     assert free > 0
 
 
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
-def test_several_types_and_neighbours_against_pywake(model, site_file, turbine):
+@pytest.mark.parametrize("model", MODELS, ids=names)
+def test_several_types_and_neighbours_against_pywake(model, site_file, turbine, pywake):
     """The neighbours are turbines like the others, for all that the wind knows."""
-    peer = pytest.importorskip("pywake_peer", reason="needs PyWake, of the extra `test`")
-    from py_wake.flow_map import Points
-
     x, y = random_layout(12, seed=9)
     kinds = np.arange(12) % 2
     turbines = [turbine, SMALL]
     around = Neighbours(x[8:], y[8:], [turbines[k] for k in kinds[8:]])
     farm = WindFarm(Site.from_netcdf(site_file), [turbines[k] for k in kinds[:8]], model, neighbours=around)
     at_x, at_y = points_about(x, y, 60, seed=10)
-    theirs = peer.peer_farm(model, peer.peer_site(site_file), turbines)(x, y, type=kinds, wd=[250.0], ws=[9.0])
-    mean_height = np.full(len(at_x), 0.5 * (turbine.hub_height_m + SMALL.hub_height_m))
-    expected = theirs.flow_map(Points(at_x, at_y, mean_height), wd=250.0, ws=9.0).WS_eff.values
+
+    def compute():
+        from py_wake.flow_map import Points
+
+        import pywake_peer as peer
+
+        mean_height = np.full(len(at_x), 0.5 * (turbine.hub_height_m + SMALL.hub_height_m))
+        result = peer.peer_farm(model, peer.peer_site(site_file), turbines)(x, y, type=kinds, wd=[250.0], ws=[9.0])
+        return {"speed": result.flow_map(Points(at_x, at_y, mean_height), wd=250.0, ws=9.0).WS_eff.values}
+
     ours = farm.flow(x[:8], y[:8]).speed(at_x, at_y, direction_deg=250.0, speed_m_s=9.0)
-    np.testing.assert_allclose(ours, expected, rtol=0, atol=1e-8)
+    pywake.numbers(compute).assert_close("speed", ours, atol=1e-8)
 
 
 @pytest.mark.tiny

@@ -1,4 +1,4 @@
-"""Compiled kernels on disk: shared, private to the user, and never stale. Real processes throughout."""
+"""The disk cache of compiled kernels: shared, private to the user, and never stale. The tests use real processes."""
 
 import contextlib
 import os
@@ -11,7 +11,8 @@ from pathlib import Path
 import pytest
 
 import leeward
-from run_cases import until
+from leeward.wind.kernels import compile as compiling
+from run_cases import PATIENCE_S, until
 
 SOURCE = Path(leeward.__file__).parent
 FARM = """
@@ -20,18 +21,24 @@ site = Site.from_table([0.0, 90.0, 270.0], [8.0, 10.0], [[0.1, 0.2], [0.1, 0.2],
 farm = WindFarm(site, Turbine.generic(15, 240, 150), {model!r})
 print(repr(farm.aep([0.0, 900.0, 2000.0], [0.0, 30.0, -60.0])))
 """
-# One kernel that is compiled in two seconds, where those of a farm take ten. All go through the same cache.
-AREA = """
-from leeward.layout import Area
-print(repr(float(Area.from_arrays([0, 900, 0], [0, 0, 700]).signed_distance([130.0], [170.0])[0])))
+# Numba compiles this kernel in some hundredths of a second, and those of a farm in ten seconds. All use the same cache.
+KERNEL = """
+from pathlib import Path
+import leeward
+from leeward.wind.kernels.compile import kernel
+
+def half(number):
+    return number / 2
+
+halved = kernel(half, "tiny", Path(leeward.__file__))
 """
+TINY = KERNEL + "print(halved(3.0))\n"
+ANSWER = "1.5"
 TABLE = """
 import hashlib
-from leeward.wind.wake_models import wake_model
-print(hashlib.sha256(wake_model("nygaard_2022").table().tobytes()).hexdigest())
+from leeward.wind.overlap import overlap_table
+print(hashlib.sha256(overlap_table().tobytes()).hexdigest())
 """
-
-
 TWINS = """
 from pathlib import Path
 import numpy as np
@@ -47,7 +54,7 @@ print([loop(2).tolist() for loop in loops])
 """
 
 
-def start(cache, program=AREA, source=None, **streams):
+def start(cache, program=TINY, source=None, **streams):
     variables = {k: v for k, v in os.environ.items() if k != "NUMBA_DISABLE_JIT"}
     variables |= {"LEEWARD_CACHE_DIR": str(cache)}
     if source:
@@ -61,7 +68,8 @@ def start(cache, program=AREA, source=None, **streams):
 
 
 def finish(process):
-    out, err = process.communicate(timeout=600)
+    """Return what the process printed on standard output and standard error."""
+    out, err = process.communicate(timeout=PATIENCE_S)
     assert process.returncode == 0, err
     return out.strip(), err
 
@@ -70,27 +78,84 @@ def kernels(cache):
     return sorted(cache.glob("*/kernels-*/*.kernel"))
 
 
+def times(cache):
+    return {path: path.stat().st_mtime_ns for path in kernels(cache)}
+
+
+def copy_of_the_package(folder):
+    shutil.copytree(SOURCE, folder / "leeward", ignore=shutil.ignore_patterns("__pycache__"))
+    return folder
+
+
 @pytest.fixture(scope="module")
 def warm(tmp_path_factory):
-    """A cache folder with a compiled kernel, and the number it gave. Nothing is said where nobody looks."""
+    """A cache folder with one compiled kernel. Without a terminal, compiling is not announced."""
     cache = tmp_path_factory.mktemp("warm") / "cache"
-    number, err = finish(start(cache))
-    assert err == ""
-    return cache, number
+    assert finish(start(cache)) == (ANSWER, "")
+    return cache
 
 
-def test_a_second_process_compiles_nothing_and_an_edited_formula_gives_the_new_number(tmp_path):
-    """numba's own cache would not notice: the formula is in another file than the loop."""
+FORMULA = """
+from leeward.wind.kernels.compile import formula
+
+@formula
+def share(number):
+    return number / {divisor}
+"""
+LOOP = """
+import formulas
+from pathlib import Path
+from leeward.wind.kernels.compile import kernel
+
+def loop(number):
+    return formulas.share(number)
+
+print(kernel(loop, "share", Path(formulas.__file__))(12.0))
+"""
+
+
+def test_an_edited_formula_gives_the_new_number(tmp_path):
+    """Numba's own cache does not notice the edit: the formula and the loop are in different files."""
+    cache, folder = tmp_path / "cache", tmp_path / "source"
+    folder.mkdir()
+    formulas = folder / "formulas.py"
+    formulas.write_text(FORMULA.format(divisor=2))
+    assert finish(start(cache, LOOP, folder))[0] == "6.0"
+    before = times(cache)
+    assert len(before) == 1
+    assert finish(start(cache, LOOP, folder))[0] == "6.0"
+    assert times(cache) == before  # the second process compiles nothing
+    formulas.write_text(FORMULA.format(divisor=3))
+    assert finish(start(cache, LOOP, folder))[0] == "4.0"
+    assert len(kernels(cache)) == 2
+
+
+def test_an_edit_of_any_kernel_or_wake_model_changes_the_folder(tmp_path, monkeypatch):
+    wind = copy_of_the_package(tmp_path / "src") / "leeward" / "wind"
+    monkeypatch.setattr(compiling, "__file__", str(wind / "kernels" / "compile.py"))
+    monkeypatch.setattr(compiling, "cache_folder", lambda: tmp_path)
+    source = wind / "wake_models" / "jensen.py"
+    folders = [compiling.kernel_folder(source)]
+    assert compiling.kernel_folder(source) == folders[0]
+    files = [*(wind / "kernels").glob("*.py"), *(wind / "wake_models").glob("*.py"), wind / "overlap.py"]
+    assert len(files) > 10
+    for path in files:
+        path.write_text(path.read_text() + "# edited\n")
+        folders.append(compiling.kernel_folder(source))
+    assert len(set(folders)) == len(files) + 1
+
+
+@pytest.mark.slow
+def test_a_second_process_compiles_no_farm_and_an_edited_wake_model_gives_the_new_number(tmp_path):
     cache, farm = tmp_path / "cache", FARM.format(model="jensen")
     number = finish(start(cache, farm))[0]
-    before = {path: path.stat().st_mtime_ns for path in kernels(cache)}
-    # only what is needed
+    before = times(cache)
+    # only the kernels of this model that the question needs
     assert {path.name.rsplit("-", 1)[0] for path in before} == {"jensen-energy", "jensen-reaches"}
-    copy = tmp_path / "src"
-    shutil.copytree(SOURCE, copy / "leeward", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = copy_of_the_package(tmp_path / "src")
     for source in (None, copy):
         assert finish(start(cache, farm, source))[0] == number
-        assert {path: path.stat().st_mtime_ns for path in kernels(cache)} == before
+        assert times(cache) == before
     formula = copy / "leeward" / "wind" / "wake_models" / "_induction.py"
     text = formula.read_text()
     assert "0.2460 +" in text
@@ -101,8 +166,8 @@ def test_a_second_process_compiles_nothing_and_an_edited_formula_gives_the_new_n
 
 
 def test_loops_of_one_name_that_were_compiled_in_several_processes(tmp_path, monkeypatch):
-    """As those of the wake models are: the first of each process gets the same number from numba."""
-    monkeypatch.setenv("PYTHONHASHSEED", "0")  # it has a part in numba's names
+    """The loops of the wake models are such: numba gives the first loop of every process the same number."""
+    monkeypatch.setenv("PYTHONHASHSEED", "0")  # it is a part of numba's names
     source = tmp_path / "numbers.py"
     source.touch()
     for numbers in ([1.0], [1.0, 2.0], [1.0, 2.0], [2.0, 1.0]):
@@ -111,132 +176,184 @@ def test_loops_of_one_name_that_were_compiled_in_several_processes(tmp_path, mon
 
 
 def test_the_folder_is_the_users_own(warm):
-    cache, _ = warm
-    assert kernels(cache)
-    folder = kernels(cache)[0].parent
+    assert kernels(warm)
+    folder = kernels(warm)[0].parent
     for private in (folder, folder.parent):
         assert stat.S_IMODE(private.stat().st_mode) == 0o700
-    for path in kernels(cache):
+    for path in kernels(warm):
         assert stat.S_IMODE(path.stat().st_mode) == 0o600
 
 
-def test_eight_processes_on_a_cold_cache(tmp_path, warm):
-    cache = tmp_path / "cache"
-    numbers = {finish(process)[0] for process in [start(cache) for _ in range(8)]}
-    assert numbers == {warm[1]}
+# Each process leaves a file before it asks, and whoever compiles waits until all processes have asked.
+TOGETHER = (
+    KERNEL
+    + """
+import os, time
+import numba.core.compiler
+folder = Path({folder!r})
+original = numba.core.compiler.compile_extra
+
+def compile_when_all_have_asked(*arguments, **options):
+    (folder / f"compiled-{{os.getpid()}}").touch()
+    while len(list(folder.glob("asked-*"))) < {count}:
+        time.sleep(0.02)
+    return original(*arguments, **options)
+
+numba.core.compiler.compile_extra = compile_when_all_have_asked
+(folder / f"asked-{{os.getpid()}}").touch()
+print(halved(3.0))
+"""
+)
+
+
+def test_eight_processes_on_a_cold_cache(tmp_path):
+    """One process compiles while the others wait for it."""
+    cache, program = tmp_path / "cache", TOGETHER.format(folder=str(tmp_path), count=8)
+    processes = [start(cache, program) for _ in range(8)]
+    assert {finish(process)[0] for process in processes} == {ANSWER}
+    assert len(list(tmp_path.glob("compiled-*"))) == 1
     assert len(kernels(cache)) == 1
     assert not [p for p in cache.rglob("*") if p.is_file() and p.suffix not in (".kernel", ".lock")]
-    assert finish(start(cache))[0] == warm[1]
 
 
-def test_a_process_that_dies_while_compiling_holds_nobody_up(tmp_path, warm):
-    cache = tmp_path / "cache"
-    first = start(cache)
-    until(lambda: first.poll() is not None or _locks(cache), "it compiles")
-    assert _locks(cache)
-    first.kill()
-    first.communicate()
-    assert finish(start(cache))[0] == warm[1]
+STUCK = (
+    KERNEL
+    + """
+import time
+import numba.core.compiler
+
+def never_done(*arguments, **options):
+    Path({mark!r}).touch()
+    while True:
+        time.sleep(0.02)
+
+numba.core.compiler.compile_extra = never_done
+halved(3.0)
+"""
+)
 
 
-def _locks(cache):
-    return list(cache.glob("*/kernels-*/*.lock"))
+# This process fails where it would have to wait for a lock.
+WITHOUT_WAITING = (
+    """
+import leeward.wind.kernels.compile as compiling
+
+def once(seconds):
+    yield
+    raise SystemExit("somebody holds the lock")
+
+compiling._until = once
+"""
+    + TINY
+)
+
+
+def test_a_process_that_dies_while_compiling_holds_nobody_up(tmp_path):
+    """Others wait for its lock while it lives, and not any more once it is dead."""
+    cache, mark = tmp_path / "cache", tmp_path / "compiling"
+    first = start(cache, STUCK.format(mark=str(mark)))
+    try:
+        until(lambda: first.poll() is not None or mark.exists(), "it compiles")
+        _, err = start(cache, WITHOUT_WAITING).communicate(timeout=PATIENCE_S)
+        assert "somebody holds the lock" in err
+    finally:
+        first.kill()
+        first.communicate()
+    assert finish(start(cache, WITHOUT_WAITING))[0] == ANSWER
+
+
+def test_a_call_that_failed_does_not_block_the_next(tmp_path):
+    """An exception interrupts the first call while it compiles; the second call must find the lock free."""
+    interrupted = WITHOUT_WAITING.replace(
+        "print(halved(3.0))",
+        """
+import numba.core.compiler
+original = numba.core.compiler.compile_extra
+
+def interrupted(*arguments, **options):
+    numba.core.compiler.compile_extra = original
+    raise KeyboardInterrupt
+
+numba.core.compiler.compile_extra = interrupted
+try:
+    halved(3.0)
+    print("not interrupted")
+except KeyboardInterrupt:
+    print(halved(3.0))
+""",
+    )
+    assert finish(start(tmp_path, interrupted))[0] == ANSWER
 
 
 @pytest.mark.parametrize("damage", ["a bit is flipped", "empty"])
 def test_a_damaged_file_is_made_again(tmp_path, warm, damage):
     cache = tmp_path / "cache"
-    shutil.copytree(warm[0], cache)
+    shutil.copytree(warm, cache)
     (path,) = kernels(cache)
     content = bytearray(path.read_bytes())
     content[len(content) // 2] ^= 1
     path.write_bytes(b"" if damage == "empty" else bytes(content))
-    assert finish(start(cache))[0] == warm[1]
+    assert finish(start(cache))[0] == ANSWER
     assert kernels(cache) == [path]
     assert path.stat().st_size > 1000
     assert path.read_bytes() != bytes(content)
 
 
-def test_a_folder_that_cannot_be_used_is_said_and_costs_no_result(tmp_path, warm):
+def test_an_unusable_folder_is_reported_and_costs_no_result(tmp_path):
     occupied = tmp_path / "occupied"
     occupied.write_text("a file where the folder should be")
     number, err = finish(start(occupied))
-    assert number == warm[1]
+    assert number == ANSWER
     assert "cannot use its cache folder" in err
     assert "LEEWARD_CACHE_DIR" in err
 
 
-def test_a_folder_open_to_others_is_not_used(tmp_path, warm):
+def test_a_folder_open_to_others_is_not_used(tmp_path):
     private = tmp_path / f"of-user-{os.getuid()}"
     private.mkdir(mode=0o777)
     private.chmod(0o777)
     number, err = finish(start(tmp_path))
-    assert number == warm[1]
+    assert number == ANSWER
     assert "is open to others" in err
     assert not list(private.iterdir())
     assert stat.S_IMODE(private.stat().st_mode) == 0o777
 
 
-def test_a_shared_folder_stays_as_it_is(tmp_path, warm):
-    """People name a scratch folder that others use too: ours is a private one inside of it."""
+def test_a_shared_folder_stays_as_it_is(tmp_path):
+    """People name a scratch folder that others use too: leeward makes a private folder inside it."""
     tmp_path.chmod(0o775)
-    assert finish(start(tmp_path))[0] == warm[1]
+    assert finish(start(tmp_path))[0] == ANSWER
     assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o775
     assert kernels(tmp_path)
 
 
-def test_a_disk_that_is_full_costs_no_result(tmp_path, warm):
-    """A file system of 32 kB: the folder can be made, the kernel does not fit."""
-    if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=32k", "tmpfs", tmp_path]).returncode:
+def test_a_full_disk_costs_no_result(tmp_path):
+    """On a file system of one page the folder can be made, but the kernel does not fit."""
+    if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "-o", "size=4k", "tmpfs", tmp_path]).returncode:
         pytest.skip("only root can mount a small file system")
     try:
         number, err = finish(start(tmp_path))
     finally:
         subprocess.run(["umount", "-l", tmp_path], check=True)
-    assert number == warm[1]
+    assert number == ANSWER
     assert "it will be made again next time" in err
 
 
-def test_a_call_that_failed_does_not_block_the_next(tmp_path):
-    """Interrupted while compiling (here: by an exception in the middle of it), then called again."""
-    program = """
-import numba.core.compiler, time
-from leeward.layout import Area
-area = Area.from_arrays([0, 900, 0], [0, 0, 700])
-original = numba.core.compiler.compile_extra
-def interrupted(*arguments, **options):
-    numba.core.compiler.compile_extra = original
-    raise KeyboardInterrupt
-numba.core.compiler.compile_extra = interrupted
-try:
-    area.signed_distance([130.0], [170.0])
-    print("not interrupted")
-except KeyboardInterrupt:
-    pass
-before = time.monotonic()
-area.signed_distance([130.0], [170.0])
-print(time.monotonic() - before < 120)
-"""
-    variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path)}
-    result = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=250, env=variables)
-    assert result.stdout.strip() == "True", result.stderr
-
-
-def test_compiling_is_said_on_a_terminal(tmp_path):
-    """And nowhere else: see `warm`."""
+def test_compiling_is_announced_on_a_terminal(tmp_path):
+    """The fixture `warm` checks that it is announced nowhere else."""
     import pty
 
     main, worker = pty.openpty()
     process = start(tmp_path, stderr=worker)
-    process.communicate(timeout=600)
+    process.communicate(timeout=PATIENCE_S)
     os.close(worker)
     assert process.returncode == 0
     said = b""
-    with contextlib.suppress(OSError):  # there is nothing more: the other end is closed
+    with contextlib.suppress(OSError):  # the other end is closed: there is nothing more
         while piece := os.read(main, 10_000):
             said += piece
     os.close(main)
-    assert "leeward: compiling area-signed_distances for this machine" in said.decode()
+    assert "leeward: compiling tiny-half for this machine" in said.decode()
 
 
 def test_the_table_is_kept_shared_and_checked(tmp_path):
@@ -273,26 +390,30 @@ class TopHat(WakeModel):
 """
 
 
-def test_a_new_model_is_one_file(tmp_path):
-    """Dropped into the folder it is known by its name; in a file of one's own, or typed, it is given as an object."""
+@pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_new_model_is_one_file(tmp_path, compiled):
+    """In the folder of the wake models it is known by its name; from a file of one's own, or typed, it is an object."""
     (tmp_path / "own.py").write_text(MODEL)
     question = FARM.replace("{model!r}", "TopHat()")
-    variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own")}
-    variables["PYTHONPATH"] = os.pathsep.join([str(tmp_path), str(SOURCE.parent)])
-    own, typed = (
-        subprocess.run([sys.executable, "-"], input=text, capture_output=True, text=True, timeout=600, env=variables)
-        for text in (f"from own import TopHat\n{question}", MODEL + question)
-    )
-    assert float(own.stdout) > 0, own.stderr
-    assert typed.stdout == own.stdout, typed.stderr
+    plain = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own"), "NUMBA_DISABLE_JIT": "1"}
+    variables = plain | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE.parent)])}
+    if compiled:
+        del variables["NUMBA_DISABLE_JIT"]
+    own, typed = (answer(text, variables) for text in (f"from own import TopHat\n{question}", MODEL + question))
+    assert float(own) > 0
+    assert typed == own
     (tmp_path / "own.py").unlink()
-    copy = tmp_path / "src"
-    shutil.copytree(SOURCE, copy / "leeward", ignore=shutil.ignore_patterns("__pycache__"))
+    copy = copy_of_the_package(tmp_path / "src")
     (copy / "leeward" / "wind" / "wake_models" / "top_hat.py").write_text(MODEL)
-    # as plain Python, which is to say: to the last bit or two
-    variables |= {"PYTHONPATH": str(copy), "NUMBA_DISABLE_JIT": "1"}
-    named = subprocess.run(
-        [sys.executable, "-"], input=FARM.format(model="top_hat"), capture_output=True, text=True, env=variables
+    # plain Python and compiled code agree but for the last bit or two
+    named = answer(FARM.format(model="top_hat"), plain | {"PYTHONPATH": str(copy)})
+    assert float(named) == pytest.approx(float(own), rel=1e-14)
+
+
+def answer(program, variables):
+    """Type the program into Python and return what it prints."""
+    done = subprocess.run(
+        [sys.executable, "-"], input=program, capture_output=True, text=True, timeout=PATIENCE_S, env=variables
     )
-    assert named.returncode == 0, named.stderr
-    assert float(named.stdout) == pytest.approx(float(own.stdout), rel=1e-14)
+    assert done.returncode == 0, done.stderr
+    return done.stdout

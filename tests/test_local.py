@@ -11,7 +11,7 @@ from leeward.store.records import begin_attempt, forgive_attempt, read_record
 from run_cases import calls, make_campaign, until
 
 
-@pytest.mark.parametrize("is_heard", [True, False])
+@pytest.mark.parametrize("is_heard", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_task_that_was_begun_is_in_hand_whether_or_not_its_beginning_was_heard(tmp_path, is_heard):
     """Its attempt is taken back when somebody ends the run, which is no fault of the task's."""
     campaign = load(make_campaign(tmp_path, seeds=1, orders={"all": "until=never"}))

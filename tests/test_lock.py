@@ -6,7 +6,6 @@ import signal
 import subprocess
 import sys
 import threading
-import time
 from pathlib import Path
 
 import pytest
@@ -17,9 +16,11 @@ from leeward.store.lock import Lock, Owner, process_start, read_owner
 from run_cases import until
 
 HOLDER = """
-import sys, time
+import sys
 from pathlib import Path
+from leeward.store import lock as locks
 from leeward.store.lock import Lock
+locks.INTERVAL_S = 0.05
 lock = Lock.take(Path(sys.argv[1]))
 print("taken", flush=True)
 sys.stdin.read()
@@ -43,6 +44,14 @@ def holder(path):
     process.communicate()
 
 
+def change_owner(path, **changes):
+    """Replace the lock by one of another owner. It is another file: the holder goes on counting in its own."""
+    first, second = path.read_text().splitlines()
+    new = path.with_name("changed")
+    new.write_text(f"{json.dumps({**json.loads(first), **changes})}\n{second}\n")
+    new.replace(path)
+
+
 def test_the_second_is_told_who_holds_it(path, holder):
     with pytest.raises(HeldError, match=f"process {holder.pid} on .*--take-over"):
         Lock.take(path)
@@ -62,54 +71,57 @@ def test_a_dead_owner_gives_way_at_once(path, holder):
 
 def test_a_process_with_the_number_of_the_owner_is_not_the_owner(path, holder):
     owner, _ = read_owner(path)
-    lines = path.read_text().splitlines()
-    lines[0] = json.dumps({**json.loads(lines[0]), "process_start": "1"})
-    path.write_text("\n".join(lines) + "\n")
+    change_owner(path, process_start="1")
     assert owner.is_gone is False
     Lock.take(path).release()
 
 
 def test_an_owner_on_another_host_is_left_alone(path, holder):
-    lines = path.read_text().splitlines()
-    lines[0] = json.dumps({**json.loads(lines[0]), "host": "elsewhere", "pid": 999_999_999})
-    path.write_text("\n".join(lines) + "\n")
+    change_owner(path, host="elsewhere", pid=999_999_999)
     with pytest.raises(HeldError, match="elsewhere"):
         Lock.take(path)
 
 
 def test_the_same_machine_started_anew_has_no_old_owners(path, holder):
-    lines = path.read_text().splitlines()
-    owner = {**json.loads(lines[0]), "boot_id": "another"}
-    path.write_text(json.dumps(owner) + "\n" + lines[1] + "\n")
-    assert Owner(**owner).is_gone is bool(owner["machine_id"])
+    change_owner(path, boot_id="another")
+    owner, _ = read_owner(path)
+    assert owner.is_gone is bool(owner.machine_id)
 
 
 def test_a_stopped_owner_is_taken_over_when_asked_for_and_learns_of_it(path, holder, monkeypatch):
-    monkeypatch.setattr(locks, "INTERVAL_S", 0.3)
+    monkeypatch.setattr(locks, "INTERVAL_S", 0.05)
     holder.send_signal(signal.SIGSTOP)
     until(lambda: is_stopped(holder.pid), "it counts no more")
     with pytest.raises(HeldError, match="--take-over"):
         Lock.take(path)
     said = []
-    lock = Lock.take(path, take_over=True, tell=said.append)
-    assert "before taking over" in said[0]
-    holder.send_signal(signal.SIGCONT)
-    time.sleep(3 * 2.0)  # it counts on, in a file without a name
+    with path.open() as old:
+        lock = Lock.take(path, take_over=True, tell=said.append)
+        assert "before taking over" in said[0]
+        before = counter_in(old)
+        holder.send_signal(signal.SIGCONT)
+        until(lambda: counter_in(old) > before + 2, "the old owner counts on, in a file without a name")
     assert lock.is_mine
     holder.communicate("")  # and releases what is not its own
     assert lock.is_mine
     lock.release()
 
 
+def counter_in(file):
+    file.seek(0)
+    return int(file.read().split()[-1])
+
+
 def is_stopped(pid):
-    """All of its threads: one may be waiting for the disk still."""
+    """Return whether all threads of a process are stopped; one may still be waiting for the disk."""
     stats = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
     return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def test_a_living_owner_is_not_taken_over(path, holder, monkeypatch):
-    """It is seen as soon as it counts, however long that takes on a slow disk."""
-    monkeypatch.setattr(locks, "INTERVALS", 300)
+    """Its heartbeat is seen as soon as it counts, however long that takes on a slow disk."""
+    monkeypatch.setattr(locks, "INTERVAL_S", 0.05)
+    monkeypatch.setattr(locks, "INTERVALS", 12_000)
     with pytest.raises(HeldError, match="alive"):
         Lock.take(path, take_over=True)
 

@@ -57,6 +57,7 @@ def test_a_run_becomes_its_output(run):
     assert read_lines(audit.path)[0]["results"] == 10
 
 
+@pytest.mark.slow
 def test_an_output_that_is_up_to_date_is_left_alone(run):
     merge_run(run, {**ATTRIBUTES, "created": "2026-01-01T00:00:00Z"})
     before = run.output.stat()
@@ -158,6 +159,7 @@ def test_sources_of_all_kinds_and_the_same_again(run, tmp_path, output):
     assert digests(output) == before
 
 
+@pytest.mark.slow
 def test_an_existing_output_is_not_robbed(run, output):
     merge([run.root], output)
     run.shard(Key(0, 0, 3)).unlink()
@@ -279,6 +281,7 @@ def test_different_results_are_an_error(rivals, output, on_bad):
     assert not output.exists()
 
 
+@pytest.mark.slow
 def test_the_newest_or_the_best_is_preferred(rivals, output):
     paths, first, second = rivals
     report = merge(paths, output, prefer="newest")
@@ -306,6 +309,7 @@ def test_different_settings_are_said(tmp_path, output):
         merge(paths, output)
 
 
+@pytest.mark.slow
 def test_foreign_results_are_compared_by_layout_and_aep(tmp_path, output):
     one = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)])
     two = write_foreign_file(tmp_path / "worker_2.h5", [(0, 0, 0)], diameter=241.0, folder="optimized_layouts")
@@ -351,6 +355,7 @@ def test_the_crashed_folder_is_no_reason_to_give_up(crashed, output):
     assert "may still hold results" in report.notes[0]
 
 
+@pytest.mark.slow
 def test_a_missing_aep_is_computed_and_marked(crashed, output):
     merge([crashed], output, on_bad="skip")
     report = merge([crashed], output, on_bad="skip", recompute=recompute)

@@ -86,11 +86,13 @@ def test_turbines_move_between_regions(small_site, turbine):
 def test_a_farm_given_as_a_list_of_equal_turbines(small_site, turbine):
     lists = LayoutProblem(WindFarm(small_site, [turbine] * 6), square(5000), spacing_m=720)
     single = LayoutProblem(WindFarm(small_site, turbine), square(5000), 6, spacing_m=720)
-    one, other = (optimise(p, 0, work=LITTLE) for p in (lists, single))
+    one, other = (optimise(p, 0, work=LITTLE // 2) for p in (lists, single))
     assert one.x.tobytes() == other.x.tobytes()
 
 
-@pytest.mark.parametrize("case", ["series", "lone condition", "no_wake", "half of the circle"])
+@pytest.mark.parametrize(
+    "case", ["series", pytest.param("lone condition", marks=pytest.mark.slow), "no_wake", "half of the circle"]
+)
 def test_other_winds(case, turbine):
     rng = np.random.default_rng(0)
     site = {
@@ -127,7 +129,7 @@ def test_far_apart_regions(small_site, turbine):
     """Their common bounding box is almost empty."""
     far = Area.from_arrays([300_000, 302_000, 302_000, 300_000], [300_000, 300_000, 302_000, 302_000])
     problem = LayoutProblem(WindFarm(small_site, turbine), Area.union([square(2000), far]), 6, spacing_m=720)
-    solution = optimise(problem, 0, recipe="random+refine", work=LITTLE)
+    solution = optimise(problem, 0, recipe="random+refine", work=LITTLE // 2)
     assert_feasible(problem, solution.x, solution.y)
 
 
@@ -172,6 +174,7 @@ def test_no_room_is_an_error_that_says_how_much_there_is(small_site, turbine):
         optimise(problem, 0, work=100_000)
 
 
+@pytest.mark.slow
 def test_farm_0_beats_plain_descent():
     farm = WindFarm(builtin.site(), builtin.turbines()[5])
     problem = LayoutProblem(farm, Area.from_geojson(FARMS, farm_idx=0), 66, spacing_m=720)

@@ -1,5 +1,7 @@
 """Imports, command line, and what the files of the project say."""
 
+import contextlib
+import io
 import re
 import shutil
 import subprocess
@@ -66,9 +68,8 @@ def test_aep_of_the_built_in_layout():
 def test_aep_of_a_file(tmp_path, site_file):
     layout = tmp_path / "layout.csv"
     layout.write_text("name,x_m,y_m\na,0,0\nb,1000,0\n")
-    result = command(
-        "aep", str(layout), "--site", str(site_file), "--rated-power-mw", "10", "--rotor-diameter-m", "195"
-    )
+    turbine = ["--rated-power-mw", "10", "--rotor-diameter-m", "195"]
+    result = leeward_here("aep", layout, "--site", site_file, *turbine, cwd=tmp_path)
     assert result.returncode == 0
     assert "x 10 MW, rotor 195 m" in result.stdout
     farm = WindFarm(Site.from_netcdf(site_file), Turbine.generic(10, 195, 150))
@@ -78,7 +79,7 @@ def test_aep_of_a_file(tmp_path, site_file):
 def test_a_file_from_a_spreadsheet(tmp_path):
     layout = tmp_path / "layout.csv"
     layout.write_text("\ufeffx_m,y_m\r\n0,0\r\n\r\n\r\n5,oops\r\n", encoding="utf-8")
-    assert "line 5: y_m is 'oops'" in command("aep", str(layout)).stderr
+    assert "line 5: y_m is 'oops'" in leeward_here("aep", layout, cwd=tmp_path).stderr
 
 
 @pytest.mark.parametrize(
@@ -129,20 +130,31 @@ def test_readme():
 
 
 PAGES = ["README.md", "CONTRIBUTING.md", "CHANGELOG.md", *(f"docs/{p.name}" for p in (ROOT / "docs").glob("*.md"))]
-
-
-TUTORIALS = ("docs/first-campaign.md", "docs/own-farm.md")  # these are run by test_tutorials.py, with their commands
+TUTORIALS = ("docs/first-campaign.md", "docs/own-farm.md")  # test_tutorials.py runs these, with their commands
+# these run a campaign with workers; so does docs/format.md, which is the quickest
+RUNS = ("README.md", "docs/running.md", "docs/export.md", "docs/report.md")
 
 
 @pytest.mark.parametrize("page", PAGES)
-def test_pages(page, tmp_path, site_file):
-    """Links lead somewhere, and the examples run."""
+def test_links_lead_somewhere(page):
     path = ROOT / page
-    text = path.read_text()
-    for link in re.findall(r"\]\((?!https?:)([^)#]+)", text):
+    for link in re.findall(r"\]\((?!https?:)([^)#]+)", path.read_text()):
         assert (path.parent / link).exists(), link
-    program = "\n".join(re.findall(r"```python\n(.*?)```", text, re.S))
-    if program and page not in TUTORIALS:
-        shutil.copy(site_file, tmp_path / "ref_site.nc")
-        result = subprocess.run([sys.executable, "-c", program], cwd=tmp_path, capture_output=True, text=True)
-        assert result.returncode == 0, result.stderr
+
+
+def example_of(page):
+    return "\n".join(re.findall(r"```python\n(.*?)```", (ROOT / page).read_text(), re.S))
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(page, marks=[pytest.mark.slow] if page in RUNS else [])
+        for page in PAGES
+        if page not in TUTORIALS and example_of(page)
+    ],
+)
+def test_the_examples_of_a_page_run(page, tmp_path, site_file):
+    shutil.copy(site_file, tmp_path / "ref_site.nc")
+    with contextlib.chdir(tmp_path), contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(example_of(page), page, "exec"), {"__name__": "__main__"})

@@ -4,7 +4,6 @@ import json
 import os
 import shutil
 import signal
-import time
 
 import pytest
 
@@ -31,7 +30,7 @@ from leeward.watch import snapshot
 from leeward.watch.read import present_at, result_lines
 from leeward.watch.single import find_result
 from merge_cases import digests, expected
-from run_cases import calls, kill_group, leeward, leeward_here, make_campaign, start, until
+from run_cases import INLINE, calls, kill_group, leeward_here, make_campaign, start, until
 
 ALL = range(8)
 
@@ -39,12 +38,33 @@ ALL = range(8)
 @pytest.fixture
 def run(tmp_path):
     """A run directory with eight shards."""
-    paths = RunPaths(tmp_path / "layouts.h5")
-    for folder in (paths.root, *paths.folders()):
-        folder.mkdir()
+    return eight_shards(tmp_path)
+
+
+def eight_shards(folder):
+    paths = RunPaths(folder / "layouts.h5")
+    for place in (paths.root, *paths.folders()):
+        place.mkdir()
     for seed in ALL:
         store_result(paths, own_result(seed=seed))
     return paths
+
+
+@pytest.fixture(scope="module")
+def template(tmp_path_factory):
+    """A run directory with a pack of five results, and three shards; tests work on copies of it."""
+    paths = eight_shards(tmp_path_factory.mktemp("packed"))
+    packed(paths, range(5))
+    return paths.root
+
+
+@pytest.fixture
+def first(run, template):
+    """The pack of the run's first five results, whose shards are gone."""
+    shutil.rmtree(run.root)
+    shutil.copytree(template, run.root)  # with the times, by which an index knows its pack
+    (path,) = run.pack_files()
+    return path
 
 
 def keys(seeds):
@@ -94,10 +114,11 @@ def test_shards_become_a_pack(run):
     assert output_index(done.path, is_pack=True).count(b"\n") == 5
 
 
+@pytest.mark.slow
 def test_packs_are_in_the_order_of_their_making(run):
-    names = [packed(run, [seed]).path for seed in range(3)]
+    names = [packed(run, [seed]).path for seed in range(2)]
     assert run.pack_files() == names
-    assert [path.name[:11] for path in names] == ["pack-000001", "pack-000002", "pack-000003"]
+    assert [path.name[:11] for path in names] == ["pack-000001", "pack-000002"]
 
 
 def test_a_bad_shard_stays_where_it_is(run):
@@ -133,7 +154,8 @@ def test_no_shard_goes_before_the_pack_was_read_again(run, monkeypatch):
     done = packed(run, range(5))
     assert len(done.kept) == 5
     assert loose(run) == list(ALL)
-    results, (bad,) = [answers(run)[0], [one for one in answers(run)[1] if isinstance(one, BadPack)]]
+    results, others = answers(run)
+    (bad,) = [one for one in others if isinstance(one, BadPack)]
     assert results == list(ALL)
     assert bad.path == done.path
 
@@ -183,45 +205,43 @@ def test_what_a_killed_one_left_is_removed(run):
 # --- the same result twice, and others -------------------------------------------------------------------------------
 
 
-def twice(run, seeds=range(5)):
-    """As a kill leaves it between the rename and the removal."""
-    done = packed(run, seeds)
-    for seed in seeds:
+@pytest.fixture
+def twice(run, first):
+    """The pack of five results that are in shards too, as a kill leaves them between the rename and the removal."""
+    for seed in range(5):
         store_result(run, own_result(seed=seed))
-    return done.path
+    return first
 
 
-def test_a_result_in_a_pack_and_a_shard_counts_once(run):
-    path = twice(run)
+def test_a_result_in_a_pack_and_a_shard_counts_once(run, twice):
     results, others = answers(run)
     assert results == list(ALL)
-    assert {(one.key.seed, one.pack) for one in others} == {(seed, path) for seed in range(5)}
-    assert len(list(read_results(RunFiles(run)))) == 13
+    assert {(one.key.seed, one.pack) for one in others} == {(seed, twice) for seed in range(5)}
+    assert len(others) == 5
     assert finish(run, others) == []
     assert loose(run) == [5, 6, 7]
     assert answers(run) == (list(ALL), [])
 
 
-def test_an_index_that_was_not_written_is_written_later(run):
-    path = packed(run, range(5)).path
-    before = output_index(path, is_pack=True)
-    output_index_path(path).unlink()
+def test_an_index_that_was_not_written_is_written_later(run, first):
+    before = output_index(first, is_pack=True)
+    assert before.count(b"\n") == 5
+    output_index_path(first).unlink()
     assert finish(run, []) == []
-    assert output_index(path, is_pack=True) == before
+    assert output_index(first, is_pack=True) == before
 
 
-def test_the_same_in_two_packs(run):
-    first = twice(run)
+@pytest.mark.slow
+def test_the_same_in_two_packs(run, twice):
     second = run.new_pack()
-    shutil.copy(first, second)
+    shutil.copy(twice, second)
     results, others = answers(run)
     assert results == list(ALL)
     assert {type(one) for one in others} == {Doubled}
 
 
-def test_another_result_of_a_key_is_named_and_put_aside(run):
+def test_another_result_of_a_key_is_named_and_put_aside(run, first):
     """What was stored first counts, and nothing is deleted."""
-    first = packed(run, range(5)).path
     store_result(run, own_result(seed=1, aep=7.0))
     results, (rival,) = answers(run)
     assert results == list(ALL)
@@ -233,8 +253,8 @@ def test_another_result_of_a_key_is_named_and_put_aside(run):
     assert answers(run) == (list(ALL), [])
 
 
-def test_another_result_in_another_pack(run):
-    packed(run, range(5))
+@pytest.mark.slow
+def test_another_result_in_another_pack(run, first):
     second = run.new_pack()
     write_own_file(second, [own_result(seed=1, aep=7.0), own_result(seed=20)])
     results, (rival,) = answers(run)
@@ -249,21 +269,22 @@ def test_another_result_in_another_pack(run):
 # --- damaged packs ---------------------------------------------------------------------------------------------------
 
 
-def test_what_a_damaged_pack_holds_becomes_shards(run):
-    path = packed(run, range(5)).path
-    flip(path, 3)
+def test_what_a_damaged_pack_holds_becomes_shards(run, first):
+    flip(first, 3)
     results, (bad,) = answers(run)
     assert results == [0, 1, 2, 4, 5, 6, 7]
     assert "farm0_t0_s3" in bad.reason
     rescued = unpack(run, bad, Audit(run.audit).record)
     assert sorted(found.key.seed for found in rescued) == [0, 1, 2, 4]
-    assert path.exists(), "it goes to quarantine afterwards"
-    assert not output_index_path(path).exists()
+    assert first.exists(), "it goes to quarantine afterwards"
+    assert not output_index_path(first).exists()
     assert loose(run) == [0, 1, 2, 4, 5, 6, 7]
     assert read_lines(run.audit)[-1]["lost"] == ["farm0_t0_s3"]
 
 
-@pytest.mark.parametrize("damage", ["start", "end", "half"])
+@pytest.mark.parametrize(
+    "damage", ["start", pytest.param("end", marks=pytest.mark.slow), pytest.param("half", marks=pytest.mark.slow)]
+)
 def test_a_pack_that_cannot_be_opened_gives_back_what_its_bytes_hold(run, damage):
     path = packed(run, ALL).path
     content = path.read_bytes()
@@ -291,9 +312,16 @@ def check_found(paths):
     return found
 
 
-@pytest.mark.parametrize("what", ["empty", "junk", "foreign", "folder"])
-def test_what_is_no_pack_goes_to_quarantine(run, what):
-    packed(run, range(5))
+@pytest.mark.parametrize(
+    "what",
+    [
+        "junk",
+        pytest.param("empty", marks=pytest.mark.slow),
+        pytest.param("foreign", marks=pytest.mark.slow),
+        pytest.param("folder", marks=pytest.mark.slow),
+    ],
+)
+def test_what_is_no_pack_goes_to_quarantine(run, first, what):
     odd = run.new_pack()
     if what == "folder":
         odd.mkdir()
@@ -310,9 +338,9 @@ def test_what_is_no_pack_goes_to_quarantine(run, what):
 # --- whoever reads a run directory -----------------------------------------------------------------------------------
 
 
-def test_the_merge_takes_packs_and_shards(run):
-    packed(run, range(3))
-    twice(run, range(3, 6))
+@pytest.mark.slow
+def test_the_merge_takes_packs_and_shards(run, twice):
+    packed(run, [5])
     merged = merge_run(run, {})
     assert (merged.count, merged.replaced, merged.bad_files) == (8, True, [])
     assert merged.keys == set(keys(ALL))
@@ -326,16 +354,14 @@ def test_the_merge_takes_packs_and_shards(run):
     assert not merge_run(run, {}).replaced, "packing changes nothing"
 
 
-def test_the_merge_names_a_damaged_pack_and_takes_what_is_good(run):
-    path = packed(run, range(5)).path
-    flip(path, 3)
+def test_the_merge_names_a_damaged_pack_and_takes_what_is_good(run, first):
+    flip(first, 3)
     merged = merge_run(run, {})
-    assert [bad.path for bad in merged.bad_files] == [path]
+    assert [bad.path for bad in merged.bad_files] == [first]
     assert merged.keys == set(keys([0, 1, 2, 4, 5, 6, 7]))
 
 
-def test_check(run):
-    twice(run)
+def test_check(run, twice):
     packed(run, [5])
     report = check([run.root])
     assert report.is_well
@@ -346,8 +372,7 @@ def test_check(run):
     assert [found.name for found in bad.problems] == ["farm0_t0_s3"]
 
 
-def test_check_judges_what_is_in_packs(run):
-    packed(run, range(5))
+def test_check_judges_what_is_in_packs(run, first):
     judged = []
     check([run.root], judge=lambda result: judged.append(result.key.seed))
     assert sorted(judged) == list(ALL)
@@ -376,8 +401,7 @@ def test_a_shard_that_is_gone_without_packs_is_missed(run, monkeypatch):
     assert not check([run.root]).is_well
 
 
-def test_merging_from_a_run_directory(run, tmp_path):
-    twice(run)
+def test_merging_from_a_run_directory(run, twice, tmp_path):
     output = tmp_path / "other.h5"
     report = merge([run.root], output)
     assert (report.results, len(report.duplicates), report.bad_files) == (8, 5, [])
@@ -387,21 +411,20 @@ def test_merging_from_a_run_directory(run, tmp_path):
     assert removed.results == 8
 
 
-def test_salvage_of_a_run_directory(run, tmp_path):
-    path = packed(run, range(5)).path
-    content = path.read_bytes()
-    path.write_bytes(bytes(100) + content[100:])
+def test_salvage_of_a_run_directory(run, first, tmp_path):
+    content = first.read_bytes()
+    first.write_bytes(bytes(100) + content[100:])
     merge([run.root], tmp_path / "other.h5", on_bad="salvage")
     assert digests(tmp_path / "other.h5") == everything()
 
 
-def test_open_layouts(run):
-    twice(run)
+def test_open_layouts(run, twice):
     with open_layouts(run.root) as layouts:
         assert [key.seed for key in layouts] == list(ALL)
         assert layouts[0, 0, 3].digest == own_result(seed=3).digest
 
 
+@pytest.mark.slow
 def test_clean_merged_removes_packs_that_the_output_holds(run):
     packed(run, range(3))
     merge_run(run, {})
@@ -418,8 +441,7 @@ def test_clean_merged_removes_packs_that_the_output_holds(run):
     assert digests(run.output) == everything(range(9))
 
 
-def test_status_counts_packed_results_without_opening_packs(run, monkeypatch):
-    twice(run)
+def test_status_counts_packed_results_without_opening_packs(run, twice, monkeypatch):
     packed(run, [5])
     for path in run.pack_files():
         os.utime(path)  # as a copy of the run directory is
@@ -430,17 +452,15 @@ def test_status_counts_packed_results_without_opening_packs(run, monkeypatch):
     assert [line["key"] for line in result_lines(run.root)] == [str(key) for key in keys(ALL)]
 
 
-def test_status_reads_a_pack_without_an_index(run):
-    path = packed(run, range(5)).path
-    output_index_path(path).unlink()
+def test_status_reads_a_pack_without_an_index(run, first):
+    output_index_path(first).unlink()
     assert snapshot(run.root).done == 8
-    assert find_result(run.root, Key(0, 0, 3)).file == path
+    assert find_result(run.root, Key(0, 0, 3)).file == first
 
 
-def test_one_result_is_found_in_its_pack(run):
-    path = packed(run, range(5)).path
+def test_one_result_is_found_in_its_pack(run, first):
     seen = find_result(run.root, Key(0, 0, 3))
-    assert (seen.file, seen.result.digest) == (path, own_result(seed=3).digest)
+    assert (seen.file, seen.result.digest) == (first, own_result(seed=3).digest)
 
 
 # --- runs ------------------------------------------------------------------------------------------------------------
@@ -460,31 +480,42 @@ def test_packing_when_there_are_too_many(run, monkeypatch):
     assert loose(run) == [5, 6, 7]
 
 
-def small_run(folder, seeds=14, most=3, **options):
-    execution = {"workers": 2, "timeout_s": 600, "loose_results": most}
-    return make_campaign(folder, seeds=seeds, execution=execution, **options)
+def small_run(folder, seeds=14, most=3, engine=INLINE, **options):
+    return make_campaign(folder, seeds=seeds, execution={**engine, "loose_results": most}, **options)
 
 
 @pytest.fixture(scope="module")
 def calm(tmp_path_factory):
-    """The digests of the same campaign, never packed and never killed."""
+    """Return the digests of the same campaign, never packed and never killed."""
     folder = tmp_path_factory.mktemp("calm")
     small_run(folder, most=1000)
-    assert leeward("run", "campaign.yaml", cwd=folder).returncode == 0
+    assert leeward_here("run", "campaign.yaml", cwd=folder).returncode == 0
     assert not (folder / "layouts.run" / "packs").exists()
     return run_cases.digests(folder / "layouts.h5")
 
 
-def test_a_run_packs_on_its_way(tmp_path, calm):
-    small_run(tmp_path)
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished campaign with packs; tests work on copies of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    small_run(folder)
+    done = leeward_here("run", "campaign.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
-    paths = RunPaths(tmp_path / "layouts.h5")
+    return folder
+
+
+def copy(folder, place):
+    shutil.copytree(folder, place, dirs_exist_ok=True)
+    return RunPaths(place / "layouts.h5")
+
+
+def test_a_run_packs_on_its_way(tmp_path, finished, calm):
+    paths = copy(finished, tmp_path)
     assert run_cases.digests(paths.output) == calm
     assert len(paths.pack_files()) >= 3
     assert len(list(paths.shards())) <= 4
     assert len(calls(tmp_path)) == 14
-    again = leeward("run", "campaign.yaml", cwd=tmp_path)
+    again = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert again.returncode == 0, again.stderr
     assert len(calls(tmp_path)) == 14
     assert json.loads(leeward_here("status", "layouts.run", "--json", cwd=tmp_path).stdout)["done"] == 14
@@ -492,23 +523,31 @@ def test_a_run_packs_on_its_way(tmp_path, calm):
     assert "packs" in leeward_here("check", "layouts.run", "--deep", "--complete", cwd=tmp_path).stdout
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_while_it_packs(tmp_path, calm):
-    """The coordinator is killed at moments of its packing; nothing that was stored is computed again."""
-    small_run(tmp_path, orders={"all": "wait=0.05"})
+    """The coordinator is killed at each step of its packing; nothing that was stored is computed again.
+
+    The last two tasks wait, so that no run ends before it is killed. If they are in hand, nothing is left to pack.
+    """
+    workers = {"workers": 2, "timeout_s": run_cases.PATIENCE_S}
+    small_run(tmp_path, engine=workers, orders=dict.fromkeys(range(12, 14), "until=told"))
     paths = RunPaths(tmp_path / "layouts.h5")
-    seen = lambda: len(read_lines(paths.audit))  # noqa: E731
-    for turn in range(4):
-        before = seen()
+    for step in ("pack", "removing", "removed", "packed"):
+        before, begun = len(events(paths)), len(calls(tmp_path))
         process = start("run", "campaign.yaml", cwd=tmp_path)
-        until(
-            lambda before=before, process=process: seen() > before + 1 or process.poll() is not None,
-            "a sign of packing",
-        )
-        time.sleep(0.25 * turn)
-        kill_group(process)
+        try:
+            until(
+                lambda step=step, before=before, begun=begun: (
+                    step in events(paths)[before:] or {12, 13} <= set(calls(tmp_path)[begun:])
+                ),
+                f"the step {step!r} of packing",
+            )
+        finally:
+            kill_group(process)
         report = check([paths.root]) if any(paths.files()) else None
         assert report is None or not report.problems, report.problems
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    (tmp_path / "told").touch()
+    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert run_cases.digests(paths.output) == calm
     assert not list(paths.quarantine.iterdir())
@@ -517,46 +556,45 @@ def test_killed_again_and_again_while_it_packs(tmp_path, calm):
     assert sorted(key.seed for key in (set(check([paths.root]).keys))) == list(range(14))
 
 
-def test_a_damaged_pack_costs_only_what_is_lost(tmp_path, calm):
-    small_run(tmp_path)
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
-    paths = RunPaths(tmp_path / "layouts.h5")
+def test_a_damaged_pack_costs_only_what_is_lost(tmp_path, finished, calm):
+    paths = copy(finished, tmp_path)
     paths.output.unlink()
-    first = paths.pack_files()[0]
-    with open_layouts(first) as layouts:
+    damaged = paths.pack_files()[0]
+    with open_layouts(damaged) as layouts:
         hit = next(iter(layouts))
         place = layouts[hit].layout.tobytes()[:32]
-    content = bytearray(first.read_bytes())
+    content = bytearray(damaged.read_bytes())
     content[content.index(place) + 5] ^= 16
-    first.write_bytes(content)
+    damaged.write_bytes(content)
     before = calls(tmp_path)
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert calls(tmp_path)[len(before) :] == [hit.seed]
     assert run_cases.digests(paths.output) == calm
-    assert [path.name.startswith(first.name) for path in paths.quarantine.iterdir()] == [True, True]
+    assert [path.name.startswith(damaged.name) for path in paths.quarantine.iterdir()] == [True, True]
 
 
-def test_after_clean_merged_results_come_back_as_packs(tmp_path, calm):
-    small_run(tmp_path)
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+def test_after_clean_merged_results_come_back_as_packs(tmp_path, finished, calm):
+    paths = copy(finished, tmp_path)
     assert leeward_here("clean", "layouts.run", "--merged", cwd=tmp_path).returncode == 0
-    paths = RunPaths(tmp_path / "layouts.h5")
     assert not list(paths.files())
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     assert len(calls(tmp_path)) == 14
     assert len(list(paths.shards())) <= 4
     assert run_cases.digests(paths.output) == calm
 
 
+@pytest.mark.slow
 def test_a_run_can_be_stopped_while_there_is_much_to_pack(tmp_path):
-    small_run(tmp_path, orders={"all": "wait=0.2"})
+    small_run(tmp_path, engine={"workers": 1, "timeout_s": run_cases.PATIENCE_S}, orders={8: "until=told"})
     process = start("run", "campaign.yaml", cwd=tmp_path)
     paths = RunPaths(tmp_path / "layouts.h5")
     try:
-        until(lambda: paths.packs.exists(), "a pack")
+        until(lambda: paths.packs.exists() and 8 in calls(tmp_path), "a pack, and the task that waits")
         os.kill(process.pid, signal.SIGTERM)
-        assert process.wait(run_cases.PATIENCE_S) in (0, 143)
+        until(lambda: "once more to stop now" in (tmp_path / "output.txt").read_text(), "the request is heard")
+        (tmp_path / "told").touch()
+        assert process.wait(run_cases.PATIENCE_S) == 143
     finally:
         kill_group(process)
     assert not check([paths.root]).problems

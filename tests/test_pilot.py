@@ -11,7 +11,7 @@ from leeward.engine import space
 from leeward.engine.cluster import pilot
 from leeward.errors import LeewardError
 from leeward.store.paths import RunPaths
-from run_cases import make_campaign, until
+from run_cases import PATIENCE_S, make_campaign, until
 
 
 @pytest.fixture
@@ -31,7 +31,13 @@ def set_up(worker, key, folder):
     worker.get_current_task = lambda: key
     texts = dict.fromkeys(("mark", "campaign", "content"), "")
     return pilot.set_up(
-        {**texts, "token": "a run", "output": str(folder / "x.h5"), "probe": str(folder / "none"), "timeout_s": 60.0}
+        {
+            **texts,
+            "token": "a run",
+            "output": str(folder / "x.h5"),
+            "probe": str(folder / "none"),
+            "timeout_s": PATIENCE_S,
+        }
     )
 
 
@@ -60,7 +66,7 @@ def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path,
     space.prepare_folders(paths)
     (tmp_path / "probe").write_text("it is")
     order = {"token": "a run", "mark": "", "campaign": campaign.frozen_text(), "output": str(paths.output)}
-    pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": 60.0})
+    pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": PATIENCE_S})
     thread = threading.Thread(target=pilot.work_off, args=("a run", "first", ["farm0_t0_s0"]))
     thread.start()
     thread.join()

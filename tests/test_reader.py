@@ -5,7 +5,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import h5py
@@ -297,7 +296,7 @@ def test_arrays_that_are_elsewhere_or_too_much(tmp_path):
     assert results[7].is_valid
 
 
-@pytest.mark.parametrize("way", ["direct", "indirect"])
+@pytest.mark.parametrize("way", ["direct", pytest.param("indirect", marks=pytest.mark.slow)])
 def test_flipped_bits_never_pass(tmp_path, faulty, way):
     if way == "indirect":
         faulty("none", way)
@@ -325,10 +324,10 @@ def test_flipped_bits_never_pass(tmp_path, faulty, way):
     ("fault", "verdict"),
     [
         ("abort", "crashed-reader"),
-        ("bug", "crashed-reader"),
-        ("garbage", "crashed-reader"),
+        pytest.param("bug", "crashed-reader", marks=pytest.mark.slow),
+        pytest.param("garbage", "crashed-reader", marks=pytest.mark.slow),
         ("memory", "unreadable"),
-        ("hang", "timed-out-reader"),
+        pytest.param("hang", "timed-out-reader", marks=pytest.mark.slow),
         ("sleep", "timed-out-reader"),
     ],
 )
@@ -378,7 +377,6 @@ def test_killed_and_stopped_children(large_file, how, monkeypatch):
         answers = reader.read(large_file)
         found = [next(answers)]
         first = reader._child.pid
-        time.sleep(0.2)
         os.kill(first, how)
         ended.append(first)
         found += answers

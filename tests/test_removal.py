@@ -76,7 +76,10 @@ MORE = {
 }
 
 
-@pytest.mark.parametrize("what", MORE)
+QUICK = "an attribute of the file"  # for `make test`
+
+
+@pytest.mark.parametrize("what", [pytest.param(one, marks=() if one == QUICK else pytest.mark.slow) for one in MORE])
 @pytest.mark.parametrize("dry_run", [True, False])
 def test_a_foreign_file_that_holds_more_stays(tmp_path, output, what, dry_run):
     plain = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 1)])
@@ -98,7 +101,7 @@ def test_an_attribute_beside_a_sealed_result_keeps_its_file(tmp_path, output):
     assert source.exists()
 
 
-@pytest.mark.parametrize("dry_run", [True, False])
+@pytest.mark.parametrize("dry_run", [pytest.param(True, marks=pytest.mark.slow), False])
 def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dry_run):
     """Its layout and its aep are in the output; what its attributes say is not."""
     first = write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)], operator="a")
@@ -116,6 +119,7 @@ def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dr
     assert all(path.exists() for path in ([other, wider, cost] if not dry_run else paths))
 
 
+@pytest.mark.slow
 def test_what_would_be_removed_is_what_is_removed(crashed, rivals, run, output):
     damage(run.shard(Key(0, 0, 0)))
     options = {"on_bad": "skip", "prefer": "best", "remove_sources": True}

@@ -46,7 +46,7 @@ def ran(tmp_path_factory):
     path = make_campaign(folder, orders={3: "fail=<b>bold</b>"})
     beside = [{"x_m": [-2000.0], "y_m": [2500.0], "turbine": 0}]
     path.write_text(yaml.safe_dump({**yaml.safe_load(path.read_text()), "farms": FARMS, "neighbours": beside}))
-    assert leeward_here("run", "campaign.yaml", "-q", cwd=folder).returncode == 3
+    assert leeward_here("run", "campaign.yaml", "--engine", "inline", "-q", cwd=folder).returncode == 3
     return folder
 
 
@@ -198,6 +198,6 @@ def test_what_is_said_of_a_second_chart_is_true(tmp_path):
     turbines = [{"rated_power_mw": power, "rotor_diameter_m": 195, "hub_height_m": 121} for power in (10, 12)]
     for seeds in (1, 2):
         make_campaign(tmp_path, seeds=seeds, turbines=turbines)
-        assert leeward_here("run", "campaign.yaml", "-q", cwd=tmp_path).returncode == 0
+        assert leeward_here("run", "campaign.yaml", "--engine", "inline", "-q", cwd=tmp_path).returncode == 0
         text = report_html(tmp_path / "layouts.run")
         assert text.count("above its own median") == text.count("% above median") == seeds - 1

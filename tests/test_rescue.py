@@ -7,7 +7,7 @@ import pytest
 from leeward.campaign import load
 from leeward.store.keys import Key
 from leeward.store.schema import FOREIGN
-from run_cases import audit, calls, leeward, leeward_here, make_campaign, results
+from run_cases import INLINE, audit, calls, leeward_here, make_campaign, results
 
 SEEDS = 12
 
@@ -35,7 +35,7 @@ def write_worker_file(path, groups, top=None):
 @pytest.fixture
 def crashed(tmp_path):
     """As the crash left it: the campaign, and worker files of every kind. Layouts 0 to 8 are in them."""
-    campaign = load(make_campaign(tmp_path, seeds=SEEDS))
+    campaign = load(make_campaign(tmp_path, seeds=SEEDS, execution=INLINE))
     true = {seed: campaign.recompute(Key(0, 0, seed), *layout(seed))[0] for seed in range(SEEDS)}
     folder = tmp_path / "layouts.h5_temp"
     folder.mkdir()
@@ -55,13 +55,13 @@ def crashed(tmp_path):
 
 def test_one_command(crashed):
     folder, true = crashed
-    looked = leeward("check", "layouts.h5_temp", cwd=folder)
+    looked = leeward_here("check", "layouts.h5_temp", cwd=folder)
     assert looked.returncode == 3
     for said in ("worker_101.h5", "empty", "worker_106.h5", "truncated"):
         assert said in looked.stdout
     assert "--adopt" in looked.stdout
 
-    done = leeward("run", "campaign.yaml", "--adopt", "layouts.h5_temp", cwd=folder)
+    done = leeward_here("run", "campaign.yaml", "--adopt", "layouts.h5_temp", cwd=folder)
     assert done.returncode == 0, done.stderr
     assert "9 results adopted; 3 of them with their AEP recomputed" in done.stderr
     assert sorted(calls(folder)) == [9, 10, 11]
@@ -85,6 +85,7 @@ def test_one_command(crashed):
     assert len(calls(folder)) == 3
 
 
+@pytest.mark.slow
 def test_step_by_step(crashed):
     folder, true = crashed
     stopped = leeward_here("merge", "layouts.h5_temp", "-o", "rescued.h5", cwd=folder)

@@ -1,7 +1,12 @@
-"""Campaigns end to end: real processes, real files, real kills."""
+"""Campaigns end to end: real processes, real files, real kills.
+
+Tests that are not about worker processes compute within this process. `make test` has one test of each kind of fault;
+the others are slow.
+"""
 
 import json
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -13,8 +18,10 @@ import leeward as package
 from cluster_cases import called
 from foreign_files import write_foreign_file
 from leeward.errors import StorageError
+from leeward.store import lock as locks
 from leeward.store.records import read_record
 from run_cases import (
+    INLINE,
     PATIENCE_S,
     audit,
     calls,
@@ -24,8 +31,10 @@ from run_cases import (
     leeward_here,
     make_campaign,
     results,
+    set_late,
     shards,
     start,
+    start_calmly,
     until,
     workers_of,
 )
@@ -35,17 +44,26 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /pro
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
-    """The digests of six tasks, computed by one worker that nobody disturbs."""
+    """Return the digests of six tasks that are computed one after the other within this process."""
     folder = tmp_path_factory.mktemp("undisturbed")
-    make_campaign(folder, seeds=6)
-    done = leeward_here("run", "campaign.yaml", "--workers", 1, cwd=folder)
+    make_campaign(folder, seeds=6, execution=INLINE)
+    done = leeward_here("run", "campaign.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
     return digests(folder / "layouts.h5")
 
 
+@pytest.fixture(scope="module")
+def finished(tmp_path_factory):
+    """A finished campaign of three tasks; tests work on copies of it."""
+    folder = tmp_path_factory.mktemp("finished")
+    make_campaign(folder, seeds=3, execution=INLINE)
+    assert leeward_here("run", "campaign.yaml", cwd=folder).returncode == 0
+    return folder
+
+
 def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     make_campaign(tmp_path, seeds=6)
-    first = leeward("run", "campaign.yaml", "--workers", 4, cwd=tmp_path)
+    first = leeward_here("run", "campaign.yaml", "--workers", 2, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
     assert "6 of 6 layouts are there, 6 computed now" in first.stdout
     assert digests(tmp_path / "layouts.h5") == undisturbed
@@ -54,7 +72,7 @@ def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     assert result.details["host"]
     assert result.details["reproducible"] is True
     assert "numba" in result.details["versions"]
-    second = leeward("run", "campaign.yaml", "--json", cwd=tmp_path)
+    second = leeward_here("run", "campaign.yaml", "--json", cwd=tmp_path)
     assert second.returncode == 0
     events = [json.loads(line) for line in second.stdout.splitlines()]
     assert {"checking", "checked", "began", "merging", "merged", "summary"} <= {event["event"] for event in events}
@@ -64,12 +82,13 @@ def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     assert not list((tmp_path / "layouts.run" / "workers").glob("*.json"))  # killed writers leave .tmp
 
 
+@pytest.mark.slow
 def test_whatever_a_task_does_the_others_are_computed(tmp_path):
     """One dies once, one always, one crashes, one raises; two are innocent."""
     orders = {1: "die=once", 2: "die", 3: "segfault", 4: "fail=sorry"}
     make_campaign(tmp_path, seeds=6, orders=orders, execution={"workers": 2, "timeout_s": 600, "retries": 1})
     run = tmp_path / "layouts.run"
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 3, done.stderr
     assert shards(run) == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s5"]
     assert sorted(digests(tmp_path / "layouts.h5")) == shards(run)
@@ -93,28 +112,37 @@ def test_whatever_a_task_does_the_others_are_computed(tmp_path):
     assert events.count("failed") == 3
     assert events.count("retry") == 3
 
-    again = leeward("run", "campaign.yaml", cwd=tmp_path)
+    again = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert again.returncode == 3
     assert len(calls(tmp_path)) == sum(counts.values())
     for path in (tmp_path / "orders").iterdir():
         path.unlink()
-    mended = leeward("run", "campaign.yaml", "--retry-failed", cwd=tmp_path)
+    mended = leeward_here("run", "campaign.yaml", "--retry-failed", "--engine", "inline", cwd=tmp_path)
     assert mended.returncode == 0, mended.stderr
     assert len(digests(tmp_path / "layouts.h5")) == 6
     assert not list((run / "failures").iterdir())
 
 
-def test_a_task_that_hangs_is_ended_by_the_time_out_and_the_others_are_computed(tmp_path):
-    """How often each was begun is not said: where the machine itself hangs, an innocent one is tried once more."""
-    make_campaign(tmp_path, seeds=4, orders={1: "hang"}, execution={"workers": 2, "timeout_s": 4, "retries": 1})
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
-    assert done.returncode == 3, done.stderr
-    assert sorted(digests(tmp_path / "layouts.h5")) == ["farm0_t0_s0", "farm0_t0_s2", "farm0_t0_s3"]
+@pytest.mark.parametrize("retries", [0, pytest.param(1, marks=pytest.mark.slow)])
+def test_a_task_that_hangs_is_ended_by_the_time_out_and_the_others_are_computed(tmp_path, retries):
+    """Only the workers of the task that hangs are late, so the short time limit hits no other task."""
+    execution = {"workers": 1, "timeout_s": 1, "retries": retries}
+    make_campaign(tmp_path, seeds=3, orders={1: "until=never"}, execution=execution)
+    process = start_calmly(tmp_path)
+    try:
+        for attempts in range(1, retries + 2):
+            until(lambda attempts=attempts: calls(tmp_path).count(1) == attempts, "the task hangs")
+            set_late(tmp_path, [pid for seed, pid in called(tmp_path) if seed == 1])
+        assert process.wait(PATIENCE_S) == 3
+    finally:
+        kill_group(process)
+    assert sorted(digests(tmp_path / "layouts.h5")) == ["farm0_t0_s0", "farm0_t0_s2"]
+    assert sorted(calls(tmp_path)) == [0, *[1] * (retries + 1), 2]
     (path,) = (tmp_path / "layouts.run" / "failures").iterdir()
     record = read_record(path)
     assert (path.stem, record.failure.kind, record.failure.final) == ("farm0_t0_s1", "timed-out", True)
-    assert (record.deaths, len(record.attempts)) == (2, 2)
-    assert "time-out of 4 s" in record.failure.message
+    assert (record.deaths, len(record.attempts)) == (retries + 1, retries + 1)
+    assert "time-out of 1 s" in record.failure.message
 
 
 def test_a_worker_killed_after_it_stored_its_result(tmp_path):
@@ -131,6 +159,7 @@ def test_a_worker_killed_after_it_stored_its_result(tmp_path):
     assert len(digests(tmp_path / "layouts.h5")) == 2
 
 
+@pytest.mark.slow
 def test_workers_killed_from_outside(tmp_path, undisturbed):
     """While they start, and while they compute. If killing the first one takes long, it may have begun."""
     make_campaign(tmp_path, seeds=6, orders={"all": "until=told"})
@@ -161,13 +190,17 @@ def _computing(folder, count, *but):
     return pids if len(pids) == count else None
 
 
-def test_a_coordinator_killed_three_times(tmp_path, undisturbed):
-    make_campaign(tmp_path, seeds=6, orders={"all": "wait=0.3"})
+@pytest.mark.parametrize("times", [1, pytest.param(3, marks=pytest.mark.slow)])
+def test_a_coordinator_is_killed_again_and_again(tmp_path, undisturbed, times):
+    """Each time one more task may end, and the coordinator is killed as soon as its result is there."""
+    make_campaign(tmp_path, seeds=6, orders={seed: f"until=go-{seed}" for seed in range(6)})
     run = tmp_path / "layouts.run"
-    for count in range(1, 4):
-        before = set(shards(run))
+    for count in range(1, times + 1):
+        before, begun = set(shards(run)), len(calls(tmp_path))
         process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
         try:
+            seed = until(lambda begun=begun: calls(tmp_path)[begun:], "a task begins")[0]
+            (tmp_path / f"go-{seed}").touch()
             until(lambda count=count: len(shards(run)) >= count, "another result")
             children = workers_of(process)
         finally:
@@ -175,10 +208,13 @@ def test_a_coordinator_killed_three_times(tmp_path, undisturbed):
         until(lambda children=children: not any(_lives(pid) for pid in children), "the workers end by themselves")
         assert before <= set(shards(run))
         stored = {int(key.rpartition("_s")[2]) for key in shards(run)}
-        called = len(calls(tmp_path))
-    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
+        begun = len(calls(tmp_path))
+    assert len(stored) == times
+    for seed in range(6):
+        (tmp_path / f"go-{seed}").touch()
+    done = leeward_here("run", "campaign.yaml", "--engine", "inline", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert not stored & set(calls(tmp_path)[called:])
+    assert not stored & set(calls(tmp_path)[begun:])
     assert digests(tmp_path / "layouts.h5") == undisturbed
     assert "took over" not in done.stderr  # a dead owner is nothing to wait for
 
@@ -189,10 +225,12 @@ def _lives(pid):
     return process_start(pid) is not None
 
 
+@pytest.mark.slow
 def test_attempts_are_counted_across_resumes(tmp_path):
-    make_campaign(tmp_path, seeds=2, orders={1: "wait=0.2 die"})
+    execution = {"workers": 1, "timeout_s": PATIENCE_S}
+    make_campaign(tmp_path, seeds=2, orders={1: "die"}, execution=execution)
     run = tmp_path / "layouts.run"
-    process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+    process = start("run", "campaign.yaml", cwd=tmp_path)
 
     def died_once():
         record = read_record(run / "failures" / "farm0_t0_s1.json") if run.exists() else None
@@ -209,7 +247,14 @@ def test_attempts_are_counted_across_resumes(tmp_path):
     assert calls(tmp_path).count(1) in (3, 4)  # one may have been cut off with the coordinator
 
 
-@pytest.mark.parametrize(("number", "code"), [(signal.SIGTERM, 143), (signal.SIGINT, 130), (signal.SIGHUP, 129)])
+@pytest.mark.parametrize(
+    ("number", "code"),
+    [
+        (signal.SIGTERM, 143),
+        pytest.param(signal.SIGINT, 130, marks=pytest.mark.slow),
+        pytest.param(signal.SIGHUP, 129, marks=pytest.mark.slow),
+    ],
+)
 def test_a_request_to_stop(tmp_path, number, code):
     if signal.getsignal(number) is signal.SIG_IGN:
         pytest.skip("these tests were started with this signal ignored, as by nohup, and so is what they start")
@@ -231,12 +276,13 @@ def test_a_request_to_stop(tmp_path, number, code):
     assert 0 < len(shards(run)) < 6
     if number == signal.SIGTERM:
         (tmp_path / "orders" / "all").unlink()
-        assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+        assert leeward_here("run", "campaign.yaml", "--engine", "inline", cwd=tmp_path).returncode == 0
         assert len(calls(tmp_path)) == 6
 
 
+@pytest.mark.slow
 def test_a_second_request_and_the_end_of_patience(tmp_path):
-    make_campaign(tmp_path, seeds=3, orders={1: "hang", 2: "hang"})
+    make_campaign(tmp_path, seeds=3, orders={1: "until=never", 2: "until=never"})
     run = tmp_path / "layouts.run"
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
@@ -261,17 +307,20 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
     assert not list((run / "failures").iterdir())
 
 
-def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed):
+@pytest.mark.slow
+def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undisturbed, monkeypatch):
     make_campaign(tmp_path, seeds=6, orders=dict.fromkeys(range(1, 6), "until=told"))
     first = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
     try:
         until(lambda: shards(tmp_path / "layouts.run"), "the first result")
-        second = leeward("run", "campaign.yaml", cwd=tmp_path)
+        second = leeward_here("run", "campaign.yaml", cwd=tmp_path)
         assert second.returncode == 1
         assert f"held by process {first.pid} on " in second.stderr
         first.send_signal(signal.SIGSTOP)
+        until(lambda: is_stopped(first.pid), "its heartbeat has stopped")
         (tmp_path / "told").touch()
-        third = leeward("run", "campaign.yaml", "--take-over", cwd=tmp_path)
+        monkeypatch.setattr(locks, "INTERVAL_S", 0.05)
+        third = leeward_here("run", "campaign.yaml", "--take-over", cwd=tmp_path)
         assert third.returncode == 0, third.stderr
         assert digests(tmp_path / "layouts.h5") == undisturbed
         before = (tmp_path / "layouts.run" / "audit.jsonl").read_bytes()
@@ -284,11 +333,17 @@ def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undistu
     assert digests(tmp_path / "layouts.h5") == undisturbed
 
 
+def is_stopped(pid):
+    """Return whether all threads of a process are stopped; one may still be waiting for the disk."""
+    stats = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
 def test_a_changed_campaign_is_refused_and_a_grown_one_is_not(tmp_path):
-    make_campaign(tmp_path, seeds=2)
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     before = digests(tmp_path / "layouts.h5")
-    make_campaign(tmp_path, seeds=2, spacing_m=650, wake_model="jensen")
+    make_campaign(tmp_path, seeds=2, spacing_m=650, wake_model="jensen", execution=INLINE)
     changed = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert changed.returncode == 2
     assert "spacing" in changed.stderr
@@ -298,17 +353,17 @@ def test_a_changed_campaign_is_refused_and_a_grown_one_is_not(tmp_path):
     assert "-o" in changed.stderr
     assert digests(tmp_path / "layouts.h5") == before
 
-    make_campaign(tmp_path, seeds=3, farms=2)
+    make_campaign(tmp_path, seeds=3, farms=2, execution=INLINE)
     grown = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert grown.returncode == 0, grown.stderr
     assert "4 computed now" in grown.stdout
     assert before.items() <= digests(tmp_path / "layouts.h5").items()
-    make_campaign(tmp_path, seeds=1)
+    make_campaign(tmp_path, seeds=1, execution=INLINE)
     shrunk = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert shrunk.returncode == 0, shrunk.stderr
     assert len(digests(tmp_path / "layouts.h5")) == 6  # nothing is thrown away
 
-    make_campaign(tmp_path, seeds=1, spacing_m=650)
+    make_campaign(tmp_path, seeds=1, spacing_m=650, execution=INLINE)
     anew = leeward_here("run", "campaign.yaml", "--new", cwd=tmp_path)
     assert anew.returncode == 0, anew.stderr
     assert len(digests(tmp_path / "layouts.h5")) == 1
@@ -318,9 +373,8 @@ def test_a_changed_campaign_is_refused_and_a_grown_one_is_not(tmp_path):
     assert not (old.with_suffix(".run") / "lock").exists()
 
 
-def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path):
-    make_campaign(tmp_path, seeds=3)
-    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path, finished):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     before = digests(tmp_path / "layouts.h5")
     run = tmp_path / "layouts.run"
     (shard,) = run.glob("results/*/farm0_t0_s1.h5")
@@ -349,15 +403,16 @@ def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path):
     assert "2 file(s) did not verify" in done.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("earlier", [False, True])
 def test_shards_damaged_and_removed_while_the_run_goes_on(tmp_path, earlier):
-    """Found when they are merged, put aside, and taken from an earlier output or computed again."""
-    make_campaign(tmp_path, seeds=2)
+    """They are found at the merge, put aside, and taken from an earlier output or computed again."""
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
     run = tmp_path / "layouts.run"
     if earlier:
         assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
-    make_campaign(tmp_path, seeds=3, orders={2: "until=told"})
-    process = start("run", "campaign.yaml", "--workers", 1, cwd=tmp_path)
+    make_campaign(tmp_path, seeds=3, orders={2: "until=told"}, execution=INLINE)
+    process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
         until(lambda: 2 in calls(tmp_path), "the last one is computed")
         (shard,) = run.glob("results/*/farm0_t0_s0.h5")
@@ -375,13 +430,13 @@ def test_shards_damaged_and_removed_while_the_run_goes_on(tmp_path, earlier):
 
 
 def test_only_some_tasks(tmp_path):
-    make_campaign(tmp_path, seeds=5, farms=2)
+    make_campaign(tmp_path, seeds=5, farms=2, execution=INLINE)
     done = leeward_here("run", "campaign.yaml", "--only", "farm=1 seed=0:4:2", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert shards(tmp_path / "layouts.run") == ["farm1_t0_s0", "farm1_t0_s2"]
     (tmp_path / "missing.csv").write_text("key\nfarm0_t0_s4\n")
     (tmp_path / "orders" / "4").write_text("go=/")
-    done = leeward("run", "campaign.yaml", "--only-from", "missing.csv", "--engine", "inline", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", "--only-from", "missing.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert "2 more result(s)" in done.stdout
     assert len(digests(tmp_path / "layouts.h5")) == 3
@@ -390,7 +445,7 @@ def test_only_some_tasks(tmp_path):
     assert strange.returncode == 2
     assert "farm0_t0_s40" in strange.stderr
     (tmp_path / "orders" / "1").write_text("leave=0")
-    left = leeward("run", "campaign.yaml", "--only", "farm=0 seed=1", "--engine", "inline", cwd=tmp_path)
+    left = leeward_here("run", "campaign.yaml", "--only", "farm=0 seed=1", cwd=tmp_path)
     assert left.returncode == 3
     assert "SystemExit: 0" in left.stdout
     nothing = leeward_here("run", "campaign.yaml", "--only", "farm=7", cwd=tmp_path)
@@ -399,12 +454,12 @@ def test_only_some_tasks(tmp_path):
 
 
 def test_an_output_with_other_results_is_not_overwritten(tmp_path):
-    make_campaign(tmp_path, seeds=2)
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", "-o", "other.h5", cwd=tmp_path).returncode == 0
     other = tmp_path / "other.h5"
     other.rename(tmp_path / "layouts.h5")
     before = (tmp_path / "layouts.h5").read_bytes()
-    make_campaign(tmp_path, seeds=4)
+    make_campaign(tmp_path, seeds=4, execution=INLINE)
     refused = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert refused.returncode == 1
     assert "--adopt layouts.h5" in refused.stderr
@@ -416,9 +471,8 @@ def test_an_output_with_other_results_is_not_overwritten(tmp_path):
     assert sorted(calls(tmp_path)) == [0, 1, 2, 3]
 
 
-def test_results_that_were_cleaned_away_come_back_from_the_output(tmp_path):
-    make_campaign(tmp_path, seeds=3)
-    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+def test_results_that_were_cleaned_away_come_back_from_the_output(tmp_path, finished):
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     before = digests(tmp_path / "layouts.h5")
     assert leeward_here("clean", "layouts.run", "--merged", cwd=tmp_path).returncode == 0
     assert shards(tmp_path / "layouts.run") == []
@@ -432,7 +486,7 @@ def test_results_that_were_cleaned_away_come_back_from_the_output(tmp_path):
 
 
 def test_a_foreign_file_in_the_place_of_the_output_is_refused(tmp_path):
-    make_campaign(tmp_path, seeds=3)
+    make_campaign(tmp_path, seeds=3, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", "--only", "seed=0", cwd=tmp_path).returncode == 0
     output = tmp_path / "layouts.h5"
     write_foreign_file(output, [(0, 0, 1)], turbines=5, aep=-7.0)
@@ -450,18 +504,18 @@ def test_a_foreign_file_in_the_place_of_the_output_is_refused(tmp_path):
 
 
 def test_failures_of_other_settings_do_not_count(tmp_path):
-    make_campaign(tmp_path, seeds=1, orders={0: "fail=so"})
+    make_campaign(tmp_path, seeds=1, orders={0: "fail=so"}, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 3
     (tmp_path / "orders" / "0").unlink()
     assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 3  # it stands
-    make_campaign(tmp_path, seeds=1, spacing_m=650)
+    make_campaign(tmp_path, seeds=1, spacing_m=650, execution=INLINE)
     done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
 
 
 def test_whatever_is_left_behind_in_the_run_directory(tmp_path):
     """Damaged small files cost no result, and no traceback."""
-    make_campaign(tmp_path, seeds=2)
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", "--only", "seed=0", cwd=tmp_path).returncode == 0
     run = tmp_path / "layouts.run"
     (run / "campaign.yaml").write_bytes(bytes(range(256)))
@@ -480,6 +534,7 @@ def test_whatever_is_left_behind_in_the_run_directory(tmp_path):
     assert "Traceback" not in held.stderr
 
 
+@pytest.mark.slow
 def test_a_recipe_that_forks(tmp_path):
     """A copy of a worker speaks for nobody, and one that holds its pipes does not hide its death."""
     make_campaign(tmp_path, seeds=4, orders={1: "fork", 2: "fork=1200 die=once"})
@@ -490,7 +545,7 @@ def test_a_recipe_that_forks(tmp_path):
 
 def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
     """Whatever else has its name, and whatever else lies beside it."""
-    make_campaign(tmp_path, seeds=1)
+    make_campaign(tmp_path, seeds=1, execution={"workers": 1})
     other = tmp_path / "other"
     other.mkdir()
     (other / "own_recipe_of_tests.py").write_text(
@@ -501,17 +556,18 @@ def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
     done = leeward("run", "campaign.yaml", cwd=tmp_path, env=environment)
     assert done.returncode == 0, done.stdout + done.stderr
     (tmp_path / "elsewhere").mkdir()
-    again = leeward("run", "../layouts.run/campaign.yaml", "-o", "../layouts.h5", cwd=tmp_path / "elsewhere")
+    again = leeward_here("run", "../layouts.run/campaign.yaml", "-o", "../layouts.h5", cwd=tmp_path / "elsewhere")
     assert again.returncode == 0, again.stderr  # the run directory knows where the recipe is
     (tmp_path / "own_recipe_of_tests.py").write_text("def place(problem, seed):\n    return 0\n")
-    changed = leeward("run", "layouts.run/campaign.yaml", "--seeds", 2, cwd=tmp_path)
+    (tmp_path / "numpy.py").unlink()
+    changed = leeward_here("run", "layouts.run/campaign.yaml", "--seeds", 2, cwd=tmp_path)
     assert changed.returncode == 2
     assert "SHA-256" in changed.stderr
     assert not list((tmp_path / "layouts.run" / "failures").iterdir())  # no task is blamed
 
 
 def test_from_python_in_a_script_without_a_guard(tmp_path):
-    make_campaign(tmp_path, seeds=2)
+    make_campaign(tmp_path, seeds=2, execution={"workers": 1})
     script = tmp_path / "study.py"
     script.write_text(
         "import leeward\n"
@@ -553,10 +609,9 @@ def test_the_package_says_what_it_has():
         package.nothing  # noqa: B018
 
 
-def test_a_shard_that_cannot_be_opened_now_is_not_put_aside(tmp_path, monkeypatch):
+def test_a_shard_that_cannot_be_opened_now_is_not_put_aside(tmp_path, finished, monkeypatch):
     """It may be good: the run waits for the machine, or gives up with everything where it was."""
-    make_campaign(tmp_path, seeds=3, execution={"engine": "inline"})
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    shutil.copytree(finished, tmp_path, dirs_exist_ok=True)
     before = shards(tmp_path / "layouts.run")
     here = str(Path(__file__).parent)
     monkeypatch.setenv("FAULT", "any unopened")
@@ -567,5 +622,5 @@ def test_a_shard_that_cannot_be_opened_now_is_not_put_aside(tmp_path, monkeypatc
     assert shards(tmp_path / "layouts.run") == before
     assert not list((tmp_path / "layouts.run" / "quarantine").iterdir())
     monkeypatch.undo()
-    assert leeward("run", "campaign.yaml", cwd=tmp_path).returncode == 0
+    assert leeward_here("run", "campaign.yaml", cwd=tmp_path).returncode == 0
     assert sorted(calls(tmp_path)) == [0, 1, 2]

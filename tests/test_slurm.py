@@ -1,9 +1,11 @@
 """On a real SLURM: jobs are cancelled, reach their time limit, never start; and none of it costs a result.
 
-`make test-slurm` starts one. The suite over all engines, tests/test_engines.py, runs there as well.
+`make test-slurm` starts one. The suite over all engines, tests/test_engines.py, runs there as well. Tests may run side
+by side: each one looks only at jobs that were submitted from its own folder.
 """
 
 import contextlib
+import functools
 import json
 import os
 import re
@@ -14,7 +16,8 @@ from pathlib import Path
 
 import pytest
 
-from cluster_cases import leeward, lives, start, worker_processes
+import run_cases
+from cluster_cases import ONE_AT_A_TIME, PATIENT, lives, worker_processes
 from leeward.engine.cluster.squeue import seconds_left
 from run_cases import LEEWARD, PATIENCE_S, calls, digests, make_campaign, shards, until
 
@@ -22,11 +25,15 @@ pytestmark = pytest.mark.skipif(
     not (os.environ.get("SLURM_CONF") and shutil.which("sbatch")), reason="no SLURM here; make test-slurm starts one"
 )
 SMALL = ("--engine", "slurm", "--cores", "1", "--memory", "300MB")
-NODES = 3
+MOST_JOBS = 3
+# The coordinator looks at the queue every 2 s instead of every 10 s.
+BEFORE = f"{PATIENT} {ONE_AT_A_TIME} from leeward.engine.cluster import slurm; slurm.LOOK_S = 2.0;"
+leeward = functools.partial(run_cases.leeward, before=BEFORE)
+start = functools.partial(run_cases.start, before=BEFORE)
 
 
-def queue(*options, format="%i|%T|%j"):
-    """A SLURM that has too much to do is asked again; a job that it has forgotten is not in the queue."""
+def queue(*options, format):
+    """Return the lines of squeue, split at the bars. A busy SLURM is asked again. A forgotten job has no line."""
 
     def answer():
         said = subprocess.run(
@@ -37,26 +44,32 @@ def queue(*options, format="%i|%T|%j"):
     return [line.split("|") for line in until(answer, "squeue answers").stdout.splitlines()]
 
 
+def jobs_of(folder):
+    """Return number and state of each job that was submitted from the folder."""
+    lines = queue(format="%i|%T|%Z")
+    return [(int(number), state) for number, state, place in lines if place == str(folder.resolve())]
+
+
 def limit_of(job):
-    """In seconds, as SLURM has it."""
+    """Return the time limit of a job in seconds."""
     ((limit,),) = queue("--jobs", str(job), format="%l")
     return seconds_left(limit)
 
 
 def set_limit(job, minutes):
-    """Jobs that are just ending or beginning cannot be changed."""
+    """Change the time limit of a job. SLURM refuses while the job is just beginning or ending."""
     command = ["scontrol", "update", f"JobId={job}", f"TimeLimit={minutes}"]
     until(lambda: subprocess.run(command, timeout=PATIENCE_S).returncode == 0, "its time limit is changed")
 
 
-def leave(job, minutes):
-    """It is to end after so many minutes, or up to one more; however long a slow machine took until now."""
+def leave(job, seconds):
+    """Set the time limit of a job so that it has this time left, or up to a minute more: limits are whole minutes."""
     ((used,),) = queue("--jobs", str(job), format="%M")
-    set_limit(job, int(seconds_left(used) // 60) + minutes + 1)
+    set_limit(job, int((seconds_left(used) + seconds) // 60) + 1)
 
 
 def state_of(job):
-    """As SLURM remembers it for minutes after its end; None then."""
+    """Return the state of a job, or None: SLURM forgets a job some minutes after its end."""
     said = subprocess.run(
         ["scontrol", "--oneliner", "show", "job", str(job)], capture_output=True, text=True, timeout=PATIENCE_S
     )
@@ -66,7 +79,7 @@ def state_of(job):
 
 
 def processes_of(job):
-    """All that a job has started, also what has lost its parent."""
+    """Return the ids of all processes of a job, also of those that have lost their parent."""
     marks = {f"SLURM_JOB_ID={job}".encode(), f"SLURM_CONF={os.environ['SLURM_CONF']}".encode()}
     found = []
     for path in Path("/proc").glob("[0-9]*/environ"):
@@ -76,22 +89,21 @@ def processes_of(job):
     return found
 
 
-def running():
-    """Numbers of jobs of a run that are at work, the oldest first; other jobs are not ours to touch."""
-    return sorted(int(number) for number, state, name in queue() if state == "RUNNING" and name.startswith("leeward-"))
+def running(folder):
+    """Return the numbers of the jobs of a run that are at work, the oldest first."""
+    return sorted(number for number, state in jobs_of(folder) if state == "RUNNING")
 
 
 @pytest.fixture(autouse=True)
-def _nothing_stays():
-    """Every job ends with its run; one that does not is shown, and is not left to the next test."""
+def _nothing_stays(tmp_path):
+    """Every job ends with its run. One that does not is shown, and ended."""
     yield
     try:
-        until(lambda: not [name for _, _, name in queue() if name.startswith("leeward-")], "all jobs are gone")
+        until(lambda: not jobs_of(tmp_path), "all jobs are gone")
     finally:
-        subprocess.run(["scontrol", "show", "jobs"])
-        for number, _, name in queue():
-            if name.startswith("leeward-"):
-                subprocess.run(["scancel", number])
+        for number, _ in jobs_of(tmp_path):
+            subprocess.run(["scontrol", "show", "job", str(number)])
+            subprocess.run(["scancel", str(number)])
 
 
 def ended(process, folder, code=0, seconds=PATIENCE_S):
@@ -100,20 +112,20 @@ def ended(process, folder, code=0, seconds=PATIENCE_S):
     finally:
         if process.poll() is None:
             process.send_signal(signal.SIGTERM)
-            process.wait(60)
+            process.wait(PATIENCE_S)
     assert found == code, (folder / "output.txt").read_text()
     return (folder / "output.txt").read_text()
 
 
 def test_slurm_job_cancelled_in_the_middle_is_replaced_and_costs_only_the_task_in_hand(tmp_path):
-    orders = {"all": "until=go", 0: "wait=6", 1: "wait=6", 2: "wait=6"}  # too long for others to wait behind them
+    orders = {"all": "until=go", 0: "", 1: "", 2: ""}
     campaign = make_campaign(tmp_path, seeds=16, orders=orders, execution={"timeout_s": 600})
     process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00", cwd=tmp_path)
     until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results")
-    before = running()
+    before = running(tmp_path)
     assert len(before) == 2
     subprocess.run(["scancel", str(before[0])], check=True)
-    until(lambda: len(set(running()) - set(before)) == 1, "a job in its place")
+    until(lambda: len(set(running(tmp_path)) - set(before)) == 1, "a job in its place")
     (tmp_path / "go").touch()
     output = ended(process, tmp_path)
     assert len(digests(tmp_path / "layouts.h5")) == 16
@@ -127,10 +139,10 @@ def test_slurm_job_that_reaches_its_time_limit_is_replaced_and_its_task_is_not_t
     campaign = make_campaign(tmp_path, seeds=3, orders=orders, execution={"timeout_s": 1800, "retries": 0})
     process = start("run", campaign, *SMALL, "--jobs", 1, "--walltime", "0:30:00", cwd=tmp_path)
     until(lambda: 1 in calls(tmp_path), "the long task")
-    (first,) = running()
+    (first,) = running(tmp_path)
     (tmp_path / "orders" / "1").unlink()  # the next time it is a short one
     assert limit_of(first) == 1800
-    leave(first, minutes=1)
+    leave(first, seconds=0)  # the coordinator sees it in time: SLURM grants another minute (OverTimeLimit)
     output = ended(process, tmp_path)
     assert state_of(first) in ("TIMEOUT", None)
     assert len(digests(tmp_path / "layouts.h5")) == 3
@@ -144,14 +156,14 @@ def test_slurm_jobs_get_no_task_that_would_not_end_in_their_time(tmp_path):
     campaign = make_campaign(tmp_path, seeds=100, orders={"all": "wait=8"}, execution={"timeout_s": 600, "retries": 0})
     process = start("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00", cwd=tmp_path)
     until(lambda: len(shards(tmp_path / "layouts.run")) >= 2, "it is known how long tasks take")
-    first = until(lambda: len(running()) == 2 and running(), "two jobs")
+    first = until(lambda: len(running(tmp_path)) == 2 and running(tmp_path), "two jobs")
     for job in first:
-        leave(job, minutes=1)
-    until(lambda: not set(first) & set(running()), "both have ended")
-    until(lambda: len(running()) == 2, "others are in their place")
+        leave(job, seconds=30)
+    until(lambda: not set(first) & set(running(tmp_path)), "both have ended")
+    until(lambda: len(running(tmp_path)) == 2, "others are in their place")
     assert len(shards(tmp_path / "layouts.run")) < 100
     assert "TIMEOUT" not in [state_of(job) for job in first]  # they were ended before
-    (tmp_path / "orders" / "all").unlink()  # that is all: the rest is quick
+    (tmp_path / "orders" / "all").write_text("")  # the other tasks are quick
     output = ended(process, tmp_path)
     assert len(digests(tmp_path / "layouts.h5")) == 100
     assert sorted(calls(tmp_path)) == list(range(100))  # nothing was begun in vain
@@ -161,10 +173,10 @@ def test_slurm_jobs_get_no_task_that_would_not_end_in_their_time(tmp_path):
 def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
     orders = {"all": "until=go", 17: "until=last"}
     campaign = make_campaign(tmp_path, seeds=18, orders=orders, execution={"timeout_s": 600})
-    process = start("run", campaign, *SMALL, "--jobs", "1:3", "--walltime", "0:30:00", cwd=tmp_path)
-    until(lambda: len(running()) == NODES, "three jobs while there is much to do")
+    process = start("run", campaign, *SMALL, "--jobs", f"1:{MOST_JOBS}", "--walltime", "0:30:00", cwd=tmp_path)
+    until(lambda: len(running(tmp_path)) == MOST_JOBS, "three jobs while there is much to do")
     (tmp_path / "go").touch()
-    until(lambda: len(running()) == 1, "one job for the one task that is left")
+    until(lambda: len(running(tmp_path)) == 1, "one job for the one task that is left")
     assert len(shards(tmp_path / "layouts.run")) == 17
     (tmp_path / "last").touch()
     ended(process, tmp_path)
@@ -172,12 +184,12 @@ def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
 
 
 def test_slurm_coordinator_killed_its_jobs_end_by_themselves_and_the_same_command_goes_on(tmp_path):
-    orders = {"all": "until=go", 0: "wait=6", 1: "wait=6", 2: "wait=6"}  # too long for others to wait behind them
+    orders = {"all": "until=go", 0: "", 1: "", 2: ""}
     campaign = make_campaign(tmp_path, seeds=10, orders=orders, execution={"timeout_s": 600})
     command = ("run", campaign, *SMALL, "--jobs", 2, "--walltime", "0:30:00")
     process = start(*command, cwd=tmp_path)
     until(lambda: len(shards(tmp_path / "layouts.run")) == 3 and len(calls(tmp_path)) == 5, "three results")
-    jobs, orphans = running(), worker_processes(tmp_path)
+    jobs, orphans = running(tmp_path), worker_processes(tmp_path)
     process.kill()
     process.wait()
     again = start(*command, cwd=tmp_path)
@@ -187,7 +199,7 @@ def test_slurm_coordinator_killed_its_jobs_end_by_themselves_and_the_same_comman
     assert len(digests(tmp_path / "layouts.h5")) == 10
     assert len(calls(tmp_path)) == 10 + 2
     assert not list((tmp_path / "layouts.run").glob(".tls-*"))
-    until(lambda: not set(jobs) & set(running()), "the orphaned jobs have ended")
+    until(lambda: not set(jobs) & set(running(tmp_path)), "the orphaned jobs have ended")
 
 
 def test_slurm_credentials_are_private_for_the_run_only_and_needed(tmp_path):
@@ -207,7 +219,7 @@ def test_slurm_credentials_are_private_for_the_run_only_and_needed(tmp_path):
 
 
 def _demand_refusal(host, port, authority):
-    """Somebody who reaches the port, and even knows the authority, gets no further without a certificate."""
+    """Nobody gets in without a certificate, even with the port and the authority. A slow machine refuses as well."""
     probe = (
         "import sys; from distributed import Client, Security\n"
         "kind, address, authority = sys.argv[1:]\n"
@@ -240,7 +252,7 @@ def test_slurm_jobs_that_never_come_to_work_end_the_run_with_their_log(tmp_path)
 
 
 def submitted(folder, campaign, *options):
-    """The number of a job for the script that is printed with these options."""
+    """Submit the script that is printed with these options, and return the number of its job."""
     made = leeward("slurm-script", campaign, *options, cwd=folder)
     assert made.returncode == 0, made.stderr
     (folder / "job.sh").write_text(made.stdout)
@@ -254,13 +266,13 @@ def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tm
     log = tmp_path / f"leeward-layouts-{job}.log"
     until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
     assert limit_of(job) == 1800
-    leave(job, minutes=5)  # of which it is to be warned
+    leave(job, seconds=300)  # SLURM warns it now
     until(lambda: "stopping when the 2 task(s) in hand are done" in log.read_text(), "it is warned")
     (tmp_path / "go").touch()
     until(lambda: "back into the queue" in log.read_text(), "it goes back")
     assert len(shards(tmp_path / "layouts.run")) == 2
     set_limit(job, 30)  # until all is done
-    until(lambda: not queue("--jobs", job), "the job is over")
+    until(lambda: not jobs_of(tmp_path), "the job is over")
     text = log.read_text()
     assert len(digests(tmp_path / "layouts.h5")) == 8, text
     assert text.count("back into the queue") == 1, text
@@ -277,5 +289,5 @@ def test_slurm_script_whose_job_is_cancelled_stays_cancelled(tmp_path):
     until(lambda: not processes_of(job), "nobody is left who could put it back into the queue")
     until(lambda: state_of(job) != "COMPLETING", "SLURM has seen that, too")
     assert state_of(job) in ("CANCELLED", None)
-    assert not queue("--jobs", job)
+    assert not jobs_of(tmp_path)
     assert len(shards(tmp_path / "layouts.run")) == 1

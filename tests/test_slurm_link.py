@@ -2,7 +2,6 @@
 
 import asyncio
 import itertools
-import time
 from concurrent.futures import Future
 from types import SimpleNamespace
 from unittest import mock
@@ -19,6 +18,7 @@ from leeward.engine.outcomes import EngineLostError
 from leeward.engine.stopping import StopNowError
 from leeward.errors import LeewardError
 from leeward.store.paths import RunPaths
+from run_cases import PATIENCE_S
 
 
 class PaperJobs:
@@ -51,11 +51,11 @@ class PaperJobs:
 
 
 class PaperSlurm:
-    """A link, its jobs, and workers that come or do not."""
+    """A link, its jobs, and workers that come or do not. Its clock stands still unless it is moved."""
 
     def __init__(self, folder, monkeypatch, **settings):
         self.told = []
-        self._ahead_s = 1000.0
+        self._now_s = 1000.0
         self._queue = folder / "queue"
         self._queue.write_text("")
         for name, does in (("squeue", f"cat {self._queue}"), ("scancel", f'echo "$*" >> {folder}/cancelled')):
@@ -64,7 +64,7 @@ class PaperSlurm:
         monkeypatch.setenv("PATH", str(folder), prepend=":")
         monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
         monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
-        monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: time.monotonic() + self._ahead_s))
+        monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: self._now_s))
         monkeypatch.setattr(slurm.SlurmLink, "_do", self._do)
         paths = RunPaths(folder / "layouts.h5")
         space.prepare_folders(paths)
@@ -96,7 +96,7 @@ class PaperSlurm:
         """What squeue prints is looked at, and then what is to be done with so many tasks left."""
         self._queue.write_text(queue)
         for seconds in (11.0, 2.0, 2.0):
-            self._ahead_s += seconds
+            self._now_s += seconds
             self.link.tend(left, self.members)
 
     def come(self, count):
@@ -184,7 +184,8 @@ def test_a_scheduler_that_cannot_be_started_is_said_in_one_line_and_leaves_nothi
 
 @pytest.mark.parametrize("command", ["sbatch", "squeue"])
 def test_a_command_of_slurm_that_does_not_end_is_ended(tmp_path, monkeypatch, command):
-    (tmp_path / command).write_text(f"#!/bin/sh\necho $$ > {tmp_path}/pid\nexec sleep 600\n")
+    pid = tmp_path / "pid"
+    (tmp_path / command).write_text(f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\nexec sleep 3600\n")
     (tmp_path / command).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
     monkeypatch.setattr(slurm, "ANSWER_S", 0.5)
@@ -192,11 +193,11 @@ def test_a_command_of_slurm_that_does_not_end_is_ended(tmp_path, monkeypatch, co
     async def call():
         with pytest.raises(RuntimeError, match=f"{command} has not answered for 0.5 s"):
             await slurm._Job._call([command])
-        while (tmp_path / "pid").exists() and lives(int((tmp_path / "pid").read_text())):
+        while pid.exists() and lives(int(pid.read_text())):
             await asyncio.sleep(0.01)
-        await asyncio.sleep(0.1)  # for asyncio to put away what it had of it
+        await asyncio.sleep(0.1)  # asyncio closes the pipes; a machine that is too slow for it only warns
 
-    asyncio.run(asyncio.wait_for(call(), 30.0))
+    asyncio.run(asyncio.wait_for(call(), PATIENCE_S))
 
 
 def test_who_does_not_wait_for_the_end_of_a_run_leaves_no_jobs_and_no_credentials(tmp_path, monkeypatch):

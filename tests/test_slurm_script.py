@@ -90,11 +90,11 @@ def test_what_would_not_work_is_refused(tmp_path, options, said):
 class Job:
     """The batch file under bash, with stand-ins for SLURM's commands and for `leeward run`, of which it needs three.
 
-    The patience for tasks in hand, after a warning, is over when a test says so. hearing_s: how long a slow machine
-    takes to pass the warning on.
+    The patience for tasks in hand, after a warning, is over when a test says so. hears_late: the shell handles the
+    warning for so long that the run has ended meanwhile.
     """
 
-    def __init__(self, folder, run, hearing_s=0):
+    def __init__(self, folder, run, *, hears_late=False):
         make_campaign(folder, execution={"slurm": {"prologue": ["set -eu"]}})
         text = printed(folder, "--cores", 1, "--walltime", "0:02:00")
         program = command(text)[0]
@@ -104,7 +104,8 @@ class Job:
         self._program("scontrol", f'echo PENDING 1 > "$STATE"; echo "$*" >> {folder}/asked')
         self._program("leeward", run.replace("; while", f"; touch {folder}/at_work; while", 1))  # its trap is set
         patience = f"until [ -e {folder}/patience_is_over ]; do sleep 0.05; done"
-        text = text.replace("{ sleep 15 &&", f"sleep {hearing_s}\n  {{ {patience} &&")
+        hearing = 'while kill -0 "$run" 2> /dev/null; do sleep 0.05; done' if hears_late else ":"
+        text = text.replace("{ sleep 15 &&", f"{hearing}\n  {{ {patience} &&")
         text = text.replace(f"\n{program} run ", f"\n{folder}/leeward run ")
         (folder / "job.sh").write_text(text)
         self.is_now("RUNNING 0")
@@ -186,7 +187,7 @@ def test_a_complete_campaign_is_not_begun_again(tmp_path):
 
 def test_a_run_that_ends_while_the_shell_hears_the_warning_keeps_its_own_exit_code(tmp_path):
     """A signal ends the shell's `wait` with a code that says "go on"; what the run says is another."""
-    job = Job(tmp_path, "trap 'exit 3' TERM; while true; do sleep 0.05; done", hearing_s=2)
+    job = Job(tmp_path, "trap 'exit 3' TERM; while true; do sleep 0.05; done", hears_late=True)
     job.warn()
     assert job.script.wait(PATIENCE_S) == 3
     job.is_now("COMPLETING 0")

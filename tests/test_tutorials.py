@@ -1,4 +1,4 @@
-"""What the tutorials tell to type is typed, in order; and what they show as printed is printed, but for the figures."""
+"""The commands of the tutorials run in order, and print the lines that the pages show, but for the numbers."""
 
 import contextlib
 import io
@@ -39,7 +39,7 @@ def type_in(block, folder):
             assert expected in printed, f"{line}: {expected!r} is not printed any more, but {sorted(printed)}"
 
 
-@pytest.mark.parametrize("page", ["first-campaign", "own-farm"])
+@pytest.mark.parametrize("page", [pytest.param("first-campaign", marks=pytest.mark.slow), "own-farm"])
 def test_tutorial(page, tmp_path):
     """The folder is empty, or has the example's files."""
     if (EXAMPLES / page).is_dir():

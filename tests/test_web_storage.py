@@ -1,7 +1,6 @@
 """The dashboard and storage that is slow, refuses or hangs; and what is kept of results."""
 
 import threading
-import time
 
 import pytest
 
@@ -12,7 +11,7 @@ from leeward.watch import best_of_farms, snapshot
 from leeward.web import looks as looks_module
 from leeward.web import model as model_module
 from run_cases import leeward_here, make_campaign, until
-from web_cases import HANGS_S, Checked, empty_run, serving, store
+from web_cases import HANGS_S, Checked, Clock, empty_run, serving, store
 
 TASK = "/task/farm0_t0_s0"
 
@@ -28,29 +27,31 @@ def finished(tmp_path_factory):
 
 
 def test_a_long_look_that_fails_is_told(tmp_path, monkeypatch):
-    """Nobody is shown old figures for new ones because the disk takes its time to refuse."""
+    """Nobody takes old figures for new ones because the disk is slow to refuse."""
     paths = empty_run(tmp_path)
-    state = {"fails": False}
+    fails, may_end = threading.Event(), threading.Event()
 
     def refusing(path, real=looks_module.observe, **options):
-        if state["fails"]:
-            time.sleep(0.3)
+        if fails.is_set():
+            may_end.wait()
             raise StorageError("the disk is gone")
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", refusing)
     with serving(paths.root, look_s=0.05) as browser:
         assert browser.ask("/")[0] == 200
-        state["fails"] = True
+        fails.set()
+        assert browser.ask("/")[0] == 200
+        may_end.set()
         until(lambda: browser.ask("/")[0] == 503, "the page says so")
         assert "the disk is gone" in browser.text("/tasks", 503)
-        state["fails"] = False
+        fails.clear()
         until(lambda: browser.ask("/")[0] == 200, "it is back")
 
 
 def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
     paths = empty_run(tmp_path)
-    hangs, may_end = threading.Event(), threading.Event()
+    hangs, may_end, clock = threading.Event(), threading.Event(), Clock()
 
     def hanging(path, real=looks_module.observe, **options):
         if hangs.is_set():
@@ -58,13 +59,20 @@ def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
         return real(path, **options)
 
     monkeypatch.setattr(looks_module, "observe", hanging)
+    monkeypatch.setattr(looks_module, "time", clock)
+    words = "the place has not answered for"
     with serving(paths.root, look_s=0.05) as browser:
-        assert "has not answered" not in browser.text("/")
-        monkeypatch.setattr(looks_module, "LONG_S", 1.0)
+        assert words not in browser.text("/")
         hangs.set()
-        until(lambda: "the place has not answered for" in browser.text("/"), "the page says so")
+        assert words not in browser.text("/")
+
+        def is_said():
+            clock.seconds += looks_module.LONG_S + 1.0  # a look that began before the place hung may still end
+            return words in browser.text("/")
+
+        until(is_said, "the page says so")
         may_end.set()
-        until(lambda: "the place has not answered for" not in browser.text("/"), "it is said no longer")
+        until(lambda: words not in browser.text("/"), "it is said no longer")
 
 
 def test_files_that_may_not_be_looked_at(finished, monkeypatch):
@@ -81,12 +89,13 @@ def test_files_that_may_not_be_looked_at(finished, monkeypatch):
 
 
 def test_more_layouts_than_are_kept(finished, monkeypatch):
-    """One that is put aside while somebody waits for it is still shown to them."""
+    """A page still gets the layout that it waits for when another one takes its place."""
     monkeypatch.setattr(model_module, "VIEWS_KEPT", 1)
     monkeypatch.setattr(model_module, "WAIT_S", HANGS_S - 30.0)
-    may_go = threading.Event()
+    may_go, began = threading.Event(), threading.Event()
 
     def slow(*arguments, real=model_module.layout_view, **options):
+        began.set()
         may_go.wait()
         return real(*arguments, **options)
 
@@ -95,9 +104,10 @@ def test_more_layouts_than_are_kept(finished, monkeypatch):
     keys = [f"/task/farm0_t0_s{seed}" for seed in (0, 1)]
     with serving(finished) as browser:
         threads = [threading.Thread(target=lambda key=key: statuses.append(browser.ask(key)[0])) for key in keys]
-        for thread in threads:
-            thread.start()
-            time.sleep(0.2)
+        threads[0].start()
+        began.wait()
+        threads[1].start()
+        until(lambda: browser.model._work._queue.qsize() == 1, "the second layout waits for its turn")
         may_go.set()
         for thread in threads:
             thread.join(HANGS_S)

@@ -7,6 +7,7 @@ import signal
 import subprocess
 import sys
 import textwrap
+import threading
 import time
 import types
 from pathlib import Path
@@ -59,22 +60,18 @@ def output(tmp_path):
 # --- what is written -------------------------------------------------------------------------------------------------
 
 
-def test_two_thousand_results_come_back_as_they_were(output):
-    some = results(2000)
+@pytest.mark.parametrize("count", [200, pytest.param(2000, marks=pytest.mark.slow)])
+def test_many_results_come_back_as_they_were(output, count):
+    some = results(count)
     written = write_merged(output, iter(some), {**FACTS, "total_configs": 2100})
-    assert (written.count, written.successful, written.no_aep, written.moved, written.index) == (
-        2000,
-        2000,
-        0,
-        None,
-        "",
-    )
+    facts = (written.count, written.successful, written.no_aep, written.moved, written.index)
+    assert facts == (count, count, 0, None, "")
     assert written.size == output.stat().st_size
     assert held(output) == digests(some)
     assert names(output.parent) == ["layouts.h5", "layouts.h5.index"]
     with h5py.File(output) as file:
         assert file.attrs["campaign"].decode() == FACTS["campaign"]
-        assert (file.attrs["total_configs"], file.attrs["successful_configs"]) == (2100, 2000)
+        assert (file.attrs["total_configs"], file.attrs["successful_configs"]) == (2100, count)
         assert file.attrs["created"].decode().endswith("Z")
         group = file["farm0_t0_s0"]
         assert np.array_equal(group["layout"][()], some[0].layout)
@@ -272,16 +269,26 @@ def test_a_writer_that_hangs_is_ended(output):
 
 
 def test_slow_results_are_no_stall(output, monkeypatch):
-    """The clock goes on by hours while the writer waits for the next one; the writer itself may be slow."""
-    passed = [0.0]
+    """The clock goes on by hours while the writer waits for the next result, and the watching thread looks at it."""
+    passed, looks = [0.0], []
     clock = types.SimpleNamespace(monotonic=lambda: time.monotonic() + passed[0])
     monkeypatch.setattr(writer_process, "time", clock)
+
+    class Counted(threading.Event):
+        """The watching thread waits for this event before each of its looks."""
+
+        def wait(self, timeout):
+            looks.append(timeout)
+            return super().wait(min(timeout, 0.01))
+
+    monkeypatch.setattr(writer_process, "threading", types.SimpleNamespace(Event=Counted, Thread=threading.Thread))
 
     def slow():
         for seed in range(2):
             yield own_result(seed=seed, one="x" * 50_000, two="y" * 50_000)  # large enough to be sent at once
             passed[0] += 10_000.0
-            time.sleep(2.5)  # whoever watches looks every second
+            before = len(looks)
+            until(lambda before=before: len(looks) > before + 2, "the watching thread looks")
 
     assert write_merged(output, slow(), FACTS).count == 2
 
@@ -421,6 +428,7 @@ def foreign(**changes):
     )
 
 
+@pytest.mark.slow
 def test_a_foreign_result_is_its_layout_and_its_aep(output):
     unknown = foreign(aep=float("nan"), status=NO_AEP)
     write_merged(output, [unknown], FACTS)

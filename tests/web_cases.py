@@ -23,8 +23,9 @@ from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.web import Access, Dashboard
 from leeward.web import looks as looks_module
+from leeward.web import server as server_module
 from leeward.web.model import Model
-from run_cases import make_campaign
+from run_cases import PATIENCE_S, make_campaign
 
 PAGES = ("/", "/map", "/tasks", "/tasks.csv", "/workers", "/failures", "/settings", "/audit")
 HOSTILE = "\"'><script>zq()</script><img src=x onerror=zq()>]]>--><!-- &lt;</pre></title>\x00\x1b[2J\x7f\u2028\ud800"
@@ -42,14 +43,15 @@ height x y x1 x2 y1 y2 cx cy r d fill fill-rule text-anchor preserveaspectratio
 """
 ELEMENTS, ATTRIBUTES = frozenset(_ELEMENTS.split()), frozenset(_ATTRIBUTES.split())
 VOID = {"meta", "link", "input", "br"}
-HANGS_S = 300.0  # after which no machine is merely slow
+HANGS_S = PATIENCE_S  # a request without an answer for so long is a fault, not a slow machine
 
 
 class Browser:
     """Asks a dashboard; with its cookie unless told otherwise."""
 
-    def __init__(self, dashboard):
+    def __init__(self, dashboard, model):
         self.dashboard = dashboard
+        self.model = model
         self.port = dashboard.port
         self.cookie = f"{dashboard.access.cookie_name}={dashboard.access.token}"
 
@@ -71,14 +73,14 @@ class Browser:
             body = gzip.decompress(body)
         return body.decode()
 
-    def raw(self, content, wait_s=HANGS_S):
-        """All that comes back for these very bytes, until the other side hangs up or falls silent."""
-        with socket.create_connection(("127.0.0.1", self.port), timeout=wait_s) as connection:
+    def raw(self, content):
+        """Send these bytes, and return the answer up to the end of the connection."""
+        with socket.create_connection(("127.0.0.1", self.port), timeout=HANGS_S) as connection:
             with contextlib.suppress(OSError):  # it may have hung up already
                 connection.sendall(content)
                 connection.shutdown(socket.SHUT_WR)
             parts = []
-            with contextlib.suppress(ConnectionError, TimeoutError):
+            with contextlib.suppress(ConnectionError):
                 while part := connection.recv(65536):
                     parts.append(part)
         return b"".join(parts)
@@ -91,18 +93,36 @@ class Browser:
 
 @contextlib.contextmanager
 def serving(path, *, fresh=True, look_s=HANGS_S, **options):
-    """A browser on a server in a thread. fresh: it looks at the disk for every page. look_s: how long that may take."""
+    """Serve a place in a thread, and yield a browser for it.
+
+    fresh: look at the disk for every page. look_s: seconds that a page waits for a look. The server never hangs up on a
+    client because the machine is slow.
+    """
     waits = {"SHORTEST_S": 0.0, "PATIENCE": 0.0, "LOOK_S": look_s} if fresh else {}
-    with mock.patch.multiple(looks_module, **waits) if waits else contextlib.nullcontext():
+    with (
+        mock.patch.multiple(looks_module, **waits) if waits else contextlib.nullcontext(),
+        mock.patch.object(server_module, "LEAVING_S", HANGS_S),
+        mock.patch.object(server_module._Handler, "timeout", 10 * HANGS_S),
+    ):
         model = Model(path)
         dashboard = Dashboard(model, "127.0.0.1", 0, Access(**options))
         thread = threading.Thread(target=dashboard.serve, daemon=True)
         thread.start()
         try:
-            yield Browser(dashboard)
+            yield Browser(dashboard, model)
         finally:
             dashboard.close()
             thread.join()
+
+
+class Clock:
+    """Stands still unless a test moves it. It takes the place of `time` in a module."""
+
+    def __init__(self):
+        self.seconds = 1000.0
+
+    def monotonic(self):
+        return self.seconds
 
 
 def status_of(answer):

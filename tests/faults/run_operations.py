@@ -97,7 +97,7 @@ def _with_other_run(folder: Path) -> None:
 
 
 def _run_anew(folder: Path, fault: Fault | None) -> Act:
-    """The names under which old runs are kept tell seconds: whoever is faster is asked to try again."""
+    """Run anew. An old run is kept under a name with the second in it: in the same second the command asks to retry."""
 
     def act(turn: str) -> None:
         try:

@@ -18,6 +18,8 @@ from pathlib import Path
 import operations
 from interception import Calls, Fault
 
+from run_cases import PATIENCE_S
+
 SECONDS = 1200.0  # an operation that takes longer hangs, on whatever machine
 
 
@@ -65,8 +67,8 @@ def _handles(folder: Path) -> int:
 
 
 def _more_handles(folder: Path, before: int) -> int:
-    """Than there were before; a thread that closes the pipes of an ended child has its time, on a busy machine too."""
-    end = time.monotonic() + 60.0
+    """Return how many more handles are open than before, once threads have closed the pipes of ended children."""
+    end = time.monotonic() + PATIENCE_S
     gc.collect()
     while (more := _handles(folder) - before) > 0 and time.monotonic() < end:
         time.sleep(0.01)

@@ -33,7 +33,7 @@ SAMPLES = 40  # at least, for how long it takes
 WARM = 20  # tasks that each worker has done at least before it is measured: by then all that is made once was made
 SMALL_FILES = 40  # in the run directory besides results: heartbeats, logs, and what is being written
 MORE = 20  # tasks after the stop
-SETTLED_S = 60.0  # in which a process that does nothing has closed what it does not keep open
+SETTLED_S = 600.0  # in which a process that does nothing has closed what it does not keep open
 
 RECIPE = """
 import os, time

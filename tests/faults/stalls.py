@@ -1,10 +1,7 @@
-"""Workers that stand still, and disks that take long: what the tests of both share."""
+"""Helpers for the tests of stopped workers and slow disks."""
 
 import json
 import os
-import subprocess
-import sys
-from collections.abc import Iterable
 from pathlib import Path
 
 from run_cases import RECIPE, make_campaign
@@ -50,7 +47,7 @@ def hold(_):
 
 # Put into a process by Python itself, which imports a module of this name whenever it starts.
 SLOW_DISK = """
-import json, os, re, sys, time
+import json, os, re, sys, threading, time
 from pathlib import Path
 
 here = Path(__file__).parent
@@ -70,12 +67,23 @@ def is_due(handle):
         return True
     return False
 
+def wait():
+    end = time.monotonic() + order["seconds"]
+    while time.monotonic() < end and not mended.exists():
+        time.sleep(0.02)
+
+def leap():
+    passed = float(Path("leap").read_text()) if Path("leap").exists() else 0.0
+    Path("leap.new").write_text(str(passed + order["seconds"]))
+    os.replace("leap.new", "leap")
+
 def slow(real):
     def call(handle, *others):
-        if is_due(handle):
-            end = time.monotonic() + order["seconds"]
-            while time.monotonic() < end and not mended.exists():
-                time.sleep(0.02)
+        if order["leaps"]:  # for the thread that watches the workers
+            if threading.current_thread() is threading.main_thread() and is_due(handle):
+                leap()
+        elif is_due(handle):
+            wait()
         return real(handle, *others)
     return call
 
@@ -98,32 +106,6 @@ if "leeward.engine.worker" in sys.orig_argv:
         os.kill(os.getpid(), signal.SIGSTOP)
 """
 
-# `leeward run` that takes nobody for overdue but the workers whose numbers are in the file `late`. So limits can be
-# short, and a slow machine does not make others late. Its clock goes on by as many seconds as the file `leap` says.
-CALMLY = """
-import sys, time, types
-from pathlib import Path
-from leeward.engine import local
-
-late, leap = Path("late"), Path("leap")
-
-def monotonic():
-    return time.monotonic() + (float(leap.read_text()) if leap.exists() else 0.0)
-
-def overdue(engine, worker, judge=local.LocalEngine._overdue):
-    if late.exists() and str(worker.process.pid) in late.read_text().split():
-        return judge(engine, worker)
-    worker.deadline = monotonic() + 0.5
-    return []
-
-local.time = types.SimpleNamespace(monotonic=monotonic)
-if not {is_strict}:
-    local.LocalEngine._overdue = overdue
-{limits}
-from leeward.cli import main
-main()
-"""
-
 FOR_EVER = 100_000  # times, or seconds
 
 
@@ -135,17 +117,24 @@ def stalling_campaign(folder: Path, **options) -> Path:
 
 
 def slow_disk(
-    folder: Path, where: str, seconds: float, *, who: str = "worker", call: str = "fsync", times: int = FOR_EVER
+    folder: Path,
+    where: str,
+    seconds: float,
+    *,
+    who: str = "worker",
+    call: str = "fsync",
+    times: int = FOR_EVER,
+    leaps: bool = False,
 ) -> dict[str, str]:
-    """The environment of a run in whose processes a call takes longer, if the path of its file looks like `where`.
+    """Return the environment of a run in which a system call on files whose path matches `where` takes so long.
 
-    Until it is mended, if that is sooner.
+    The call returns earlier when the disk is mended. leaps: the call returns at once, and the clock of a coordinator
+    that `start_calmly` started goes forward by so many seconds.
     """
     place = folder / "slow-disk"
     environment = _started_with(place, SLOW_DISK)
-    (place / "slow.json").write_text(
-        json.dumps({"where": where, "seconds": seconds, "who": who, "call": call, "times": times})
-    )
+    order = {"where": where, "seconds": seconds, "who": who, "call": call, "times": times, "leaps": leaps}
+    (place / "slow.json").write_text(json.dumps(order))
     return environment
 
 
@@ -178,33 +167,3 @@ def slowed(folder: Path) -> list[int]:
 def mend(folder: Path) -> None:
     """From now on the disk is as quick as any."""
     (folder / "slow-disk" / "mended").touch()
-
-
-def set_late(folder: Path, workers: Iterable[int]) -> None:
-    """Of these, limits count from now on, of no other."""
-    new = folder / "late.new"
-    new.write_text(" ".join(map(str, workers)))
-    new.replace(folder / "late")
-
-
-def start_calmly(
-    folder: Path,
-    *arguments: object,
-    environment: dict[str, str] | None = None,
-    is_strict: bool = False,
-    **limits: float,
-) -> subprocess.Popen:
-    """`leeward run` in a process, with other limits of the local engine, which count for those only that are late.
-
-    is_strict: for all.
-    """
-    changes = "\n".join(f"local.{name} = {value}" for name, value in limits.items())
-    code = CALMLY.format(is_strict=is_strict, limits=changes)
-    with (folder / "output.txt").open("ab") as output:
-        return subprocess.Popen(
-            [sys.executable, "-P", "-c", code, "run", "campaign.yaml", *map(str, arguments)],
-            cwd=folder,
-            env=environment,
-            stdout=output,
-            stderr=subprocess.STDOUT,
-        )

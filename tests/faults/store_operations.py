@@ -193,7 +193,8 @@ def _count(folder: Path, fault: Fault | None) -> Act:
     """What the owner does every two seconds in a thread; here often. It goes on, whatever the disk says."""
     locks.INTERVAL_S = 1e6  # nothing is counted before it is looked at
     lock = Lock.take(run_paths(folder).lock)
-    patience_s = 1.0 if fault is not None and fault.mode == "full" else 600.0  # where no count arrives any more
+    # On a full disk no count arrives any more. A short wait then gives the thread the chance to do something wrong.
+    patience_s = 1.0 if fault is not None and fault.mode == "full" else 600.0
 
     def act(turn: str) -> None:
         lock._ended.set()

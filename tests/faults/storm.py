@@ -17,7 +17,7 @@ from steps import quick_folder
 
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
-from run_cases import digests, kill_group, leeward, make_campaign, shards, start, workers_of
+from run_cases import INLINE, digests, kill_group, leeward_here, make_campaign, shards, start, workers_of
 
 TASK_S = 0.2
 CHANCE = 0.5  # that the worker of a task is killed
@@ -208,8 +208,8 @@ def _seed(key: str) -> int:
 
 
 def undisturbed_digests(folder: Path, tasks: int) -> dict[str, str]:
-    make_campaign(folder, seeds=tasks, execution={"engine": "inline"})
-    done = leeward("run", "campaign.yaml", cwd=folder)
+    make_campaign(folder, seeds=tasks, execution=INLINE)
+    done = leeward_here("run", "campaign.yaml", cwd=folder)
     if done.returncode != 0:
         raise RuntimeError(done.stderr)
     return digests(folder / "layouts.h5")

@@ -1,8 +1,8 @@
 """Damaged files: every one gets an answer in time, nothing damaged is called valid, and merging takes what is intact.
 
-The short version tries 300, some of each kind, others with another LEEWARD_FAULTS_SEED; with LEEWARD_FAULTS=long they
-are 20 000, of more sound files.
-`python -m pytest -s` shows the tables. They are tried in a process of their own, whose memory is measured.
+The short version is in `make test-all` and tries 300, some of each kind, others with another LEEWARD_FAULTS_SEED. With
+LEEWARD_FAULTS=long there are 20 000, of more sound files. `python -m pytest -s` shows the tables. A process of its own
+reads the files, and its memory is measured. tests/test_reader.py has a few damaged files for `make test`.
 """
 
 import os
@@ -17,6 +17,7 @@ SEED = os.environ.get("LEEWARD_FAULTS_SEED") or "1"
 DAMAGE = Path(__file__).with_name("damage.py")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and measured as Linux allows it")
 def test_damaged_files():
     variants, limit_s = (20_000, 6 * 3600) if IS_LONG else (300, 3600)

@@ -1,6 +1,6 @@
 """A run of many tiny tasks takes no more memory, and has no more files open, than it did at first.
 
-The long version, an hour, is asked for with LEEWARD_FAULTS=long; `soak.py` prints more.
+It is in `make test-all`. LEEWARD_FAULTS=long asks for the long version, an hour; `soak.py` prints more.
 """
 
 import os
@@ -12,6 +12,7 @@ from soak import Soak
 IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
 def test_a_soak(tmp_path):
     """The short one has no pauses: as many tasks as go into ten seconds."""

@@ -1,22 +1,20 @@
-"""Workers that stand still are found and replaced; a disk that takes long is no reason to kill anybody.
+"""Stopped workers are found and replaced, and a slow disk ends no worker.
 
-Real processes: stopped by a signal, caught in C code that keeps the interpreter for itself, or waiting for a disk.
+The tests use real processes: stopped by a signal, in C code that holds the GIL, or waiting for a disk. Where a limit is
+the subject, the test says which worker is late, or moves the clock of the coordinator.
 """
 
 import os
 import signal
 import sys
-import time
 
 import pytest
 from stalls import (
     FOR_EVER,
     mend,
-    set_late,
     slow_disk,
     slowed,
     stalling_campaign,
-    start_calmly,
     stopped_start,
     stopped_worker,
 )
@@ -25,28 +23,32 @@ from leeward.store.audit import read_lines
 from leeward.store.lock import process_start
 from leeward.watch import activity, snapshot
 from run_cases import (
+    INLINE,
     PATIENCE_S,
     audit,
     calls,
     digests,
     kill_group,
-    leeward,
+    leap,
     leeward_here,
+    set_late,
     shards,
     start,
+    start_calmly,
     until,
+    until_looked,
     workers_of,
 )
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
-long = pytest.mark.skipif(os.environ.get("LEEWARD_FAULTS") != "long", reason="only with LEEWARD_FAULTS=long")
+slow = pytest.mark.slow
 
 
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory):
     folder = tmp_path_factory.mktemp("undisturbed")
-    stalling_campaign(folder, seeds=6, execution={"engine": "inline"})
-    done = leeward("run", "campaign.yaml", cwd=folder)
+    stalling_campaign(folder, seeds=6, execution=INLINE)
+    done = leeward_here("run", "campaign.yaml", cwd=folder)
     assert done.returncode == 0, done.stderr
     return digests(folder / "layouts.h5")
 
@@ -77,8 +79,9 @@ def are_gone(born):
     return all(process_start(pid) != birth for pid, birth in born.items())
 
 
+@slow
 def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed, monkeypatch):
-    """One was stopped, one lets no other thread run, a third goes on; whoever asks meanwhile is told."""
+    """One worker is stopped, one lets no other thread run, a third one continues. `leeward status` shows the two."""
     monkeypatch.setattr(activity, "SHORTEST_SILENCE_S", 0.0)  # five heartbeats that do not come are enough
     stalling_campaign(
         tmp_path, seeds=6, orders={0: "named stop", 1: "named spin"}, execution={"workers": 3, "timeout_s": 2}
@@ -86,8 +89,7 @@ def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed, monkey
     process = start_calmly(tmp_path)
     try:
         until(lambda: len(shards(tmp_path / "layouts.run")) == 4, "the others are done")
-        found = until(lambda: len(seen := hung(tmp_path)) == 2 and seen, "both look hung")
-        assert found.keys() == {"farm0_t0_s0", "farm0_t0_s1"}
+        found = until(lambda: both_hung(tmp_path), "both look hung")
         shown = until(lambda: status_of_two_hung(tmp_path), "status says of two that they look hung")
         assert "farm0_t0_s0" in shown
         stalled = births(found.values())
@@ -101,12 +103,22 @@ def test_stopped_and_spinning_workers_are_replaced(tmp_path, undisturbed, monkey
     assert are_gone(stalled)
 
 
+def both_hung(folder):
+    """Return the process ids of the two workers by task, once both look hung.
+
+    The third one may be late with a heartbeat, and looks hung for a moment.
+    """
+    seen = {task: pid for task, pid in hung(folder).items() if task in ("farm0_t0_s0", "farm0_t0_s1")}
+    return seen if len(seen) == 2 else None
+
+
 def status_of_two_hung(folder):
-    """A third one may be late with a sign of life, and looks so for a moment."""
+    """Return the text of `leeward status`, once it calls exactly two workers hung."""
     shown = leeward_here("status", "layouts.run", cwd=folder).stdout
     return shown.count("LOOKS HUNG") == 2 and shown
 
 
+@slow
 def test_a_worker_stopped_between_two_tasks(tmp_path, undisturbed):
     """It has none when it is stopped; then it is given one."""
     orders = {0: "until=first", 1: "until=second"}
@@ -133,7 +145,7 @@ def test_a_worker_stopped_between_two_tasks(tmp_path, undisturbed):
     assert are_gone(stopped)
 
 
-@pytest.mark.parametrize(("workers", "limits"), [(2, {}), pytest.param(1, {"START_LIMIT_S": 15.0}, marks=long)])
+@pytest.mark.parametrize(("workers", "limits"), [pytest.param(2, {}, marks=slow), (1, {"START_LIMIT_S": 2.0})])
 def test_a_worker_stopped_while_it_starts(tmp_path, undisturbed, workers, limits):
     """Nobody waits for one of two; a single one is replaced when its time to start is over."""
     stalling_campaign(tmp_path, seeds=3, execution={"workers": workers, "timeout_s": 600})
@@ -150,6 +162,7 @@ def test_a_worker_stopped_while_it_starts(tmp_path, undisturbed, workers, limits
     assert are_gone(stopped)
 
 
+@slow
 def test_workers_that_stand_still_end_with_their_coordinator(tmp_path, undisturbed):
     execution = {"workers": 2, "timeout_s": 600}
     stalling_campaign(tmp_path, seeds=2, orders={0: "stop", 1: "hold"}, execution=execution)
@@ -161,11 +174,12 @@ def test_workers_that_stand_still_end_with_their_coordinator(tmp_path, undisturb
         kill_group(process)
     assert len(stalled) == 2
     until(lambda: are_gone(stalled), "they are gone")
-    done = leeward("run", "campaign.yaml", cwd=tmp_path)
+    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     assert digests(tmp_path / "layouts.h5") == first_of(undisturbed, 2)
 
 
+@slow
 def test_a_coordinator_that_was_stopped_blames_nobody(tmp_path, undisturbed):
     """For longer than the time-out: what its workers said meanwhile counts, and one that goes on is not late."""
     orders = {0: "until=first", 1: "until=second"}
@@ -176,7 +190,7 @@ def test_a_coordinator_that_was_stopped_blames_nobody(tmp_path, undisturbed):
         process.send_signal(signal.SIGSTOP)
         (tmp_path / "first").touch()
         until(lambda: shards(tmp_path / "layouts.run"), "one is done")
-        (tmp_path / "leap").write_text("1500")  # seconds that pass while it is stopped, for itself
+        leap(tmp_path, 1500.0)  # this time passes for the coordinator while it is stopped
         process.send_signal(signal.SIGCONT)
         until(lambda: len(shards(tmp_path / "layouts.run")) == 3, "others are done")
         (tmp_path / "second").touch()
@@ -189,18 +203,22 @@ def test_a_coordinator_that_was_stopped_blames_nobody(tmp_path, undisturbed):
     assert retries(tmp_path) == []
 
 
-@long
+@slow
 def test_a_run_that_was_suspended_as_a_whole(tmp_path, undisturbed):
-    """As by a batch system, for longer than the time-out."""
-    stalling_campaign(tmp_path, seeds=4, orders={"all": "wait=1"}, execution={"workers": 2, "timeout_s": 6})
-    process = start("run", "campaign.yaml", cwd=tmp_path)
+    """A batch system may do that, for longer than the time limit of a task."""
+    execution = {"workers": 2, "timeout_s": 1000}
+    stalling_campaign(tmp_path, seeds=4, orders={"all": "until=told"}, execution=execution)
+    process = start_calmly(tmp_path, is_strict=True)
     try:
         until(lambda: len(calls(tmp_path)) == 2, "two are computed")
         everybody = [process.pid, *workers_of(process)]
-        for number in (signal.SIGSTOP, signal.SIGCONT):
-            for pid in everybody:
-                os.kill(pid, number)
-            time.sleep(7.5 if number == signal.SIGSTOP else 0)
+        for pid in everybody:
+            os.kill(pid, signal.SIGSTOP)
+        leap(tmp_path, 1500.0)
+        for pid in everybody:
+            os.kill(pid, signal.SIGCONT)
+        until_looked(tmp_path)
+        (tmp_path / "told").touch()
         code, said = ended(process, tmp_path)
         assert code == 0, said
     finally:
@@ -212,15 +230,22 @@ def test_a_run_that_was_suspended_as_a_whole(tmp_path, undisturbed):
 # --- a slow disk -----------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("call", ["fsync", pytest.param("write", marks=long)])
+# A leap of the clock then counts as time that passes for the workers, and not as a standstill of the coordinator.
+NO_STANDSTILL = {"STANDSTILL_S": 1e9, "STORE_LIMIT_S": 1e9}
+
+
+@slow
+@pytest.mark.parametrize("call", ["fsync", "write"])
 def test_storing_may_take_longer_than_the_time_out(tmp_path, undisturbed, call):
-    """Which is for computing. Nobody is killed, and nothing is computed twice."""
-    stalling_campaign(tmp_path, seeds=2, execution={"workers": 2, "timeout_s": 1, "retries": 0})
+    """The time limit is for computing. No worker is killed, and nothing is computed twice."""
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 2, "timeout_s": 1000, "retries": 0})
     environment = slow_disk(tmp_path, "/results", FOR_EVER, call=call)
-    process = start_calmly(tmp_path, environment=environment)
+    process = start_calmly(tmp_path, environment=environment, is_strict=True, **NO_STANDSTILL)
     try:
-        set_late(tmp_path, until(lambda: len(pids := slowed(tmp_path)) == 2 and pids, "both store"))
-        time.sleep(4)
+        until(lambda: len(slowed(tmp_path)) == 2, "both store")
+        until_looked(tmp_path)
+        leap(tmp_path, 1500.0)
+        until_looked(tmp_path)
         mend(tmp_path)
         code, said = ended(process, tmp_path)
     finally:
@@ -230,13 +255,13 @@ def test_storing_may_take_longer_than_the_time_out(tmp_path, undisturbed, call):
     assert sorted(calls(tmp_path)) == [0, 1]
 
 
-@long
+@slow
 def test_a_slow_disk_under_the_coordinator(tmp_path, undisturbed):
-    """All that it writes durably takes two seconds, also what it writes of a task whose worker died."""
-    execution = {"workers": 2, "timeout_s": 8, "retries": 1}
-    stalling_campaign(tmp_path, seeds=3, orders={0: "die=once", 2: "wait=2"}, execution=execution)
-    environment = slow_disk(tmp_path, "/layouts", 2.0, who="coordinator")
-    process = start("run", "campaign.yaml", cwd=tmp_path, env=environment)
+    """Every durable write of the coordinator takes longer than the time limit of a task."""
+    execution = {"workers": 2, "timeout_s": 1000, "retries": 1}
+    stalling_campaign(tmp_path, seeds=3, orders={0: "die=once"}, execution=execution)
+    environment = slow_disk(tmp_path, "/layouts", 1500.0, who="coordinator", leaps=True)
+    process = start_calmly(tmp_path, environment=environment, is_strict=True)
     try:
         code, said = ended(process, tmp_path)
     finally:
@@ -248,15 +273,12 @@ def test_a_slow_disk_under_the_coordinator(tmp_path, undisturbed):
     assert retries(tmp_path) == ["died"]
 
 
+@slow
 @pytest.mark.parametrize(
     ("where", "computed"),
     [
         pytest.param(r"/results/../\.farm0_t0_s0\.h5\.\w+\.tmp$", [0, 0, 1], id="before it is stored"),
-        pytest.param(
-            r"/results/..$",
-            [0, 1],
-            id="after it is stored",
-        ),
+        pytest.param(r"/results/..$", [0, 1], id="after it is stored"),
     ],
 )
 def test_a_disk_that_hangs_once(tmp_path, undisturbed, where, computed):
@@ -277,14 +299,15 @@ def test_a_disk_that_hangs_once(tmp_path, undisturbed, where, computed):
 
 
 def test_a_slow_disk_before_the_computation_is_not_the_tasks_fault(tmp_path):
-    stalling_campaign(tmp_path, seeds=1, execution={"workers": 1, "timeout_s": 1, "retries": 0})
+    stalling_campaign(tmp_path, seeds=1, execution={"workers": 1, "timeout_s": 1000, "retries": 0})
     environment = slow_disk(tmp_path, "/failures", FOR_EVER)
-    process = start_calmly(tmp_path, environment=environment)
+    process = start_calmly(tmp_path, environment=environment, is_strict=True, **NO_STANDSTILL)
     try:
-        set_late(tmp_path, until(lambda: slowed(tmp_path), "an attempt is to be recorded"))
-        time.sleep(4)
+        until(lambda: slowed(tmp_path), "an attempt is to be recorded")
+        until_looked(tmp_path)
+        leap(tmp_path, 1500.0)
+        until_looked(tmp_path)
         assert calls(tmp_path) == []
-        set_late(tmp_path, [])
         mend(tmp_path)
         code, said = ended(process, tmp_path)
     finally:
@@ -293,13 +316,14 @@ def test_a_slow_disk_before_the_computation_is_not_the_tasks_fault(tmp_path):
     assert calls(tmp_path) == [0]
 
 
-@long
+@slow
 def test_a_disk_that_hangs_for_every_result_is_given_up(tmp_path):
-    """After the time that --storage-wait says, and not never."""
-    stalling_campaign(tmp_path, seeds=2, execution={"workers": 1, "timeout_s": 60})
+    """The run ends after the time that --storage-wait says."""
+    stalling_campaign(tmp_path, seeds=2, execution={"workers": 1, "timeout_s": 600})
     environment = slow_disk(tmp_path, r"s1\.h5\.\w+\.tmp$", FOR_EVER)
-    process = start_calmly(tmp_path, "--storage-wait", 3, environment=environment, is_strict=True, STORE_LIMIT_S=10.0)
+    process = start_calmly(tmp_path, "--storage-wait", 3, environment=environment, STORE_LIMIT_S=2.0)
     try:
+        until(lambda: set_late(tmp_path, slowed(tmp_path)) or process.poll() is not None, "it ends")
         code, said = ended(process, tmp_path)
     finally:
         kill_group(process)

@@ -1,7 +1,8 @@
 """The process is stopped before, in and after each system call of the store, and each call fails: nothing is lost.
 
 The short version tries a sample of the faults, other ones with another LEEWARD_FAULTS_SEED. With LEEWARD_FAULTS=long
-all are tried. `python -m pytest -s` shows how many of which kind.
+all are tried. `make test` has a few operations, `make test-all` has all. `python -m pytest -s` shows how many faults of
+which kind there were.
 """
 
 import os
@@ -19,6 +20,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="faults are inje
 
 IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 SEED = int(os.environ.get("LEEWARD_FAULTS_SEED", "1"))
+QUICK = ("store, folder is there", "record a failure", "take the lock", "merge, over an output")  # for `make test`
 
 # Promises that are known not to be kept yet, and what is said of them. An entry goes with its bug: the long version
 # fails on one that is not needed any more.
@@ -51,7 +53,12 @@ def sample(name, faults):
     return random.Random(f"{SEED} {name}").sample(faults, min(OPERATIONS[name].sample, len(faults)))
 
 
-@pytest.mark.parametrize("name", OPERATIONS)
+def marked(names, quick):
+    """Return the names as parameters, of which `make test` runs the quick ones."""
+    return [pytest.param(name, marks=() if name in quick else pytest.mark.slow) for name in names]
+
+
+@pytest.mark.parametrize("name", marked(OPERATIONS, QUICK))
 def test_a_fault_at_every_step(name, server):
     if OPERATIONS[name].traced and not can_trace():
         pytest.skip("strace is not there, or is not allowed to trace")
