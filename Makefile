@@ -9,6 +9,9 @@ define SHOW_SKIPPED
 @if test -s $(LEEWARD_SKIPPED); then echo; echo "skipped tests, and why:"; cat $(LEEWARD_SKIPPED); fi
 endef
 
+# compiled once, not in each of the many processes that the tests start
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
 	test-cluster test-slurm test-browser test-under-load bench-wake bench-layout bench-records bench-store bench-salvage \
 	bench-cluster bench-dashboard faults clean

@@ -147,6 +147,14 @@ def pywake(request, _references):
     return references.PyWake(_references, f"{request.node.path.stem}::{request.node.name}")
 
 
+def default_first(models, name=lambda model: getattr(model, "name", model)):
+    """Return wake models as parameters. `make test` runs the default one: each of the others compiles its own kernels.
+
+    For tests of kernels other than those of AEP and gradient. With compilation off all of them run.
+    """
+    return [pytest.param(model, marks=() if name(model) == "nygaard_2022" else pytest.mark.slow) for model in models]
+
+
 def random_layout(count, seed, density_m=1500.0, origin=(700_000.0, 6_240_000.0), apart_m=500.0):
     """Positions of `count` turbines, at least `apart_m` from each other."""
     rng = np.random.default_rng(seed)

@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from conftest import random_layout
+from conftest import default_first, random_layout
 from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm, known_wake_models
 
@@ -49,7 +49,7 @@ def test_a_regular_grid_can_be_shifted_too(site, turbine):
     assert farm.aep(x + 0.1, y + 0.7) == pytest.approx(here, rel=1e-10, abs=0)
 
 
-@pytest.mark.parametrize("name", ["nygaard_2022", "jensen"])
+@pytest.mark.parametrize("name", default_first(["nygaard_2022", "jensen"]))
 def test_results_do_not_depend_on_threads(name, site, turbine):
     x, y = random_layout(66, seed=1)
     at_x, at_y = random_layout(50, seed=2)
@@ -117,7 +117,7 @@ def test_neighbours_cast_wakes_and_yield_nothing(site, turbines):
     np.testing.assert_allclose(farm.simulate(x, y).aep_gwh, both.aep_gwh[:12], rtol=1e-13)
 
 
-@pytest.mark.parametrize("name", ["nygaard_2022", "bastankhah_gaussian", "jensen"])
+@pytest.mark.parametrize("name", default_first(["nygaard_2022", "bastankhah_gaussian", "jensen"]))
 def test_a_further_turbine_with_its_rotor_is_one_more_turbine(name, site, turbines):
     x, y = random_layout(9, seed=8)
     farm = WindFarm(site, turbines[0], name)
@@ -273,7 +273,9 @@ def test_a_growing_map_is_the_same_as_a_new_one(site, turbines):
     np.testing.assert_array_equal(elsewhere, anew)
 
 
-@pytest.mark.parametrize("wake_model", ["nygaard_2022", "bastankhah_gaussian", "jensen", "iea37_gaussian"])
+@pytest.mark.parametrize(
+    "wake_model", default_first(["nygaard_2022", "bastankhah_gaussian", "jensen", "iea37_gaussian"])
+)
 def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
     """Against the AEP of farms with one turbine fewer or more. About: thrust does not follow."""
     there = Neighbours(x=[699_000.0], y=[6_243_000.0], turbine=turbines[2])
@@ -299,6 +301,7 @@ def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
         assert gain[i] == pytest.approx(exact, abs=0.02 * max(own, exact))
 
 
+@pytest.mark.slow
 def test_worth_and_gain_are_exact_where_thrust_is_constant():
     site = Site.from_table([0.0, 90.0, 200.0, 270.0], [9.0], np.full((4, 1), 0.25), 0.075)
     farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")

@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from conftest import random_layout
+from conftest import default_first, random_layout
 from leeward.errors import InputError
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 from leeward.wind.wake_models import BastankhahGaussian, Jensen, Nygaard2022, wake_model
@@ -33,7 +33,7 @@ def points_about(x, y, count, seed):
 
 
 @pytest.mark.parametrize("height", [None, 60.0, 260.0], ids=["hub", "low", "high"])
-@pytest.mark.parametrize("model", MODELS, ids=names)
+@pytest.mark.parametrize("model", default_first(MODELS), ids=names)
 def test_against_pywake(model, height, site_file, turbine, pywake):
     x, y = random_layout(15, seed=6)
     at_x, at_y = points_about(x, y, 120, seed=7)
@@ -61,7 +61,7 @@ def test_against_pywake(model, height, site_file, turbine, pywake):
     assert free > 0
 
 
-@pytest.mark.parametrize("model", MODELS, ids=names)
+@pytest.mark.parametrize("model", default_first(MODELS), ids=names)
 def test_several_types_and_neighbours_against_pywake(model, site_file, turbine, pywake):
     """The neighbours are turbines like the others, for all that the wind knows."""
     x, y = random_layout(12, seed=9)
@@ -85,7 +85,7 @@ def test_several_types_and_neighbours_against_pywake(model, site_file, turbine, 
 
 
 @pytest.mark.tiny
-@pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
+@pytest.mark.parametrize("model", default_first(MODELS), ids=lambda m: m.name)
 def test_a_tiny_rotor_feels_the_wind_at_the_point(model):
     """What the rest of the engine says of a turbine that slows nothing down is the wind where it stands.
 
@@ -178,6 +178,7 @@ def test_turbulence_is_the_nearest_condition_s():
     assert behind(260.0, 8.0, turbulence_intensity=0.03) < behind(260.0, 8.0, turbulence_intensity=0.3)
 
 
+@pytest.mark.slow  # another model than the default: its kernel is compiled for this alone
 @pytest.mark.tiny
 def test_directions_go_round():
     flow = WindFarm(Site.from_table([0.0], [9.0], [[1.0]]), SMALL, "iea37_gaussian").flow([0.0], [0.0])

@@ -93,7 +93,16 @@ def test_against_autograd(model, site_file, turbines, pywake):
     pywake.numbers(compute).assert_close("gradient", [by_x, by_y], of_largest=1e-6)
 
 
-@pytest.mark.parametrize("name", ["nygaard_2022", "bastankhah_gaussian", "iea37_gaussian", "jensen", "no_wake"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "nygaard_2022",
+        "bastankhah_gaussian",
+        "iea37_gaussian",
+        "jensen",
+        pytest.param("no_wake", marks=pytest.mark.slow),
+    ],
+)
 def test_no_nan_where_it_could_be_expected(name, turbine):
     """Exactly upstream, in one line, side by side, within a rotor's width (saturated), at a knot of the curves."""
     knot = float(turbine.curve.ends[90])

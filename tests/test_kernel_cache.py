@@ -165,6 +165,7 @@ def test_a_second_process_compiles_no_farm_and_an_edited_wake_model_gives_the_ne
     assert finish(start(cache, farm))[0] == number
 
 
+@pytest.mark.slow
 def test_loops_of_one_name_that_were_compiled_in_several_processes(tmp_path, monkeypatch):
     """The loops of the wake models are such: numba gives the first loop of every process the same number."""
     monkeypatch.setenv("PYTHONHASHSEED", "0")  # it is a part of numba's names
@@ -206,6 +207,7 @@ print(halved(3.0))
 )
 
 
+@pytest.mark.slow
 def test_eight_processes_on_a_cold_cache(tmp_path):
     """One process compiles while the others wait for it."""
     cache, program = tmp_path / "cache", TOGETHER.format(folder=str(tmp_path), count=8)
@@ -356,6 +358,7 @@ def test_compiling_is_announced_on_a_terminal(tmp_path):
     assert "leeward: compiling tiny-half for this machine" in said.decode()
 
 
+@pytest.mark.slow
 def test_the_table_is_kept_shared_and_checked(tmp_path):
     cache = tmp_path / "cache"
     tables = {finish(process)[0] for process in [start(cache, TABLE) for _ in range(3)]}

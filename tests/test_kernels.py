@@ -5,6 +5,7 @@ import math
 import numpy as np
 import pytest
 
+from conftest import default_first
 from leeward.wind import Site, Turbine, WindFarm, known_wake_models
 from leeward.wind.kernels.numerics import exp_below_zero, log_of_ratio
 from leeward.wind.overlap import overlap_factors
@@ -111,7 +112,7 @@ def test_nothing_beyond_its_reach(name):
             assert (math.sqrt(left_out) if model.squared else left_out) <= 2e-11
 
 
-@pytest.mark.parametrize("name", known_wake_models())
+@pytest.mark.parametrize("name", default_first(known_wake_models()))
 def test_every_question_runs_uncompiled_too(name, tiny_site):
     x, y = [0.0, 500.0, 900.0], [0.0, 1200.0, 300.0]
     farm = WindFarm(tiny_site, TYPES[0], name)

@@ -91,7 +91,8 @@ def test_a_farm_given_as_a_list_of_equal_turbines(small_site, turbine):
 
 
 @pytest.mark.parametrize(
-    "case", ["series", pytest.param("lone condition", marks=pytest.mark.slow), "no_wake", "half of the circle"]
+    "case",
+    ["series", "half of the circle", *(pytest.param(c, marks=pytest.mark.slow) for c in ("lone condition", "no_wake"))],
 )
 def test_other_winds(case, turbine):
     rng = np.random.default_rng(0)
@@ -184,6 +185,7 @@ def test_farm_0_beats_plain_descent():
     assert_feasible(problem, solution.x, solution.y)
 
 
+@pytest.mark.slow
 def test_iea37_case_study_beats_published_layouts():
     figures = yaml.safe_load((DATA / "iea37-cs1.yaml").read_text())
     wind = figures["wind"]

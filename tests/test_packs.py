@@ -574,6 +574,7 @@ def test_a_damaged_pack_costs_only_what_is_lost(tmp_path, finished, calm):
     assert [path.name.startswith(damaged.name) for path in paths.quarantine.iterdir()] == [True, True]
 
 
+@pytest.mark.slow
 def test_after_clean_merged_results_come_back_as_packs(tmp_path, finished, calm):
     paths = copy(finished, tmp_path)
     assert leeward_here("clean", "layouts.run", "--merged", cwd=tmp_path).returncode == 0

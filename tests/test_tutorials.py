@@ -39,7 +39,8 @@ def type_in(block, folder):
             assert expected in printed, f"{line}: {expected!r} is not printed any more, but {sorted(printed)}"
 
 
-@pytest.mark.parametrize("page", [pytest.param("first-campaign", marks=pytest.mark.slow), "own-farm"])
+@pytest.mark.parametrize("page", ["first-campaign", "own-farm"])
+@pytest.mark.slow
 def test_tutorial(page, tmp_path):
     """The folder is empty, or has the example's files."""
     if (EXAMPLES / page).is_dir():

@@ -220,7 +220,10 @@ def test_a_limit_on_the_size_of_files_is_a_storage_error(tmp_path):
 
 
 def children(pid=None):
-    """Processes that write for this one, by their numbers."""
+    """Return the ids of the processes that write for this one.
+
+    The kernel may leave out a child while another one ends.
+    """
     pid = pid or os.getpid()
     found = []
     for task in Path(f"/proc/{pid}/task").iterdir():
@@ -231,6 +234,12 @@ def children(pid=None):
     return found
 
 
+def writing(pid=None):
+    """Wait for the process that writes for this one, and return its id."""
+    (child,) = until(lambda: children(pid), "a writer has started")
+    return child
+
+
 @pytest.mark.parametrize("when", [0, 150])
 def test_a_killed_writer_is_an_error_message(output, when):
     write_merged(output, results(3), FACTS)
@@ -239,7 +248,7 @@ def test_a_killed_writer_is_an_error_message(output, when):
     def deadly():
         for number, result in enumerate(results(2000)):
             if number == when:
-                os.kill(children()[0], signal.SIGKILL)
+                os.kill(writing(), signal.SIGKILL)
             yield result
 
     with pytest.raises(StorageError, match="SIGKILL"):
@@ -250,7 +259,7 @@ def test_a_killed_writer_is_an_error_message(output, when):
 
 def test_a_crash_at_the_very_end_is_an_error_message(output):
     with Temporary(output) as temporary, WriterProcess(temporary.path) as process:
-        os.kill(children()[0], signal.SIGSEGV)
+        os.kill(writing(), signal.SIGSEGV)
         with pytest.raises(StorageError, match="SIGSEGV"):
             process.finish()
 
@@ -259,7 +268,7 @@ def test_a_writer_that_hangs_is_ended(output):
     def paralysing():
         for number, result in enumerate(results(2000)):
             if number == 5:
-                os.kill(children()[0], signal.SIGSTOP)
+                os.kill(writing(), signal.SIGSTOP)
             yield result
 
     with pytest.raises(StorageError, match="nothing was written for 1 s"):
@@ -324,7 +333,7 @@ def test_the_writer_dies_with_its_parent_and_its_file_is_swept_up_next_time(tmp_
     command = [sys.executable, "-c", textwrap.dedent(code), str(output), str(Path(__file__).parent)]
     with subprocess.Popen(command, stdout=subprocess.PIPE) as parent:
         assert parent.stdout.readline() == b"sent\n"
-        (child,) = children(parent.pid)
+        child = writing(parent.pid)
         born = process_start(child)
         parent.kill()
         parent.wait()
