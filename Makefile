@@ -51,11 +51,11 @@ test-begin: $(VENV)/.installed-test
 
 # four at a time on two cores: many wait for processes more than they compute
 test-quick: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not browser"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not slurm and not browser"
 
 # the slow ones too; PyWake computes anew what the quick ones read from tests/data/pywake.json
 test-compiled: $(VENV)/.installed-test
-	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not browser"
+	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not slurm and not browser"
 
 # five runs of the quick tests with eight runnable processes on this machine; interrupt it, and run it again to resume
 test-under-load: $(VENV)/.installed-test
@@ -63,11 +63,11 @@ test-under-load: $(VENV)/.installed-test
 
 # one suite over all engines; Dask clusters on loopback and in network namespaces, whose parts are killed
 test-cluster: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 3 -m cluster
+	$(BIN)/python -m pytest -n 3 -m "cluster and not slurm"
 
 # the engines on a real SLURM of three nodes, started by ci/slurm: needs root and Debian's packages, which it installs
 test-slurm: $(VENV)/.installed-test
-	ci/slurm/with $(BIN)/python -m pytest -n 4 --dist worksteal -k slurm tests/test_slurm.py tests/test_engines.py
+	ci/slurm/with $(BIN)/python -m pytest -n 4 --dist worksteal -m slurm
 
 # the dashboard in a headless Chromium: Debian's packages, which it installs where it is root
 test-browser: $(VENV)/.installed-test

@@ -16,7 +16,7 @@ from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campai
 pytest_plugins = ["cluster_fixtures"]
 pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
 
-ENGINES = ("inline", "local", "dask", "slurm")
+ENGINES = ("inline", "local", "dask", pytest.param("slurm", marks=pytest.mark.slurm))
 WITH_PROCESSES = ENGINES[1:]  # a task that kills or hangs takes nothing with it but its worker
 CODES = {signal.SIGINT: 130, signal.SIGTERM: 143}
 SIGNALS = {  # test_run.py has the others of local
@@ -153,7 +153,7 @@ def test_tasks_that_kill_are_given_up_and_the_others_are_computed(tmp_path, engi
 
 
 @pytest.mark.parametrize("engine", WITH_PROCESSES)
-def test_a_task_that_hangs_is_given_up_and_the_others_are_computed(tmp_path, engine, run_with, undisturbed):
+def test_a_task_that_hangs_is_given_up_and_the_next_run_computes_the_others(tmp_path, engine, run_with, undisturbed):
     """The short time limit holds for the hanging task only: on a slow machine it would hit the others too."""
     make_campaign(tmp_path, seeds=3, orders={1: "until=never"}, execution={"timeout_s": 4, "retries": 1})
     run = tmp_path / "layouts.run"

@@ -125,8 +125,8 @@ def test_an_edited_formula_gives_the_new_number(tmp_path):
     assert len(before) == 1
     assert finish(start(cache, LOOP, folder))[0] == "6.0"
     assert times(cache) == before  # the second process compiles nothing
-    formulas.write_text(FORMULA.format(divisor=3))
-    assert finish(start(cache, LOOP, folder))[0] == "4.0"
+    formulas.write_text(FORMULA.format(divisor=12))  # longer: byte code is checked by size and second
+    assert finish(start(cache, LOOP, folder))[0] == "1.0"
     assert len(kernels(cache)) == 2
 
 
@@ -190,6 +190,7 @@ TOGETHER = (
     KERNEL
     + """
 import os, time
+import leeward.wind.kernels.compile
 import numba.core.compiler
 folder = Path({folder!r})
 original = numba.core.compiler.compile_extra
@@ -201,6 +202,7 @@ def compile_when_all_have_asked(*arguments, **options):
     return original(*arguments, **options)
 
 numba.core.compiler.compile_extra = compile_when_all_have_asked
+leeward.wind.kernels.compile.WAIT_FOR_OTHERS_S = 1e9
 (folder / f"asked-{{os.getpid()}}").touch()
 print(halved(3.0))
 """

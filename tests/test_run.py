@@ -82,6 +82,18 @@ def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     assert not list((tmp_path / "layouts.run" / "workers").glob("*.json"))  # killed writers leave .tmp
 
 
+def test_a_task_that_kills_its_workers_is_given_up_and_the_others_are_computed(tmp_path, undisturbed):
+    make_campaign(tmp_path, seeds=3, orders={1: "die"}, execution={"workers": 1, "timeout_s": 600, "retries": 1})
+    done = leeward_here("run", "campaign.yaml", cwd=tmp_path)
+    assert done.returncode == 3, done.stderr
+    good = ["farm0_t0_s0", "farm0_t0_s2"]
+    assert digests(tmp_path / "layouts.h5") == {key: undisturbed[key] for key in good}
+    record = read_record(tmp_path / "layouts.run" / "failures" / "farm0_t0_s1.json")
+    assert (record.failure.kind, record.failure.final, record.deaths) == ("died", True, 2)
+    assert "SIGKILL" in record.failure.message
+    assert sorted(calls(tmp_path)) == [0, 1, 1, 2]
+
+
 @pytest.mark.slow
 def test_whatever_a_task_does_the_others_are_computed(tmp_path):
     """One dies once, one always, one crashes, one raises; two are innocent."""
@@ -544,7 +556,7 @@ def test_a_recipe_that_forks(tmp_path):
 
 
 def test_a_recipe_is_imported_from_the_file_that_was_digested(tmp_path):
-    """Whatever else has its name, and whatever else lies beside it."""
+    """Other modules of its name, and of numpy's name beside it, are ignored: by a process that imports both first."""
     make_campaign(tmp_path, seeds=1, execution={"workers": 1})
     other = tmp_path / "other"
     other.mkdir()

@@ -215,7 +215,7 @@ def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
     truncate(path, 0.9)
     use_faulty_children(monkeypatch, tmp_path, "farm0_t0_s1 sleep")
     monkeypatch.setattr("leeward.store.reader._MOST_TIMEOUTS", 1)
-    found = recover(path, tmp_path, Limits(seconds=0.3))  # a slow child counts as silent too, with the same outcome
+    found = recover(path, tmp_path, Limits(seconds=0.3))  # `use_faulty_children` waits for slow ones
     assert any("carved: broken off, timed-out-reader" in note for note in found.notes), found
 
 
@@ -223,7 +223,7 @@ def test_a_file_that_hangs_every_reader(tmp_path, monkeypatch):
     """Nobody waits for more than three silent children, on any way there is."""
     use_faulty_children(monkeypatch, tmp_path, "any hang_all")
     path = write_foreign_file(tmp_path / "worker_1.h5", KEYS[:2])
-    found = recover(path, tmp_path, Limits(seconds=0.3))  # a slow child counts as silent too, with the same outcome
+    found = recover(path, tmp_path, Limits(seconds=0.3))  # `use_faulty_children` waits for slow ones
     assert found.results == []
     assert len((tmp_path / "silent.txt").read_text().split()) <= 6
 

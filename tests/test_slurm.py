@@ -21,9 +21,13 @@ from cluster_cases import ONE_AT_A_TIME, PATIENT, lives, worker_processes
 from leeward.engine.cluster.squeue import seconds_left
 from run_cases import LEEWARD, PATIENCE_S, calls, digests, make_campaign, shards, until
 
-pytestmark = pytest.mark.skipif(
-    not (os.environ.get("SLURM_CONF") and shutil.which("sbatch")), reason="no SLURM here; make test-slurm starts one"
-)
+pytestmark = [
+    pytest.mark.slurm,
+    pytest.mark.skipif(
+        not (os.environ.get("SLURM_CONF") and shutil.which("sbatch")),
+        reason="no SLURM here; make test-slurm starts one",
+    ),
+]
 SMALL = ("--engine", "slurm", "--cores", "1", "--memory", "300MB")
 MOST_JOBS = 3
 # The coordinator looks at the queue every 2 s instead of every 10 s.

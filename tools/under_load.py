@@ -14,6 +14,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from pathlib import Path
@@ -22,12 +23,14 @@ ROOT = Path(__file__).parent.parent
 LOOK_EVERY_S = 0.5
 SPIN = "import os; parent = os.getppid()\nwhile os.getppid() == parent: pass"
 COUNTS = re.compile(r"(\d+) (passed|failed|errors?|skipped)")
-FAILED = re.compile(r"^(?:FAILED|ERROR) (\S+)", re.MULTILINE)
+FAILED = re.compile(r"^(?:FAILED|ERROR) (.+?)(?: - .*)?$", re.MULTILINE)
 
 
 def main() -> None:
     """Run what is missing, and end with 1 if any run of this commit has failed."""
     arguments = parse()
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, lambda *_: sys.exit("interrupted; run it again to resume"))
     commit = clean_commit()
     done = earlier_runs(arguments, commit)
     for number in range(len(done), arguments.runs):
@@ -68,12 +71,17 @@ def earlier_runs(arguments: argparse.Namespace, commit: str) -> list[dict]:
 
 
 def run_once(arguments: argparse.Namespace, commit: str, number: int, load: "Load") -> dict:
-    """Run the target to its end; its output goes to a file beside the log."""
+    """Run the target to its end, from a cold kernel cache; its output goes to a file beside the log."""
     output = arguments.log.with_suffix(f".{commit[:10]}-{arguments.target}-{number}.txt")
     began = time.time()
-    with output.open("wb") as file:
+    with output.open("wb") as file, tempfile.TemporaryDirectory() as cache:
         process = subprocess.Popen(
-            ["make", arguments.target], cwd=ROOT, stdout=file, stderr=subprocess.STDOUT, start_new_session=True
+            ["make", arguments.target],
+            cwd=ROOT,
+            env={**os.environ, "LEEWARD_CACHE_DIR": cache},
+            stdout=file,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
         )
         try:
             code = process.wait()
@@ -84,7 +92,7 @@ def run_once(arguments: argparse.Namespace, commit: str, number: int, load: "Loa
     said = output.read_text(encoding="utf-8", errors="replace")
     counts: dict[str, int] = {}
     for line in said.splitlines():
-        if re.search(r"\d+ (passed|failed).* in [\d.:]+", line):
+        if re.search(r"\d+ (passed|failed|errors?).* in [\d.:]+", line):
             for count, word in COUNTS.findall(line):
                 counts[word] = counts.get(word, 0) + int(count)
     return {

@@ -73,7 +73,9 @@ def test_the_power_is_cut_at_every_step(name, tools):
     assert outcome.states > outcome.points > 0
 
 
-@pytest.mark.skipif(not IS_LONG or "PYTEST_XDIST_WORKER" in os.environ, reason="only after all states, in one process")
+@pytest.mark.skipif(
+    not IS_LONG or "PYTEST_XDIST_WORKER" in os.environ, reason="part of make faults: needs the outcome of all states"
+)
 def test_what_is_known_is_still_so():
     assert seen == KNOWN.keys()
 

@@ -75,6 +75,8 @@ def test_a_fault_at_every_step(name, server):
     assert outcome.injected.total() > 0
 
 
-@pytest.mark.skipif(not IS_LONG or "PYTEST_XDIST_WORKER" in os.environ, reason="only after all faults, in one process")
+@pytest.mark.skipif(
+    not IS_LONG or "PYTEST_XDIST_WORKER" in os.environ, reason="part of make faults: needs the outcome of all faults"
+)
 def test_what_is_known_is_still_so():
     assert seen == KNOWN.keys()

@@ -107,9 +107,9 @@ class LocalEngine:
                 self._send(worker)
             if events & selectors.EVENT_READ:
                 outcomes += self._receive(worker)
-        self._allow_for_standstill(seconds)
+        now = self._allow_for_standstill(seconds)
         for worker in list(self._workers):
-            if time.monotonic() > worker.deadline:
+            if now > worker.deadline:
                 outcomes += self._overdue(worker)
             elif worker.process.poll() is not None:  # a process that it has forked may hold its pipe open
                 outcomes += self._receive(worker)
@@ -119,14 +119,18 @@ class LocalEngine:
         self._unreaped = [process for process in self._unreaped if process.poll() is None]
         return outcomes
 
-    def _allow_for_standstill(self, usual: float) -> None:
-        """Nobody is late for the time in which this process was stopped, and perhaps they with it."""
+    def _allow_for_standstill(self, usual: float) -> float:
+        """Move all deadlines by the time in which this process was stopped, and return the time to compare them with.
+
+        A later look at the clock would miss a stop in between.
+        """
         now = time.monotonic()
         still = now - self._polled - usual
         self._polled = now
         if still > STANDSTILL_S:
             for worker in self._workers:
                 worker.deadline += still
+        return now
 
     def close(self) -> list[Key]:
         # also those of which nobody has said that they were begun: the news may lie in a pipe, unread
