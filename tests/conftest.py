@@ -35,7 +35,7 @@ def pytest_terminal_summary(terminalreporter):
         terminalreporter.section("skipped")
         terminalreporter.write_line("\n".join(lines))
     listed = os.environ.get("LEEWARD_SKIPPED")
-    if lines and listed:
+    if lines and listed and "PYTEST_XDIST_WORKER" not in os.environ:  # xdist's workers summarise their share as well
         with open(listed, "a", encoding="utf-8") as file:
             file.write("\n".join(lines) + "\n")
 
