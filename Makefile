@@ -9,7 +9,7 @@ define SHOW_SKIPPED
 @if test -s $(LEEWARD_SKIPPED); then echo; echo "skipped tests, and why:"; cat $(LEEWARD_SKIPPED); fi
 endef
 
-# compiled once, not in each of the many processes that the tests start
+# Python writes its byte code to disk once, instead of compiling it in each of the many processes that the tests start
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \

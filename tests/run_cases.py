@@ -281,6 +281,12 @@ def _replace(path: Path, text: str) -> None:
     new.replace(path)
 
 
+def is_stopped(pid: int) -> bool:
+    """Return whether all threads of a process are stopped; one may still be waiting for the disk."""
+    stats = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
+    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
+
+
 def workers_of(process: subprocess.Popen) -> list[int]:
     """Process ids of its workers, whatever they are doing."""
     found = []

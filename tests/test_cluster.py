@@ -29,7 +29,7 @@ from leeward.store.records import read_record
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")]
 
 # A word for orders that the recipe of these tests has in addition: an end for the Dask worker, too.
 WITH_PARENT = """

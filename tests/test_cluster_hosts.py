@@ -19,7 +19,7 @@ from leeward.watch import snapshot
 from run_cases import PATIENCE_S, audit, digests, kill_group, make_campaign, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="namespaces")]
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: makes namespaces")]
 
 
 def on(cluster: DaskCluster) -> list[str]:

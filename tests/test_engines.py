@@ -14,7 +14,7 @@ from leeward.watch import snapshot
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 
 pytest_plugins = ["cluster_fixtures"]
-pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")]
+pytestmark = [pytest.mark.cluster, pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")]
 
 ENGINES = ("inline", "local", "dask", pytest.param("slurm", marks=pytest.mark.slurm))
 WITH_PROCESSES = ENGINES[1:]  # a task that kills or hangs takes nothing with it but its worker

@@ -6,14 +6,13 @@ import signal
 import subprocess
 import sys
 import threading
-from pathlib import Path
 
 import pytest
 
 from leeward.errors import HeldError
 from leeward.store import lock as locks
 from leeward.store.lock import Lock, Owner, process_start, read_owner
-from run_cases import until
+from run_cases import is_stopped, until
 
 HOLDER = """
 import sys
@@ -110,12 +109,6 @@ def test_a_stopped_owner_is_taken_over_when_asked_for_and_learns_of_it(path, hol
 def counter_in(file):
     file.seek(0)
     return int(file.read().split()[-1])
-
-
-def is_stopped(pid):
-    """Return whether all threads of a process are stopped; one may still be waiting for the disk."""
-    stats = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def test_a_living_owner_is_not_taken_over(path, holder, monkeypatch):

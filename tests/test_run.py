@@ -26,6 +26,7 @@ from run_cases import (
     audit,
     calls,
     digests,
+    is_stopped,
     kill_group,
     leeward,
     leeward_here,
@@ -39,7 +40,7 @@ from run_cases import (
     workers_of,
 )
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")
 
 
 @pytest.fixture(scope="module")
@@ -343,12 +344,6 @@ def test_two_coordinators_and_a_stopped_one_that_is_taken_over(tmp_path, undistu
     assert "taken over" in (tmp_path / "output.txt").read_text()
     assert (tmp_path / "layouts.run" / "audit.jsonl").read_bytes() == before
     assert digests(tmp_path / "layouts.h5") == undisturbed
-
-
-def is_stopped(pid):
-    """Return whether all threads of a process are stopped; one may still be waiting for the disk."""
-    stats = [task.joinpath("stat").read_text() for task in Path(f"/proc/{pid}/task").iterdir()]
-    return all(stat.rpartition(")")[2].split()[0] == "T" for stat in stats)
 
 
 def test_a_changed_campaign_is_refused_and_a_grown_one_is_not(tmp_path):

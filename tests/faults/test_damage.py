@@ -18,7 +18,7 @@ DAMAGE = Path(__file__).with_name("damage.py")
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="memory is limited and measured as Linux allows it")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: limits and measures memory")
 def test_damaged_files():
     variants, limit_s = (20_000, 6 * 3600) if IS_LONG else (300, 3600)
     command = [

@@ -26,7 +26,7 @@ from test_steps import can_trace, marked
 
 from leeward.store.check import check
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="calls are recorded as Linux allows it")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: records system calls")
 
 IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 SEED = int(os.environ.get("LEEWARD_FAULTS_SEED", "1"))
@@ -54,7 +54,7 @@ seen: set[str] = set()
 @pytest.fixture(scope="module")
 def tools():
     if not can_trace():
-        pytest.skip("strace is not there, or is not allowed to trace")
+        pytest.skip("needs strace, and the right to trace")
     with power.tools() as tools:
         yield tools
 
@@ -172,7 +172,7 @@ def real_disk(tmp_path):
     image, place = tmp_path / "image", tmp_path / "disk"
     place.mkdir()
     if shutil.which("mkfs.ext4") is None:
-        pytest.skip("there is no mkfs.ext4")
+        pytest.skip("needs mkfs.ext4")
     with image.open("wb") as file:
         file.truncate(16 << 20)
     subprocess.run(["mkfs.ext4", "-q", "-F", image], check=True)

@@ -13,7 +13,7 @@ IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")
 def test_a_soak(tmp_path):
     """The short one has no pauses: as many tasks as go into ten seconds."""
     soak = Soak(tmp_path, 3600.0, 500_000, pause_s=0.05) if IS_LONG else Soak(tmp_path, 10.0, 20_000, every_s=0.2)

@@ -40,7 +40,7 @@ from run_cases import (
     workers_of,
 )
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")
 slow = pytest.mark.slow
 
 

@@ -16,7 +16,7 @@ import pytest
 from operations import OPERATIONS
 from steps import Server, quick_folder, try_operation
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="faults are injected as Linux allows it")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: injects faults into system calls")
 
 IS_LONG = os.environ.get("LEEWARD_FAULTS") == "long"
 SEED = int(os.environ.get("LEEWARD_FAULTS_SEED", "1"))
@@ -61,7 +61,7 @@ def marked(names, quick):
 @pytest.mark.parametrize("name", marked(OPERATIONS, QUICK))
 def test_a_fault_at_every_step(name, server):
     if OPERATIONS[name].traced and not can_trace():
-        pytest.skip("strace is not there, or is not allowed to trace")
+        pytest.skip("needs strace, and the right to trace")
     with quick_folder() as folder:
         outcome = try_operation(server, name, folder / "faults", lambda faults: sample(name, faults))
     print(f"\n{outcome}; seed {SEED}")

@@ -18,7 +18,7 @@ LIMIT_S = 6 * 3600.0 if IS_LONG else 3600.0  # without any progress
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="looks into /proc")
+@pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: looks into /proc")
 def test_a_storm_of_kills():
     tasks, workers, coordinators = (900, 1000, 200) if IS_LONG else (16, 8, 3)
     seed = int(os.environ.get("LEEWARD_FAULTS_SEED") or random.SystemRandom().randrange(10**6))
