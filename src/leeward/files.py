@@ -1,8 +1,9 @@
-"""Files that appear whole or not at all."""
+"""Files that appear whole or not at all, and reading that accepts regular files only."""
 
 import errno
 import os
 import secrets
+import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -11,6 +12,65 @@ from leeward.errors import StorageError
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # what file systems without hard links say
 TEMPORARY = ".tmp"  # how the name of a file ends that is being written
+LARGEST_SIDE_FILE = 1 << 30  # bytes; an index of ten million results has as many
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
+
+
+class NotAFileError(OSError):
+    """Something other than a regular file stands in the place of one: a link, a pipe, a device, a folder."""
+
+
+def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
+    """Open a regular file and return its handle. Raise NotAFileError for a link, a pipe, a device or a folder.
+
+    The link itself is refused; links among the folders above it are followed.
+    """
+    try:
+        handle = os.open(path, flags | _CAREFULLY, mode)
+    except OSError as error:
+        if error.errno in (errno.ELOOP, errno.ENXIO, errno.EISDIR):
+            raise NotAFileError(error.errno, _oddity(path)) from error
+        raise
+    try:
+        if not stat.S_ISREG(os.fstat(handle).st_mode):
+            raise NotAFileError(errno.EINVAL, _oddity(path))
+    except BaseException:
+        os.close(handle)
+        raise
+    return handle
+
+
+def read_regular(path: Path, limit: int = LARGEST_SIDE_FILE) -> bytes:
+    """Return the content of a regular file of at most `limit` bytes. Raise NotAFileError for anything else."""
+    with os.fdopen(open_regular(path), "rb") as file:
+        content = file.read(limit + 1)
+    if len(content) > limit:
+        raise NotAFileError(errno.EFBIG, f"it is larger than {limit} bytes; is it leeward's?")
+    return content
+
+
+def kind_of(path: Path) -> str:
+    """Return what stands at a path, links not followed: "folder", "file", "link", "pipe", ..., or "" for nothing."""
+    try:
+        mode = os.lstat(path).st_mode
+    except FileNotFoundError:
+        return ""
+    return next((name for test, name in _KINDS if test(mode)), "special file")
+
+
+_KINDS: list[tuple[Callable[[int], bool], str]] = [
+    (stat.S_ISREG, "file"),
+    (stat.S_ISDIR, "folder"),
+    (stat.S_ISLNK, "link"),
+    (stat.S_ISFIFO, "pipe"),
+    (stat.S_ISSOCK, "socket"),
+    (stat.S_ISCHR, "device"),
+    (stat.S_ISBLK, "device"),
+]
+
+
+def _oddity(path: Path) -> str:
+    return f"it is a {kind_of(path) or 'vanished file'}; expected a regular file"
 
 
 def replace_file(
