@@ -1,10 +1,19 @@
 """Worker files as other scripts leave them behind, and results of our own to compare them with."""
 
+import dataclasses
+
 import h5py
 import numpy as np
 
 from leeward.store.keys import Key
+from leeward.store.owner import Owner
 from leeward.store.schema import LIBVER, Result, write_group, write_root
+
+
+def left_behind(target, end=".tmp"):
+    """The name of a temporary file that a process of this machine was writing when it was killed."""
+    dead = dataclasses.replace(Owner.myself(), process_start="0")
+    return f".{target}.{dead.tag}.0123abcd{end}"
 
 
 def layout_of(key, turbines=5):

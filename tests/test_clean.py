@@ -5,7 +5,7 @@ import os
 
 import pytest
 
-from foreign_files import own_result
+from foreign_files import left_behind, own_result
 from leeward.errors import StorageError
 from leeward.store.audit import Audit, read_lines
 from leeward.store.clean import clean
@@ -95,8 +95,8 @@ def untidy(run):
     shard(run, 0).write_bytes(b"")
     shard(run, 1).write_bytes(b"not HDF5 at all")
     (shard(run, 2).parent / ".farm0_t0_s2.h5.0123abcd.tmp").write_bytes(b"half")
-    (run.output.parent / ".layouts.h5.0123abcd.tmp").write_bytes(b"half")
-    (run.output.parent / ".other.h5.0123abcd.tmp").write_bytes(b"half")
+    (run.output.parent / left_behind("layouts.h5")).write_bytes(b"half")
+    (run.output.parent / left_behind("other.h5")).write_bytes(b"half")
     return run
 
 
@@ -109,9 +109,9 @@ def test_invalid_files_are_listed_and_moved(untidy, audit):
     assert len(report.quarantined) == 2
     assert all(path.exists() for path in report.quarantined)
     assert len(list(untidy.shards())) == 4
-    assert [path.name for path in report.temporary] == [".farm0_t0_s2.h5.0123abcd.tmp", ".layouts.h5.0123abcd.tmp"]
+    assert [path.name for path in report.temporary] == [".farm0_t0_s2.h5.0123abcd.tmp", left_behind("layouts.h5")]
     assert not any(path.exists() for path in report.temporary)
-    assert (untidy.output.parent / ".other.h5.0123abcd.tmp").exists()
+    assert (untidy.output.parent / left_behind("other.h5")).exists()
     assert events(audit) == ["quarantine", "quarantine", "remove-temporary"]
     again = clean(untidy, record=audit.record)
     assert (again.bad, again.temporary) == ([], [])
@@ -130,7 +130,7 @@ def tree(folder):
 @pytest.mark.parametrize("merged", [False, True])
 def test_a_dry_run_changes_nothing(untidy, audit, merged):
     merge_run(untidy, {})
-    (untidy.output.parent / ".layouts.h5.0123abcd.tmp").write_bytes(b"half")
+    (untidy.output.parent / left_behind("layouts.h5")).write_bytes(b"half")
     before = tree(untidy.output.parent)
     report = clean(untidy, merged=merged, dry_run=True, record=audit.record)
     assert tree(untidy.output.parent) == before

@@ -15,7 +15,7 @@ import xarray
 import yaml
 
 from export_cases import campaign_data, make_run
-from foreign_files import own_result, write_own_file
+from foreign_files import left_behind, own_result, write_own_file
 from leeward.campaign import load
 from leeward.cli.export import FormatName
 from leeward.cli.tables import read_layout
@@ -370,10 +370,10 @@ def test_a_file_appears_whole_or_not_at_all(run, tmp_path, monkeypatch):
 
 
 def test_what_a_killed_export_left_is_removed(source, tmp_path):
-    for name in (".one.csv.0123abcd.tmp", ".other.csv.0123abcd.tmp"):
+    for name in (left_behind("one.csv"), left_behind("other.csv")):
         (tmp_path / name).write_text("half of a table")
     exported(source, tmp_path, "one.csv", keys=[Key(0, 0, 0)])
-    assert sorted(path.name for path in tmp_path.iterdir()) == [".other.csv.0123abcd.tmp", "one.csv"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == [left_behind("other.csv"), "one.csv"]
 
 
 def test_a_full_disk(run, tmp_path, monkeypatch):

@@ -10,8 +10,10 @@ import threading
 import pytest
 
 from leeward.errors import HeldError
+from leeward.files import rename
 from leeward.store import lock as locks
-from leeward.store.lock import Lock, Owner, process_start, read_owner
+from leeward.store.lock import Lock, read_owner
+from leeward.store.owner import Owner, process_start
 from run_cases import is_stopped, until
 
 HOLDER = """
@@ -123,12 +125,11 @@ def test_the_owner_knows_when_it_is_not_any_more(path):
     lock = Lock.take(path)
     lock.check()
     owner = Owner.myself()
-    handle = locks._replace(path, owner, lock.owner)
+    locks._put(path, owner, rename)
     with pytest.raises(HeldError, match="taken over"):
         lock.check()
     lock.release()
     assert read_owner(path)[0].token == owner.token
-    os.close(handle)
 
 
 def test_of_many_successors_one_wins(path, holder):

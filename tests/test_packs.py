@@ -8,7 +8,7 @@ import signal
 import pytest
 
 import run_cases
-from foreign_files import own_result, write_foreign_file, write_own_file
+from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
 from leeward.engine import packing as engine_packing
 from leeward.engine.packing import Packing
 from leeward.errors import StorageError
@@ -195,7 +195,7 @@ def test_cut_off_it_goes_on_with_the_same_pack(run, monkeypatch):
 
 def test_what_a_killed_one_left_is_removed(run):
     run.packs.mkdir()
-    left = run.packs / ".pack-000001-00112233.h5.0011.tmp"
+    left = run.packs / left_behind("pack-000001-00112233.h5")
     left.write_bytes(b"half")
     packed(run, range(3))
     assert not left.exists()

@@ -233,7 +233,7 @@ def test_a_coordinator_is_killed_again_and_again(tmp_path, undisturbed, times):
 
 
 def _lives(pid):
-    from leeward.store.lock import process_start
+    from leeward.store.owner import process_start
 
     return process_start(pid) is not None
 

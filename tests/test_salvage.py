@@ -10,7 +10,14 @@ import h5py
 import numpy as np
 import pytest
 
-from foreign_files import layout_of, own_result, write_foreign_file, write_foreign_group, write_own_file
+from foreign_files import (
+    layout_of,
+    left_behind,
+    own_result,
+    write_foreign_file,
+    write_foreign_group,
+    write_own_file,
+)
 from leeward.campaign import load
 from leeward.store import recovery
 from leeward.store.carving.checksum import lookup3
@@ -441,7 +448,7 @@ def test_many_files(tmp_path):
 
 def test_left_overs_of_a_killed_salvage(tmp_path):
     write_foreign_file(tmp_path / "a.h5", KEYS[:2])
-    left = tmp_path / ".s.h5.00112233.salvage"
+    left = tmp_path / left_behind("s.h5", ".salvage")
     left.mkdir()
     (left / "0.h5").write_bytes(b"half")
     assert leeward_here("salvage", "a.h5", "-o", "s.h5", cwd=tmp_path).returncode == 0

@@ -17,13 +17,13 @@ import numpy as np
 import pytest
 from h5py import h5g
 
-from foreign_files import own_result, write_foreign_file, write_own_file
+from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
 from leeward.errors import InputError, StorageError
-from leeward.store import contents, temporary, writer, writer_process
+from leeward.store import contents, writer, writer_process
 from leeward.store.found import FoundResult
 from leeward.store.index import output_index, whole_lines
 from leeward.store.keys import Key
-from leeward.store.lock import process_start
+from leeward.store.owner import Owner, process_start
 from leeward.store.reader import read_files
 from leeward.store.schema import FOREIGN, NO_AEP, Result, read_group
 from leeward.store.temporary import Temporary, remove_left_overs, start_of
@@ -349,20 +349,19 @@ def test_a_file_that_somebody_is_writing_is_not_swept_up(output):
         assert other.path.exists()
 
 
-def test_a_file_that_is_swept_up_before_it_is_locked_is_made_again(output, monkeypatch):
-    sweeps = []
-
-    def sweep_first(handle):
-        if not sweeps:
-            sweeps.append(remove_left_overs(output.parent, start_of(output)))
-        lock(handle)
-
-    lock = temporary._lock
-    monkeypatch.setattr(temporary, "_lock", sweep_first)
-    with Temporary(output) as mine:
-        assert [len(removed) for removed in sweeps] == [1]
-        assert names(output.parent) == [mine.path.name]
-        assert remove_left_overs(output.parent, start_of(output)) == []
+def test_left_overs_of_another_machine_stay_for_a_day(output):
+    """Whether their process has ended cannot be known from here; names without a process are treated the same."""
+    elsewhere = dataclasses.replace(Owner.myself(), host="elsewhere", process_start="0")
+    names = [f".layouts.h5.{elsewhere.tag}.0123abcd.tmp", ".layouts.h5.0123abcd.tmp"]
+    for name in names:
+        (output.parent / name).write_bytes(b"half")
+    (output.parent / left_behind("layouts.h5")).write_bytes(b"half")
+    (output.parent / left_behind("layouts.h5").replace("0123", "4567")).symlink_to(output)
+    assert [path.name for path in remove_left_overs(output.parent, start_of(output))] == [left_behind("layouts.h5")]
+    old = time.time() - 90_000
+    for name in names:
+        os.utime(output.parent / name, (old, old))
+    assert {path.name for path in remove_left_overs(output.parent, start_of(output))} == set(names)
 
 
 def test_what_reads_back_differently_is_not_put_in_place(output, monkeypatch):

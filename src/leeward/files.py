@@ -93,7 +93,7 @@ def replace_file(
             os.close(handle)
         if check is not None and not _is_good(temporary, check):
             raise StorageError(f"{temporary}: what was read back is not what was written; is the disk failing?")
-        temporary.replace(path)
+        rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -107,6 +107,34 @@ def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
         return check(handle)
     finally:
         os.close(handle)
+
+
+def rename(source: Path, target: Path) -> None:
+    """Rename a file or a folder, replacing `target`. Pass over an error if the rename was done nevertheless.
+
+    On NFS a request whose answer was lost is sent again, and the second answer may be that there is no such file.
+    """
+    before = os.lstat(source)
+    try:
+        os.replace(source, target)
+    except OSError:
+        if os.path.lexists(source) or not os.path.lexists(target):
+            raise
+        after = os.lstat(target)
+        if (after.st_dev, after.st_ino) != (before.st_dev, before.st_ino):
+            raise
+
+
+def is_there(path: Path) -> bool:
+    """Return whether there is a file of this name, also if another machine has just made it.
+
+    NFS remembers for up to a minute that a name was missing, until its folder is opened.
+    """
+    try:
+        os.close(os.open(path.parent, os.O_RDONLY))
+    except FileNotFoundError:
+        return False
+    return os.path.lexists(path)
 
 
 def write_all(handle: int, content: bytes) -> None:

@@ -20,8 +20,9 @@ from leeward.store.audit import Audit, read_lines
 from leeward.store.clean import clean
 from leeward.store.found import FoundResult
 from leeward.store.keys import Key
-from leeward.store.lock import Lock, Owner, read_owner
+from leeward.store.lock import Lock, read_owner
 from leeward.store.merge import merge, merge_run
+from leeward.store.owner import Owner
 from leeward.store.packs import finish, pack
 from leeward.store.paths import RunPaths
 from leeward.store.quarantine import quarantine
@@ -155,8 +156,7 @@ def _bare(folder: Path) -> None:
 def _with_dead_owner(folder: Path) -> None:
     paths = prepared(folder, ())
     dead = dataclasses.replace(Owner.myself(), process_start="0")
-    handle = locks._create(paths.lock, dead)
-    os.close(handle)
+    locks._create(paths.lock, dead)
 
 
 def _take(folder: Path, fault: Fault | None) -> Act:

@@ -20,7 +20,7 @@ from stalls import (
 )
 
 from leeward.store.audit import read_lines
-from leeward.store.lock import process_start
+from leeward.store.owner import process_start
 from leeward.watch import activity, snapshot
 from run_cases import (
     INLINE,

@@ -26,6 +26,7 @@ from leeward.engine.packing import Packing
 from leeward.engine.selection import as_keys, selection
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
+from leeward.files import is_there, rename
 from leeward.store.audit import Audit, utc_now
 from leeward.store.index import Brief, index_line, output_index_path
 from leeward.store.keys import Key
@@ -245,12 +246,12 @@ class _Run:
             if old.root.exists():
                 lock = Lock.take(old.lock, take_over=self.options.take_over)
                 try:
-                    old.root.rename(aside.root)
+                    rename(old.root, aside.root)
                     lock.path = aside.lock
                 finally:
                     lock.release()
             if old.output.exists():
-                old.output.rename(aside.output)
+                rename(old.output, aside.output)
                 output_index_path(old.output).unlink(missing_ok=True)
         except OSError as error:
             raise StorageError(f"{old.root}: cannot be put aside ({error})") from error
@@ -424,7 +425,7 @@ class _Run:
     def _find(self, key: Key) -> dict[str, Any] | None:
         """A result that a dead worker may have stored; a bad one is put out of the way."""
         path = self.paths.shard(key)
-        if not path.exists():
+        if not is_there(path):
             return None
         (found,) = self.coordinator.patiently(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):

@@ -15,7 +15,7 @@ from leeward.store.quarantine import Record, no_record, quarantine
 from leeward.store.removal import proved, remove, remove_empty_folders
 from leeward.store.results import BadFile, BadPack, RunFiles, read_results
 from leeward.store.shards import BadShard, ShardPaths
-from leeward.store.temporary import left_overs, remove_left_over, start_of
+from leeward.store.temporary import left_overs, start_of
 
 Tell = Callable[[str, int, int], None]
 
@@ -90,10 +90,8 @@ def _remove_temporary(paths: RunPaths, report: CleanReport, record: Record) -> N
     if report.dry_run or not report.temporary:
         return
     record("remove-temporary", paths=list(map(str, report.temporary)))
-    for path in of_shards:
+    for path in report.temporary:
         path.unlink(missing_ok=True)
-    for path in of_packs + of_output:
-        remove_left_over(path)
 
 
 def _remove_merged(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, processes: int) -> None:

@@ -1,113 +1,72 @@
 """One coordinator for a run directory: who it is, whether it lives, and how another takes its place.
 
-The lock is a file that appears whole (by a link). Its owner counts up in it, in place, every `INTERVAL_S`. A successor
-replaces the file by a rename: from then on the old owner, if it should wake up, counts in a file that has no name any
-more, and learns from the token in the new one that it is not the owner.
+The lock is a file that appears whole, by a hard link. Its owner counts up in it, in place, every `INTERVAL_S`. A
+successor replaces the file by a rename: from then on the old owner, if it wakes up, counts in a file without a name,
+and reads in the new one that it is not the owner any more.
+
+Only one process at a time may replace or remove a given lock: the one that holds the claim on its token. The claim is a
+file of the same kind beside the lock, so that a claimant who dies can be succeeded in the same way. This needs links
+(or exclusive creation) and renames that are atomic, and no file locks, which many cluster file systems lack. On NFS a
+request that is repeated after a lost answer reports an error although it was done: the token in the file tells.
 """
 
 import contextlib
+import errno
+import hashlib
 import json
 import os
-import secrets
-import socket
-import subprocess
 import threading
 import time
 from collections.abc import Callable, Iterator
-from dataclasses import asdict, dataclass
+from dataclasses import asdict
 from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
-from leeward.files import NO_LINKS, TEMPORARY, sync, sync_folder, write_all
+from leeward.files import (
+    NO_LINKS,
+    TEMPORARY,
+    NotAFileError,
+    open_regular,
+    read_regular,
+    rename,
+    sync,
+    sync_folder,
+    write_all,
+)
+from leeward.store.owner import Owner
 from leeward.wording import json_text
-
-if os.name == "posix":
-    import fcntl
 
 INTERVAL_S = 2.0
 INTERVALS = 10  # an owner whose counter stands still for so many may be taken over
+LARGEST = 1 << 16  # bytes of a lock
+STALE_TRIES = 3
 _given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
 _COUNTER = "counter {:020d}\n"
 
 
-@dataclass(frozen=True)
-class Owner:
-    """A process, told apart from all others on all machines that may see the directory."""
-
-    host: str
-    machine_id: str
-    boot_id: str
-    pid_namespace: str
-    pid: int
-    process_start: str
-    token: str
-    since: str
-
-    @classmethod
-    def myself(cls) -> "Owner":
-        pid = os.getpid()
-        return cls(
-            host=socket.gethostname(),
-            machine_id=_text("/etc/machine-id"),
-            boot_id=_text("/proc/sys/kernel/random/boot_id"),
-            pid_namespace=_pid_namespace(),
-            pid=pid,
-            process_start=process_start(pid) or "",
-            token=secrets.token_hex(8),
-            since=time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        )
-
-    @property
-    def is_gone(self) -> bool:
-        """Whether this very process has certainly ended. False where it cannot be known from here."""
-        if self.host != socket.gethostname() or self.machine_id != _text("/etc/machine-id"):
-            return False
-        if self.boot_id != _text("/proc/sys/kernel/random/boot_id"):
-            return bool(self.machine_id)  # this machine was started anew since
-        if self.pid_namespace != _pid_namespace():
-            return False
-        return process_start(self.pid) != self.process_start
-
-    def __str__(self) -> str:
-        return f"process {self.pid} on {self.host}, since {self.since}"
-
-
-def _text(path: str) -> str:
-    try:
-        return Path(path).read_text(encoding="ascii").strip()
-    except FileNotFoundError:  # not Linux
-        return ""
-
-
-def _pid_namespace() -> str:
-    try:
-        return os.readlink("/proc/self/ns/pid")
-    except FileNotFoundError:
-        return ""
-
-
-def process_start(pid: int) -> str | None:
-    """When a process of this machine was started, in the machine's own words; None if there is none that runs."""
-    if Path("/proc/self/stat").exists():  # Linux
-        try:
-            fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-        except (FileNotFoundError, ProcessLookupError):
-            return None
-        return None if fields[0] in "ZX" else fields[19]  # ended, and only its parent has not heard of it yet
-    shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
-    return shown.stdout.strip() or None
-
-
 def read_owner(path: Path) -> tuple[Owner | None, int]:
-    """Who holds the lock, and the counter; None where nobody does. An unreadable lock is held by an unknown owner."""
+    """Return who holds the lock, and the counter; None where nobody does. An unreadable lock has an unknown owner."""
     try:
-        first, _, second = path.read_text(encoding="utf-8", errors="replace").partition("\n")
+        first, _, second = _content(path).decode(errors="replace").partition("\n")
     except FileNotFoundError:
         return None, 0
+    except NotAFileError as error:
+        return Owner.unknown(error.strerror or str(error), ""), 0
     try:
         return Owner(**json.loads(first)), int(second.split()[1])
     except (ValueError, TypeError, IndexError, RecursionError):
-        return Owner("an unknown host", "", "", "", 0, "", first[:64], "an unknown time"), 0
+        return Owner.unknown("its lock cannot be read", first[:64]), 0
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a lock. Open it again if it was replaced on the server of an NFS at this moment."""
+    for _ in range(STALE_TRIES):
+        try:
+            return read_regular(path, LARGEST)
+        except OSError as error:
+            if error.errno != errno.ESTALE:
+                raise
+    return read_regular(path, LARGEST)
 
 
 class Lock:
@@ -130,33 +89,20 @@ class Lock:
         stands still for long enough.
         """
         owner = Owner.myself()
-        while True:
-            try:
-                handle = _create(path, owner)
-            except FileExistsError:
-                handle = None
-            except OSError as error:
-                raise StorageError(f"{path}: cannot be written ({error})") from error
-            if handle is not None:
-                return cls(path, owner, handle)
-            try:
-                holder, counter = read_owner(path)
-            except OSError as error:
-                raise HeldError(
-                    f"{path}: is there, and cannot be read ({error}); expected a file, or nothing"
-                ) from error
-            if holder is None:
-                continue
-            if not (holder.is_gone or holder.token in _given_back):
-                _refuse_or_wait(path, holder, counter, take_over, tell)
-            handle = _replace(path, owner, holder)
-            if handle is not None:
-                return cls(path, owner, handle)
+        try:
+            while True:
+                _acquire(path, owner, take_over, tell)
+                handle = open_regular(path, os.O_RDWR)
+                if os.pread(handle, LARGEST, 0).startswith(_first_line(owner)):
+                    return cls(path, owner, handle)
+                os.close(handle)  # taken over before it was opened
+        except OSError as error:
+            _given_back.add(owner.token)  # in case the file is there already
+            raise StorageError(f"{path}: cannot be written ({error})") from error
 
     @property
     def is_mine(self) -> bool:
-        holder, _ = read_owner(self.path)
-        return holder is not None and holder.token == self.owner.token
+        return _is_held_by(self.path, self.owner.token)
 
     def check(self) -> None:
         """Raise HeldError if somebody else has taken the directory over."""
@@ -178,14 +124,17 @@ class Lock:
         """Let others have it; nothing happens where it was taken over."""
         self._ended.set()
         self._counter.join()
+        os.close(self._handle)  # first: NFS keeps an open file that is removed, under another name
         try:
-            fcntl.flock(self._handle, fcntl.LOCK_EX)  # nobody takes it over just now
-            if self.is_mine:
-                self.path.unlink()
-        except OSError:
-            _given_back.add(self.owner.token)  # the file stays: this process knows better, and others see it ended
-        finally:
-            os.close(self._handle)
+            with _claim(self.path, self.owner.token, self.owner):
+                _remove(self.path, self.owner)
+        except HeldError:
+            return  # it is being taken over
+        except OSError:  # no room for a claim; and the race with a successor is a rare one
+            try:
+                _remove(self.path, self.owner)
+            except OSError:
+                _given_back.add(self.owner.token)  # the file stays: this process knows, and others see it ended
 
     def _count(self) -> None:
         counter = 0
@@ -201,82 +150,105 @@ def _first_line(owner: Owner) -> bytes:
     return (json_text(asdict(owner)) + "\n").encode()
 
 
-def _fill(handle: int, owner: Owner) -> None:
-    write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
-    sync(handle)
+def _is_held_by(path: Path, token: str) -> bool:
+    holder, _ = read_owner(path)
+    return holder is not None and holder.token == token
+
+
+def _acquire(path: Path, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None) -> None:
+    """Put a lock (or a claim) of this owner at `path`. Raise HeldError if another process has it."""
+    while not _create(path, owner):
+        holder, counter = read_owner(path)
+        if holder is None:
+            continue
+        if not (holder.is_gone or holder.token in _given_back):
+            _refuse_or_wait(path, holder, counter, take_over, tell)
+        with _claim(path, holder.token, owner, take_over, tell):
+            if _is_held_by(path, holder.token):
+                _put(path, owner, rename)
+                return
 
 
 @contextlib.contextmanager
-def _written(path: Path, owner: Owner) -> Iterator[tuple[Path, int]]:
-    """A file beside the lock with all that belongs in it, and a handle to it, which is closed if this fails."""
-    temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
-    handle = os.open(temporary, os.O_RDWR | os.O_CREAT | os.O_TRUNC, 0o644)
+def _claim(
+    path: Path, token: str, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None
+) -> Iterator[None]:
+    """Hold the sole right to replace or remove the lock with this token. Raise HeldError if another process has it."""
+    name = hashlib.sha256(token.encode()).hexdigest()[:12]
+    claim = path.with_name(f".{path.name}.{name}{TEMPORARY}")
+    _acquire(claim, owner, take_over, tell)
     try:
-        _fill(handle, owner)
-        yield temporary, handle
-    except BaseException:
-        os.close(handle)
-        raise
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # void as soon as the lock has another token
+            _remove(claim, owner)
+
+
+def _create(path: Path, owner: Owner) -> bool:
+    """Make a lock where there is none; return whether it was made."""
+    try:
+        _put(path, owner, _link)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> None:
+    """Write a lock under a temporary name and give it its own by `name_it(temporary, path)`; durably or not at all."""
+    temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
+    try:
+        _write(temporary, owner)
+        try:
+            name_it(temporary, path)
+        except OSError:
+            if not _is_held_by(path, owner.token):
+                raise
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            _remove(path, owner)
+            raise
     finally:
         with contextlib.suppress(OSError):  # it is in nobody's way
-            temporary.unlink()
+            temporary.unlink(missing_ok=True)
 
 
-def _create(path: Path, owner: Owner) -> int:
-    """The lock of a directory that has none; FileExistsError if it has one."""
-    with _written(path, owner) as (temporary, handle):
-        try:
-            os.link(temporary, path)
-        except OSError as error:
-            if error.errno not in NO_LINKS:
-                raise
-            return _create_in_place(path, owner, handle)
-        _settle(path, owner)
-        return handle
-
-
-def _create_in_place(path: Path, owner: Owner, handle: int) -> int:
-    """The same where there are no links: for a moment the lock has its name and is not whole yet."""
-    os.close(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o644))
+def _write(path: Path, owner: Owner) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
-        place = os.open(path, os.O_RDWR)
-        os.dup2(place, handle, inheritable=False)
-        os.close(place)
-        _fill(handle, owner)
-        sync_folder(path.parent)
+        write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
+        sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a complete file a second name that must be free. Copy it where the file system has no links."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _copy(temporary, path)
+
+
+def _copy(temporary: Path, path: Path) -> None:
+    """Make the lock by exclusive creation: for a moment it has its name and is not complete yet."""
+    content = temporary.read_bytes()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        write_all(handle, content)
+        sync(handle)
     except OSError:
         path.unlink(missing_ok=True)
         raise
-    return handle
+    finally:
+        os.close(handle)
 
 
-def _settle(path: Path, owner: Owner) -> None:
-    """Make the name of the lock durable, or give it up."""
-    try:
-        sync_folder(path.parent)
-    except OSError:
-        holder, _ = read_owner(path)
-        if holder is not None and holder.token == owner.token:
-            path.unlink(missing_ok=True)
-        raise
-
-
-def _replace(path: Path, owner: Owner, holder: Owner) -> int | None:
-    """Take the lock from its holder; None if somebody else was faster."""
-    try:
-        with path.open("rb") as old:
-            fcntl.flock(old, fcntl.LOCK_EX)  # one at a time
-            now, _ = read_owner(path)
-            if now is None or now.token != holder.token:
-                return None
-            with _written(path, owner) as (temporary, handle):
-                temporary.replace(path)
-                _settle(path, owner)
-                return handle
-    except FileNotFoundError:
-        return None
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be taken over ({error})") from error
+def _remove(path: Path, owner: Owner) -> None:
+    if _is_held_by(path, owner.token):
+        path.unlink(missing_ok=True)
 
 
 def _refuse_or_wait(

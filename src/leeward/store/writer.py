@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import NO_LINKS, sync_folder
+from leeward.files import NO_LINKS, rename, sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import (
     Contents,
@@ -190,6 +190,6 @@ def _keep(output: Path, kind: str) -> Path:
                 raise
             if kept.exists():
                 continue
-            output.rename(kept)
+            rename(output, kept)
         sync_folder(output.parent)
         return kept

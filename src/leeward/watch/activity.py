@@ -12,7 +12,8 @@ from typing import Any
 from leeward.errors import StorageError
 from leeward.store.audit import read_lines
 from leeward.store.keys import Key
-from leeward.store.lock import INTERVAL_S, INTERVALS, process_start, read_owner
+from leeward.store.lock import INTERVAL_S, INTERVALS, read_owner
+from leeward.store.owner import process_start
 from leeward.store.paths import RunPaths
 from leeward.store.records import BadRecordError, Record, read_record
 from leeward.watch.campaigns import run_of

@@ -28,6 +28,7 @@ from leeward.engine import space
 from leeward.engine.local import Launch, LocalEngine
 from leeward.engine.outcomes import Began, Done, Failed, Outcome
 from leeward.errors import LeewardError, StorageError
+from leeward.files import is_there
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
@@ -127,7 +128,7 @@ class _Pilot:
         """A task from its start to its outcome; False if the unit is not wanted any more."""
         if self._is_unwanted(outbox.unit):
             return False
-        if self._own_folder is None and self._paths.shard(key).exists():
+        if self._own_folder is None and is_there(self._paths.shard(key)):
             return True  # somebody was faster while it waited here behind another; the coordinator finds it too
         began = time.monotonic()
         engine.start(key)
