@@ -13,7 +13,7 @@ endef
 unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
-	test-cluster test-slurm test-browser test-under-load bench-wake bench-layout bench-records bench-store bench-salvage \
+	test-cluster test-slurm test-browser test-fuse test-under-load bench-wake bench-layout bench-records bench-store bench-salvage \
 	bench-cluster bench-dashboard faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
@@ -33,6 +33,7 @@ test: test-begin
 	@echo "  make test-cluster   every engine, and Dask clusters whose parts are killed"
 	@echo "  make test-slurm     the same on a real SLURM (needs root; installs Debian's packages)"
 	@echo "  make test-browser   the dashboard in Chromium (installs Debian's packages)"
+	@echo "  make test-fuse      a file system without locks and links (installs Debian's fuse3)"
 	@echo "  make docs           the documentation site"
 	@echo "Longer still: make faults (hours), make test-under-load, the benchmarks (make bench-...)."
 
@@ -41,7 +42,7 @@ test-all: test-begin
 	$(MAKE) --no-print-directory -j2 --output-sync=target lint test-uncompiled
 	$(MAKE) --no-print-directory test-compiled
 	$(MAKE) --no-print-directory -j2 --output-sync=target test-slurm test-cluster
-	$(MAKE) --no-print-directory test-browser
+	$(MAKE) --no-print-directory -j2 --output-sync=target test-browser test-fuse
 	$(MAKE) --no-print-directory docs
 	$(SHOW_SKIPPED)
 
@@ -51,11 +52,11 @@ test-begin: $(VENV)/.installed-test
 
 # four at a time on two cores: many wait for processes more than they compute
 test-quick: $(VENV)/.installed-test
-	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not slurm and not browser"
+	$(BIN)/python -m pytest -n 4 --dist worksteal -m "not slow and not cluster and not slurm and not browser and not fuse"
 
 # the slow ones too; PyWake computes anew what the quick ones read from tests/data/pywake.json
 test-compiled: $(VENV)/.installed-test
-	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not slurm and not browser"
+	LEEWARD_REFERENCES=recompute $(BIN)/python -m pytest -n 4 --dist worksteal -m "not cluster and not slurm and not browser and not fuse"
 
 # five runs of the quick tests with eight runnable processes on this machine; interrupt it, and run it again to resume
 test-under-load: $(VENV)/.installed-test
@@ -72,6 +73,10 @@ test-slurm: $(VENV)/.installed-test
 # the dashboard in a headless Chromium: Debian's packages, which it installs where it is root
 test-browser: $(VENV)/.installed-test
 	ci/browser/with $(BIN)/python -m pytest -n 2 --dist worksteal -m browser
+
+# runs on a FUSE file system without locks and links: Debian's fuse3, which it installs where it is root
+test-fuse: $(VENV)/.installed-test
+	ci/fuse/with $(BIN)/python -m pytest -m fuse
 
 # all that tests/faults can do: hours, an hour of soak among them; `make test-all` runs the short versions
 faults: $(VENV)/.installed-test

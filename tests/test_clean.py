@@ -80,7 +80,7 @@ def test_a_folder_or_a_link_in_the_place_of_a_file(run):
 
 def test_cut_off_before_the_move_it_is_done_again(run, monkeypatch):
     with monkeypatch.context() as patch:
-        patch.setattr(os, "rename", lambda *places: (_ for _ in ()).throw(OSError(5, "Input/output error")))
+        patch.setattr(os, "replace", lambda *places: (_ for _ in ()).throw(OSError(5, "Input/output error")))
         with pytest.raises(StorageError, match="Input/output"):
             quarantine(run, shard(run, 0), Verdict.EMPTY, "empty")
     assert shard(run, 0).exists()

@@ -104,6 +104,7 @@ def replace_file(
 def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
     handle = os.open(path, os.O_RDONLY)
     try:
+        drop_cache(handle)
         return check(handle)
     finally:
         os.close(handle)
@@ -152,6 +153,12 @@ def sync(handle: int) -> None:
         fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync leaves it in the disk's own memory there
     else:
         os.fsync(handle)
+
+
+def drop_cache(handle: int) -> None:
+    """Have a synced file read from the disk next time, not from memory: only so can reading back find a bad disk."""
+    if hasattr(os, "posix_fadvise"):  # not on macOS
+        os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: Path) -> None:

@@ -88,6 +88,7 @@ def sentence(event: dict[str, Any]) -> str | None:
     """What to say of an event; None for those that only move the bar."""
     said: dict[str, Callable[[dict[str, Any]], str | None]] = {
         "waiting": lambda e: e["message"],
+        "file-system": lambda e: e["message"],
         "put-aside": lambda e: f"the old run is kept as {e['run']}",
         "checking": lambda e: f"checking {e['shards']} results of an earlier run",
         "checked": lambda e: f"{e['valid']} results of an earlier run are valid, {e['bad']} files are not",

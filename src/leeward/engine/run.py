@@ -13,7 +13,7 @@ from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.execution import Execution
-from leeward.engine import resume, space
+from leeward.engine import filesystem, resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
 from leeward.engine.cores import usable_cores
@@ -179,6 +179,8 @@ class _Run:
             self.paths.lock, take_over=self.options.take_over, tell=lambda text: self.tell("waiting", message=text)
         )
         try:
+            if text := filesystem.remark(self.paths.root):
+                self.tell("file-system", message=text)
             with StopRequests() as stop:
                 self.audit = Audit(self.paths.audit, lock.check)
                 self.coordinator = self._coordinator(lock, stop)

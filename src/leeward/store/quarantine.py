@@ -6,7 +6,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from leeward.errors import StorageError
-from leeward.files import replace_file, sync_folder
+from leeward.files import rename, replace_file, sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.paths import RunPaths
 from leeward.store.verdicts import Verdict
@@ -54,7 +54,7 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
         sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
         record("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
-        path.rename(place)
+        rename(path, place)
         sync_folder(paths.quarantine)
         sync_folder(path.parent)
     except OSError as error:

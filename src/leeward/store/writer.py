@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import NO_LINKS, rename, sync_folder
+from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
 from leeward.store.audit import utc_now
 from leeward.store.contents import (
     Contents,
@@ -97,6 +97,7 @@ def write_merged(
         remove_left_overs(output.parent, start_of(output))
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
+            drop_cache(temporary.handle)
             new, old = _read_back(temporary.path, output, known)
             demand(new, written.pairs)
             written.size = new.file.size
