@@ -23,7 +23,8 @@ class Folder(mfusepy.Operations):
 
     def getattr(self, path, fh=None):
         found = os.lstat(self._path(path)) if fh is None else os.fstat(fh)
-        times = {f"st_{name}time": getattr(found, f"st_{name}time_ns") for name in "amc"}
+        is_still = "rot" in self.words  # without a new time the kernel keeps what it has in memory
+        times = {f"st_{name}time": 0 if is_still else getattr(found, f"st_{name}time_ns") for name in "amc"}
         return times | {f"st_{name}": getattr(found, f"st_{name}") for name in ("mode", "nlink", "size", "uid", "gid")}
 
     def readdir(self, path, fh):
@@ -88,4 +89,4 @@ class Folder(mfusepy.Operations):
 
 
 if __name__ == "__main__":
-    mfusepy.FUSE(Folder(sys.argv[1], sys.argv[3:]), sys.argv[2], foreground=True, nothreads=True)
+    mfusepy.FUSE(Folder(sys.argv[1], sys.argv[3:]), sys.argv[2], foreground=True, nothreads=True, kernel_cache=True)

@@ -301,8 +301,9 @@ def test_a_killed_run_is_resumed_on_fuse(mounted, undisturbed, words):
 def test_a_disk_that_returns_other_bytes_is_found_out(mounted):
     """What was written is read back from the disk itself, not from memory."""
     folder = mounted("rot")
+    content = bytes(2**16)  # whole pages of memory: parts of one are read again anyway
     with pytest.raises(StorageError, match="is the disk failing"):
-        replace_file(folder / "a", b"content", check=lambda handle: os.read(handle, 100) == b"content")
+        replace_file(folder / "a", content, check=lambda handle: os.read(handle, 2**17) == content)
     assert not (folder / "a").exists()
     with pytest.raises(StorageError):
         store_result(RunPaths(folder / "layouts.h5"), own_result())
