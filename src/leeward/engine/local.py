@@ -22,6 +22,7 @@ from typing import IO, Any
 
 from leeward.engine.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import LeewardError
+from leeward.files import open_regular
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
@@ -316,7 +317,7 @@ class LocalEngine:
 def _opened_log(path: Path) -> IO[bytes]:
     """What the worker prints goes there; to nowhere while the disk takes nothing."""
     try:
-        return path.open("ab")
+        return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
     except OSError:
         return open(os.devnull, "wb")
 
@@ -331,7 +332,7 @@ def _how(code: int) -> str:
 def _tail(log: Path) -> str:
     """What a worker said last; logs can be long."""
     try:
-        with log.open("rb") as file:
+        with os.fdopen(open_regular(log), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             return file.read().decode(errors="replace")
     except OSError as error:

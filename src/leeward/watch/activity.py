@@ -9,7 +9,8 @@ from heapq import nlargest
 from pathlib import Path
 from typing import Any
 
-from leeward.errors import StorageError
+from leeward.errors import BadSourceError, StorageError
+from leeward.files import NotAFileError, read_regular
 from leeward.store.audit import read_lines
 from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, INTERVALS, process_start, read_owner
@@ -21,6 +22,7 @@ from leeward.watch.present import key_of, names_in
 
 MISSED_BEATS = 5  # a worker that was silent for so many looks hung
 SHORTEST_SILENCE_S = 15.0
+LARGEST_BEAT = 1 << 20  # bytes
 WINDOW = 200  # latest results that the rate is taken from
 
 
@@ -54,7 +56,7 @@ def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[Wor
 def _worker(path: Path, now: float) -> WorkerSeen | None:
     """None if it has ended."""
     try:
-        facts = json.loads(path.read_bytes())
+        facts = json.loads(read_regular(path, LARGEST_BEAT))
         beat = max(_finite(facts["time"]), path.stat().st_mtime)  # the clocks of two machines may differ
         age = max(now - beat, 0.0)
         began = _seconds(facts["since"])
@@ -72,7 +74,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+    except (FileNotFoundError, NotAFileError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
@@ -88,7 +90,7 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
             continue
         path = paths.failures / name
         try:
-            record = None if path.is_dir() else read_record(path)
+            record = read_record(path)
             failed = None if record is None else _failed(record, retries)
         except (
             BadRecordError,
@@ -99,7 +101,6 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
         ):  # torn, or not what leeward writes
             unreadable += 1
             continue
-        unreadable += path.is_dir()
         if failed is not None:
             failures[key] = failed
     return failures, unreadable
@@ -135,6 +136,8 @@ def audit_events(path: Path) -> list[dict[str, Any]]:
     run = run_of(path)
     try:
         return [] if run is None else read_lines(run.audit)
+    except NotAFileError as error:
+        raise BadSourceError(f"{run.audit if run else path}: {error.strerror}, the audit trail of the run") from error
     except OSError as error:
         raise StorageError(f"{path}: its audit trail cannot be read ({error})") from error
 
