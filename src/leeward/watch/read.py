@@ -113,7 +113,7 @@ def _of_run(
 ) -> Observation:
     notes = list(run.odd_places())
     campaign = named or _campaign(path, notes)
-    holder = read_holder(run, now)
+    holder = read_holder(run)
     workers = read_workers(run, holder, now)
     present = _present_in_run(run, holder, notes)
     failures, bad_records = read_failures(run, present, campaign.execution.retries if campaign else RETRIES)
@@ -195,7 +195,7 @@ def present_at(path: Path) -> Present:
     """Of a run directory, of the file beside one, or of a lone file."""
     run = run_of(path)
     if run is not None:
-        return _present_in_run(run, read_holder(run, time.time()), [])
+        return _present_in_run(run, read_holder(run), [])
     return _present_in_lone_file(path)[0]
 
 
