@@ -118,7 +118,16 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, NotAFileError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+    except (
+        FileNotFoundError,
+        NotAFileError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
