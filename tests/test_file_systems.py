@@ -179,6 +179,18 @@ def test_a_name_that_somebody_else_has_just_made_is_found(tmp_path):
     assert is_there(tmp_path / "file")
 
 
+def test_names_that_nfs_gives_to_removed_files_are_passed_over(tmp_path):
+    """NFS keeps a removed file under such a name as long as a process of the same machine has it open."""
+    paths = RunPaths(tmp_path / "layouts.h5")
+    shard = store_result(paths, own_result())
+    for folder in (shard.parent, paths.results, paths.packs, paths.workers):
+        folder.mkdir(exist_ok=True)
+        (folder / ".nfs0000000000000001").write_bytes(b"")
+    assert list(paths.files()) == [shard]
+    assert list(paths.odd_places()) == []
+    assert paths.heartbeats() == []
+
+
 # --- whole runs ------------------------------------------------------------------------------------------------------
 
 

@@ -1,10 +1,15 @@
-"""The engine of this machine: what it knows of tasks that are cut off. tests/test_run.py has whole runs."""
+"""The engine of this machine: tasks that are cut off, and workers that do not start. test_run.py has whole runs."""
+
+import subprocess
+import sys
 
 import pytest
 
 from leeward.campaign import load
-from leeward.engine import space
+from leeward.engine import local, space
 from leeward.engine.local import LocalEngine
+from leeward.engine.outcomes import Done
+from leeward.errors import LeewardError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.records import begin_attempt, forgive_attempt, read_record
@@ -34,3 +39,59 @@ def test_a_task_that_was_begun_is_in_hand_whether_or_not_its_beginning_was_heard
 
 def _is_handed(engine):
     return any(worker.key is not None for worker in engine._workers)
+
+
+def starting_as(programs, *, then=subprocess.Popen):
+    """Launch these programs instead of the first workers."""
+    left = list(programs)
+
+    def launch(command, **options):
+        return subprocess.Popen([sys.executable, "-c", left.pop(0)], **options) if left else then(command, **options)
+
+    return launch
+
+
+def engine_of(folder, launch, told):
+    campaign = load(make_campaign(folder, seeds=1))
+    paths = RunPaths(folder / "layouts.h5")
+    space.prepare_folders(paths)
+
+    def tell(event, **facts):
+        told.append((event, facts["again_s"], facts["message"]))
+
+    return LocalEngine(campaign.frozen_text(), paths, 1, 600.0, launch=launch, tell=tell)
+
+
+def test_workers_that_are_killed_while_they_start_do_not_end_a_run(tmp_path, monkeypatch):
+    monkeypatch.setattr(local, "PAUSES_S", (0.01, 0.02, 0.03))
+    told = []
+    killed = "import os, signal; os.kill(os.getpid(), signal.SIGKILL)"
+    engine = engine_of(tmp_path, starting_as([killed] * 5), told)
+    try:
+        engine.start(Key(0, 0, 0))
+        outcomes = []
+        until(lambda: outcomes.extend(engine.poll(0.1)) or [one for one in outcomes if isinstance(one, Done)], "done")
+    finally:
+        engine.close()
+    assert [again for _, again, _ in told] == [0.01, 0.02, 0.03, 0.03, 0.03]
+    assert all(event == "start-killed" and "SIGKILL" in message for event, _, message in told)
+
+
+@pytest.mark.parametrize(
+    ("program", "shown"),
+    [
+        ("import no_module_of_this_name", "No module named 'no_module_of_this_name'"),
+        ("import os, signal; os.kill(os.getpid(), signal.SIGSEGV)", r"SIGSEGV.*ends: it is empty"),
+        ("raise SystemExit(1)", r"exit code 1.*ends: it is empty"),
+    ],
+)
+def test_starts_that_fail_by_themselves_end_a_run_with_the_log(tmp_path, program, shown):
+    told = []
+    engine = engine_of(tmp_path, starting_as([program] * 3), told)
+    try:
+        engine.start(Key(0, 0, 0))
+        with pytest.raises(LeewardError, match=f"(?s)3 workers in a row.*{shown}"):
+            until(lambda: engine.poll(0.1), "it gives up")
+    finally:
+        engine.close()
+    assert told == []

@@ -7,6 +7,8 @@ import time
 
 import pytest
 
+from leeward.store.keys import Key
+from leeward.store.paths import RunPaths
 from run_cases import (
     INLINE,
     LEEWARD,
@@ -183,12 +185,14 @@ def test_a_folder_that_takes_nothing_for_a_while(tmp_path):
     process = start("run", "campaign.yaml", cwd=tmp_path)
     try:
         until_two_wait(tmp_path, run)
-        (run / "results").rename(run / "elsewhere")
-        (run / "results").touch()
+        places = {RunPaths(tmp_path / "layouts.h5").shard(Key(0, 0, seed)).parent for seed in range(TASKS)}
+        blocked = [place for place in places if not place.exists()]
+        for place in blocked:
+            place.touch()  # a file where a folder is to be made
         (tmp_path / "go").touch()
         until(lambda: "the disk takes nothing" in (tmp_path / "output.txt").read_text(), "it is noticed")
-        (run / "link").symlink_to(run / "elsewhere")
-        (run / "link").replace(run / "results")  # in one step: whoever stores makes a folder that is not there
+        for place in blocked:
+            place.unlink()
         assert process.wait(PATIENCE_S) == 0
     finally:
         kill_group(process)

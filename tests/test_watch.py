@@ -15,6 +15,7 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
+from leeward.engine.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
 from leeward.store.index import IndexLines, encode_line, index_line, output_index, whole_lines, write_output_index
 from leeward.store.keys import Key
@@ -24,10 +25,10 @@ from leeward.store.quarantine import quarantine
 from leeward.store.records import begin_attempt, record_failure
 from leeward.store.shard import store_result
 from leeward.store.verdicts import Verdict
-from leeward.watch import absent_tasks, campaign_of, campaigns_of, result_lines, snapshot
+from leeward.watch import absent_tasks, activity, campaign_of, campaigns_of, result_lines, snapshot
 from leeward.watch.drawings import layout_view
 from leeward.watch.single import find_result
-from run_cases import make_campaign
+from run_cases import PATIENCE_S, make_campaign, until
 
 NOW = time.time()
 
@@ -204,19 +205,61 @@ def test_left_over_heartbeats_without_an_owner(paths):
     assert not seen.is_running
 
 
-@pytest.mark.parametrize(("age", "changes", "state"), [(0, {}, "alive"), (999, {}, "unknown"), (0, {"pid": 1}, "dead")])
-def test_owner(paths, age, changes, state):
+def left_lock(paths, counter=0, **changes):
+    """A lock whose owner counts no more."""
+    paths.lock.unlink(missing_ok=True)
     lock = Lock.take(paths.lock)
     text = paths.lock.read_text()
     lock.release()
-    first, _, second = text.partition("\n")
-    if changes:
-        first = json.dumps({**json.loads(first), "pid": dead_process()})
-    paths.lock.write_text(f"{first}\n{second}")
-    os.utime(paths.lock, (NOW - age, NOW - age))
-    seen = snapshot(paths.root, now=NOW)
-    assert seen.owner.state == state
-    assert seen.is_running is (state == "alive")
+    owner = {**json.loads(text.partition("\n")[0]), **changes}
+    paths.lock.write_text(f"{json.dumps(owner)}\ncounter {counter:020d}\n")
+
+
+@pytest.mark.parametrize("is_dead", [False, True])
+@pytest.mark.parametrize("jump_s", [-1e6, 0.0, 1e6])
+def test_an_owner_on_this_machine_is_judged_by_its_process(paths, is_dead, jump_s):
+    """Whatever the clock says, and whenever the lock was written by it."""
+    left_lock(paths, **({"pid": dead_process()} if is_dead else {}))
+    os.utime(paths.lock, (NOW, NOW))
+    seen = snapshot(paths.root, now=NOW + jump_s)
+    assert seen.owner.state == ("dead" if is_dead else "alive")
+    assert seen.is_running is not is_dead
+
+
+def test_an_owner_elsewhere_is_judged_by_its_counter(paths, monkeypatch):
+    lock = Lock.take(paths.lock)
+    try:
+        monkeypatch.setattr(socket, "gethostname", lambda: "another-host")
+        monkeypatch.setattr(activity, "WATCH_S", PATIENCE_S)  # only a guard: it ends when the counter moves
+        seen = snapshot(paths.root, now=NOW + 1e9)
+    finally:
+        lock.release()
+    assert seen.owner.state == "alive"
+    assert seen.is_running
+
+
+def test_an_owner_elsewhere_whose_counter_stands_still_is_not_known(paths, monkeypatch):
+    monkeypatch.setattr(activity, "WATCH_S", 0.2)
+    left_lock(paths, host="another-host", token="still")
+    seen = snapshot(paths.root, now=time.time())
+    assert seen.owner.state == "unknown"
+    assert "not known from here whether it runs: its counter has not moved for" in seen.activity
+    assert not seen.is_running
+    left_lock(paths, counter=1, host="another-host", token="still")
+    assert snapshot(paths.root, now=NOW).owner.state == "alive"  # the next look compares with the last
+    monkeypatch.setattr(activity, "INTERVALS", 0)
+    assert snapshot(paths.root, now=NOW).owner.state == "unknown"  # silent again, for too long
+
+
+def test_a_heartbeat_of_this_machine_is_judged_by_a_clock_that_never_jumps(paths):
+    heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w")
+    heart.start()
+    try:
+        until(lambda: list(paths.workers.glob("*.json")), "it has beaten")
+        (worker,) = snapshot(paths.root, now=time.time() + 1e6).workers
+        assert not worker.looks_hung
+    finally:
+        heart.stop()
 
 
 def test_rate_and_time_left(paths):

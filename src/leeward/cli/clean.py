@@ -65,6 +65,7 @@ def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, te
     from leeward.store.clean import clean as clean_run
     from leeward.store.lock import Lock
 
+    paths.demand_own_places()
     if dry_run:
         return clean_run(paths, merged=merged, dry_run=True, tell=tell, processes=usable_cores())
     lock = Lock.take(paths.lock, take_over=take_over, tell=lambda text: print(text, file=sys.stderr))

@@ -109,6 +109,7 @@ def sentence(event: dict[str, Any]) -> str | None:
         ),
         "slurm-refuses": lambda e: f"SLURM does not do as asked ({e['message']}); tried again in {e['again_s']:g} s",
         "jobs-in-vain": lambda e: f"{e['message']}; others are at work, and the next follows in {e['again_s']:g} s",
+        "start-killed": lambda e: f"a worker did not start: {e['message']}; the next one starts in {e['again_s']:g} s",
         "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
         "failed": lambda e: f"{e['key']} failed: {e['message']}",
         "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",

@@ -11,9 +11,15 @@ from typing import Any
 from leeward.files import replace_file
 from leeward.layout import Progress
 from leeward.store.audit import utc_now
+from leeward.store.owner import Owner
 from leeward.wording import json_text
 
 EVERY_S = 2.0
+
+
+def stamp() -> dict[str, Any]:
+    """Return the time of a heartbeat: for other machines, and by a clock of this one that never jumps."""
+    return {"time": time.time(), "monotonic": time.monotonic(), "boot_id": Owner.myself().boot_id}
 
 
 class Heartbeat:
@@ -57,7 +63,7 @@ class Heartbeat:
     def _beat(self) -> None:
         while True:
             with self._changed:
-                facts = {**self._facts, "time": time.time(), "every_s": EVERY_S}
+                facts = {**self._facts, **stamp(), "every_s": EVERY_S}
             with contextlib.suppress(OSError):  # a full or lost disk is said by whoever stores results
                 replace_file(self._path, json_text(facts).encode(), durable=False)
             if self._ended.wait(EVERY_S):

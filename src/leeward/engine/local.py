@@ -22,13 +22,16 @@ from typing import IO, Any
 
 from leeward.engine.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import LeewardError
+from leeward.files import open_regular
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
 START_LIMIT_S = 900.0  # until a worker says that it is ready: importing from a busy network disk, and compiling
 STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
 STANDSTILL_S = 2.0  # more than usual between two looks at the workers
-STARTS_IN_VAIN = 3
+STARTS_IN_VAIN = 3  # workers in a row that ended by themselves before they were ready
+PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after one that was killed; then always the last
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}  # nobody sends these to others
 REAP_S = 5.0  # for a killed process to be gone
 DEATH_S = 30.0  # for one that has closed its files: no disk holds it any more, at most a busy machine
 LONGEST_MESSAGE = 1 << 20
@@ -36,6 +39,7 @@ TAIL = 4000  # bytes of a log
 ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
+Tell = Callable[..., None]  # tell(event, **facts)
 Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
@@ -52,6 +56,7 @@ class _Worker:
     began: float = 0.0
     phase: str = "starting"
     stuck: bool = False
+    is_killed: bool = False
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
 
@@ -60,7 +65,8 @@ class LocalEngine:
     """As many workers as asked for, started when there is work for them.
 
     campaign: its frozen text. mark: letters in the names of all workers, before what makes each unique. launch: as
-    Popen does, from a thread that lives as long as the workers are to: the kernel ends them with that thread.
+    Popen does, from a thread that lives as long as the workers are to: the kernel ends them with that thread. tell:
+    hears of workers that were killed while they started.
     """
 
     def __init__(
@@ -71,6 +77,7 @@ class LocalEngine:
         timeout_s: float | None,
         mark: str = "",
         launch: Launch = subprocess.Popen,
+        tell: Tell = lambda event, **facts: None,
     ) -> None:
         self._order = {
             "campaign": campaign,
@@ -84,7 +91,10 @@ class LocalEngine:
         self._workers: list[_Worker] = []
         self._waiting: deque[Key] = deque()
         self._selector = selectors.DefaultSelector()
+        self._emit = tell
         self._in_vain = 0
+        self._killed = 0
+        self._not_before = 0.0
         self._polled = time.monotonic()
         self._unreaped: list[subprocess.Popen[bytes]] = []
 
@@ -101,6 +111,8 @@ class LocalEngine:
         outcomes: list[Outcome] = []
         now = time.monotonic()
         nearest = min((worker.deadline for worker in self._workers), default=now + seconds)
+        if self._not_before > now:
+            nearest = min(nearest, self._not_before)
         for selected, events in self._selector.select(max(0.0, min(seconds, nearest - now))):
             worker: _Worker = selected.data
             if events & selectors.EVENT_WRITE:
@@ -152,6 +164,8 @@ class LocalEngine:
             worker.phase = "handed"  # until the worker says that it has it, and then until its attempt is recorded
             worker.deadline = worker.began + self._timeout_s
             self._tell(worker, {"task": str(worker.key)})
+        if time.monotonic() < self._not_before:
+            return
         starting = sum(not worker.ready for worker in self._workers)
         for _ in range(min(len(self._waiting) - starting, self._most - len(self._workers))):
             self._spawn()
@@ -222,7 +236,7 @@ class LocalEngine:
         key = worker.key
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
-            self._in_vain = 0
+            self._in_vain = self._killed = 0
             return []
         (about,) = (answer[word] for word in ANSWERS if word in answer)
         if key is None or about != str(key):
@@ -273,7 +287,9 @@ class LocalEngine:
     def _died(self, worker: _Worker) -> list[Outcome]:
         _kill(worker)  # should it only have closed its pipe; and what it has forked
         try:
-            how = _how(worker.process.wait(DEATH_S))
+            code = worker.process.wait(DEATH_S)
+            how = _how(code)
+            worker.is_killed = code < 0 and _signal_name(code) not in CRASHES
         except subprocess.TimeoutExpired:
             how = "it closed its pipe, and does not end"
         return self._lost(worker, "died", f"its worker died: {how}")
@@ -281,18 +297,32 @@ class LocalEngine:
     def _lost(self, worker: _Worker, kind: str, message: str) -> list[Outcome]:
         """A worker is gone, with the task in its hand."""
         key, seconds = worker.key, time.monotonic() - worker.began
+        tail = _tail(worker.log)  # before it is removed, which an empty one is
         self._bury(worker)
-        tail = _tail(worker.log)
         if key is None:
-            self._in_vain += not worker.ready
-            if self._in_vain >= STARTS_IN_VAIN:
-                raise LeewardError(
-                    f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the last one's log, "
-                    f"{worker.log}, ends: {tail[-500:] or 'it is empty'}"
-                )
+            if not worker.ready:
+                self._note_start_in_vain(worker, message, tail)
             return []
         outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
         return [*outcomes, Failed(key, kind, message, tail, seconds, worker.name)]
+
+    def _note_start_in_vain(self, worker: _Worker, message: str, tail: str) -> None:
+        """Pause after a worker that somebody has killed; raise LeewardError after too many that ended by themselves.
+
+        Memory may be short for a while, and says nothing about the campaign. An import that fails does so always.
+        """
+        if worker.is_killed:
+            pause = PAUSES_S[min(self._killed, len(PAUSES_S) - 1)]
+            self._killed += 1
+            self._not_before = time.monotonic() + pause
+            self._emit("start-killed", message=message, again_s=pause, starts=self._killed)
+            return
+        self._in_vain += 1
+        if self._in_vain >= STARTS_IN_VAIN:
+            raise LeewardError(
+                f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the last one's log, "
+                f"{worker.log}, ends: {tail[-500:] or 'it is empty'}"
+            )
 
     def _bury(self, worker: _Worker) -> None:
         try:
@@ -316,7 +346,7 @@ class LocalEngine:
 def _opened_log(path: Path) -> IO[bytes]:
     """What the worker prints goes there; to nowhere while the disk takes nothing."""
     try:
-        return path.open("ab")
+        return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
     except OSError:
         return open(os.devnull, "wb")
 
@@ -324,14 +354,19 @@ def _opened_log(path: Path) -> IO[bytes]:
 def _how(code: int) -> str:
     if code >= 0:
         return f"exit code {code}"
-    name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+    name = _signal_name(code)
     return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
+
+
+def _signal_name(code: int) -> str:
+    """Of the signal that ended a process."""
+    return signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
 
 
 def _tail(log: Path) -> str:
     """What a worker said last; logs can be long."""
     try:
-        with log.open("rb") as file:
+        with os.fdopen(open_regular(log), "rb") as file:
             file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
             return file.read().decode(errors="replace")
     except OSError as error:

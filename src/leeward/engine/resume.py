@@ -1,21 +1,24 @@
 """What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
 
+import contextlib
 import functools
+import re
 import shutil
 import sys
 import time
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.engine.adopt import refusal
 from leeward.errors import BadSourceError, InputError, StorageError
-from leeward.files import TEMPORARY, replace_file
+from leeward.files import read_regular, replace_file
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.index import Brief, IndexLines, index_line
 from leeward.store.keys import Key
-from leeward.store.paths import RunPaths, key_of_shard
+from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths, entries, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.reader import read_files
 from leeward.store.records import BadRecordError, Record, forget, read_record
@@ -28,6 +31,8 @@ from leeward.store.verdicts import Verdict
 MOST_LISTED = 12
 CREDENTIALS = ".tls-"  # and that of a folder with the TLS files of a cluster that is started for a run
 PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
+_CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
+_PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
 LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 
@@ -73,25 +78,31 @@ def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] 
 
 
 def tidy(paths: RunPaths) -> None:
-    """Remove what killed processes left behind: heartbeats, and files that they were writing."""
+    """Remove what killed processes left behind: heartbeats, and files that they were writing.
+
+    Only files and folders go that have the names that leeward gives them. Links are not followed, and stay.
+    """
     long_ago = time.time() - LEFT_BEHIND_S
     try:
-        for folder in paths.root.glob(f"{CREDENTIALS}*"):
-            shutil.rmtree(folder)
-        for path in paths.root.glob(f"{PROBE}*"):
-            path.unlink()
-        for path in paths.workers.iterdir():
-            path.unlink(missing_ok=True)  # a worker that lives on writes it anew
-        for path in (
-            *paths.root.rglob(f".*{TEMPORARY}"),
-            *paths.output.parent.glob(f".{paths.output.name}.*{TEMPORARY}"),
-        ):
-            if path.lstat().st_mtime < long_ago:
-                path.unlink()
-    except FileNotFoundError:  # its writer was not gone after all
-        return
+        for entry in entries(paths.root, may_be_link=True):
+            if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
+                _remove_if_there(Path(entry.path), shutil.rmtree)
+            elif _PROBE_NAME.match(entry.name) and entry.is_file(follow_symlinks=False):
+                _remove_if_there(Path(entry.path))
+        for path in paths.heartbeats():
+            _remove_if_there(path)  # a worker that lives on writes it anew
+        for path in paths.temporaries() + paths.temporary_outputs():
+            with contextlib.suppress(FileNotFoundError):  # its writer was not gone after all
+                if path.lstat().st_mtime < long_ago:
+                    path.unlink()
     except OSError as error:
         raise StorageError(f"{paths.root}: cannot be tidied ({error})") from error
+
+
+def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
+    """Remove a file or a folder; what is gone already, or goes meanwhile, is no reason to leave the rest."""
+    with contextlib.suppress(FileNotFoundError):
+        remove(path)
 
 
 def read_records(paths: RunPaths, record: Callable[..., None]) -> dict[Key, Record]:
@@ -157,7 +168,8 @@ def _differences(campaign: Campaign, paths: RunPaths, changed: list[Key]) -> lis
 def former_campaign(paths: RunPaths) -> Campaign | None:
     """What the run directory was made for; None where that is not there, or cannot be read any more."""
     try:
-        return Campaign.from_text(paths.campaign.read_text(encoding="utf-8"), str(paths.campaign))
+        text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
+        return Campaign.from_text(text, str(paths.campaign))
     except (FileNotFoundError, UnicodeDecodeError, InputError):
         return None
     except OSError as error:
@@ -168,7 +180,7 @@ def freeze(campaign: Campaign, paths: RunPaths, record: Callable[..., None]) -> 
     """Keep the campaign in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
     text = campaign.frozen_text()
     try:
-        old = paths.campaign.read_bytes() if paths.campaign.exists() else None
+        old = read_regular(paths.campaign, LONGEST_CAMPAIGN) if paths.campaign.exists() else None
         if old == text.encode():
             return
         former = former_campaign(paths)

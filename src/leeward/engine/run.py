@@ -381,7 +381,8 @@ class _Run:
 
             return cluster_engine(self.campaign, execution, self.paths, self.tell, lambda: self.coordinator.left)
         mark = secrets.token_hex(4)  # attempts of its workers are told from those of others
-        return LocalEngine(self.campaign.frozen_text(), self.paths, self._cores(tasks), execution.timeout_s, mark)
+        cores = self._cores(tasks)
+        return LocalEngine(self.campaign.frozen_text(), self.paths, cores, execution.timeout_s, mark, tell=self.tell)
 
     def _merge(self) -> int:
         """All results into the output; how many had to be given up, and are to be computed again.

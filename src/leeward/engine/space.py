@@ -14,8 +14,9 @@ OVERHEAD = 7000  # bytes that a result takes besides its coordinates, in a file 
 
 
 def prepare_folders(paths: RunPaths) -> None:
-    """All folders of the run directory, durably."""
+    """All folders of the run directory, durably. An InputError where something else stands in the place of one."""
     try:
+        paths.demand_own_places()
         for folder in (paths.root, *paths.folders()):
             folder.mkdir(exist_ok=True)
         sync_folder(paths.root.parent)

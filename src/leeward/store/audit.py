@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import StorageError
-from leeward.files import sync, sync_folder
+from leeward.files import open_regular, read_regular, sync, sync_folder
 from leeward.wording import json_text
 
 
@@ -34,8 +34,8 @@ def utc_now() -> str:
 
 
 def append_line(path: Path, line: str, *, durable: bool = False) -> None:
-    """Add a line to a file; a torn line before it, left by a crash or a full disk, is ended first."""
-    handle = os.open(path, os.O_RDWR | os.O_APPEND | os.O_CREAT, 0o666)
+    """Add a line to a regular file; a torn line before it, left by a crash or a full disk, is ended first."""
+    handle = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(handle).st_size
         if durable and size == 0:  # its name first, made by this call or by one that was killed
@@ -54,7 +54,7 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
 def read_lines(path: Path) -> list[dict[str, Any]]:
     """The lines that are whole; torn ones are left out. Empty if there is no file."""
     try:
-        content = path.read_bytes()
+        content = read_regular(path)
     except FileNotFoundError:
         return []
     lines = []

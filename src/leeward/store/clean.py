@@ -6,7 +6,6 @@ from itertools import chain
 from pathlib import Path
 
 from leeward.errors import StorageError
-from leeward.files import TEMPORARY
 from leeward.store.contents import Contents
 from leeward.store.merge_report import Removal
 from leeward.store.packs import PACK_IN_THE_MAKING, unpack
@@ -52,11 +51,13 @@ def clean(
 
     Files that are not valid move to quarantine (what a bad pack still holds becomes shards again first), and temporary
     files that nobody is writing go. With `merged`, instead, the shards and packs go whose every result was found in
-    the verified output on the disk. dry_run: only say what would happen.
+    the verified output on the disk. dry_run: only say what would happen. An InputError where a link, a pipe or a
+    device stands in the place of a folder or a side file.
     """
     report = CleanReport(dry_run)
     tell = tell or (lambda what, done, total: None)
     try:
+        paths.demand_own_places()
         if merged:
             _remove_merged(paths, report, record, tell, processes)
         else:
@@ -83,7 +84,7 @@ def _move_bad(paths: RunPaths, report: CleanReport, record: Record, tell: Tell, 
 
 
 def _remove_temporary(paths: RunPaths, report: CleanReport, record: Record) -> None:
-    of_shards = sorted(paths.results.glob(f"*/.*{TEMPORARY}"))
+    of_shards = sorted(paths.temporary_shards())
     of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
     of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
     report.temporary = of_shards + of_packs + of_output

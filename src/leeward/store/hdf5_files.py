@@ -5,8 +5,10 @@ import errno
 import os
 import stat
 from collections.abc import Iterator
+from pathlib import Path
 
 from leeward.errors import LeewardError
+from leeward.store.sources import is_run
 from leeward.store.verdicts import Verdict
 
 SIGNATURE = b"\x89HDF\r\n\x1a\n"
@@ -36,10 +38,15 @@ class BadFileError(LeewardError):
 
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
-    """A handle of the file, and its size; never waits, as opening a pipe would."""
+    """A handle of the file, and its size; never waits, as opening a pipe would, nor follows a link in a run."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
+        if os.path.islink(path):
+            _refuse_if_in_run(path)
+        else:
+            flags |= getattr(os, "O_NOFOLLOW", 0)  # nor one that takes its place just now
         _demand_plain(os.stat(path).st_mode)
-        handle = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0))
+        handle = os.open(path, flags)
     except OSError as error:
         is_passing = error.errno in PASSING
         raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
@@ -49,6 +56,13 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
         yield handle, status.st_size
     finally:
         os.close(handle)
+
+
+def _refuse_if_in_run(link: str) -> None:
+    """Elsewhere somebody has named the link, and what it leads to is meant; a run makes none."""
+    if any(is_run(folder) for folder in Path(link).parents[:3]):
+        reason = f"it is a link to {os.readlink(link)}; in a run directory none is followed"
+        raise BadFileError(Verdict.UNREADABLE, reason)
 
 
 def _demand_plain(mode: int) -> None:

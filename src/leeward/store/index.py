@@ -8,7 +8,9 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from leeward.files import NotAFileError, open_regular, read_regular
 from leeward.store.paths import INDEX
+from leeward.store.paths import is_pack as is_in_packs
 from leeward.store.temporary import Temporary
 from leeward.wording import json_text
 
@@ -76,8 +78,8 @@ class IndexLines:
 
 
 def output_index_path(output: Path) -> Path:
-    """Beside the file itself, which may lie behind a link."""
-    real = Path(os.path.realpath(output))
+    """Beside the file itself, which may lie behind a link unless it is a pack."""
+    real = output if is_in_packs(output) else Path(os.path.realpath(output))
     return real.with_name(f"{real.name}{INDEX}")
 
 
@@ -99,8 +101,8 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
     """
     try:
         state = output.stat()
-        content = output_index_path(output).read_bytes()
-    except (FileNotFoundError, IsADirectoryError):
+        content = read_regular(output_index_path(output))
+    except (FileNotFoundError, NotAFileError):  # a cache: what is no file is no help either
         return None
     start = content.find(b"\n") + 1
     head = parsed(content[:start])
@@ -113,9 +115,9 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
 def told_count(output: Path) -> int | None:
     """How many results the index beside a file tells of, whether it fits or not; None without one."""
     try:
-        with output_index_path(output).open("rb") as file:
+        with os.fdopen(open_regular(output_index_path(output)), "rb") as file:
             count = parsed(file.readline(1000)).get("count")
-    except (FileNotFoundError, IsADirectoryError):
+    except (FileNotFoundError, NotAFileError):
         return None
     return count if isinstance(count, int) else None
 

@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from leeward.errors import InputError, LeewardError
+from leeward.errors import BadSourceError, InputError, LeewardError
+from leeward.files import NotAFileError, read_regular
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.grid import grid_dataset
 from leeward.store.keys import Key
-from leeward.store.paths import RunPaths
+from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
 from leeward.store.reader import Reader, read_files
 from leeward.store.schema import Result, Value
 from leeward.store.shards import was_packed
@@ -97,7 +98,12 @@ class Layouts(Mapping[Key, Result]):
     def _told_campaign(self) -> str:
         if is_run(self.path):
             frozen = RunPaths.of(self.path).campaign
-            return frozen.read_text(encoding="utf-8") if frozen.is_file() else ""
+            try:
+                return read_regular(frozen, LONGEST_CAMPAIGN).decode()
+            except FileNotFoundError:
+                return ""
+            except NotAFileError as error:
+                raise BadSourceError(f"{frozen}: {error.strerror}, the campaign of the run") from error
         return str(self.attributes.get("campaign", ""))
 
     # --- one by one ---

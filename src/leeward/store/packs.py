@@ -11,7 +11,7 @@ from itertools import chain
 from pathlib import Path
 
 from leeward.errors import StorageError
-from leeward.files import sync_folder
+from leeward.files import kind_of, sync_folder
 from leeward.store.contents import Contents, Holdings, Identities, contents_of
 from leeward.store.found import FoundResult
 from leeward.store.index import IndexLines, index_line, output_index_path, told_count, write_output_index
@@ -67,7 +67,7 @@ def pack(
     packed = Packed(path)
     try:
         _prepare(paths)
-        is_there = path.exists()
+        is_there = os.path.lexists(path)
     except OSError as error:
         raise StorageError(f"{paths.packs}: cannot be made ({error})") from error
     if is_there and _is_finished(paths, keys, packed, record, processes):
@@ -196,8 +196,10 @@ def _write_index(path: Path) -> None:
 def unpack(paths: RunPaths, bad: BadPack, record: Record = no_record) -> list[FoundResult]:
     """Make shards of all that a bad pack still holds and that has a seal, by all the ways there are; which these are.
 
-    The pack stays: after this it can go to quarantine.
+    The pack stays: after this it can go to quarantine. A link or a pipe in its place holds nothing of the run.
     """
+    if kind_of(bad.path) != "file":
+        return []
     try:
         with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
             recovery = recoverer.recover(bad.path)

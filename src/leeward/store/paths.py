@@ -1,16 +1,22 @@
 """The one module that knows the name of every file of a run."""
 
 import hashlib
+import os
+import re
 import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.errors import InputError
-from leeward.files import TEMPORARY
+from leeward.files import TEMPORARY, kind_of
 from leeward.store.keys import Key
 
+SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
 INDEX = ".index"  # how the name of a cache beside a file of results ends
+LONGEST_CAMPAIGN = 64_000_000  # bytes, as of the text in a merged file
+_HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
+_BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
 
 
 @dataclass(frozen=True)
@@ -85,18 +91,20 @@ class RunPaths:
         return [self.results, self.failures, self.workers, self.logs, self.quarantine]
 
     def shards(self) -> Iterator[Path]:
-        """All files that may be shards, whatever is in them, in no order; what is being written is left out."""
-        if not self.results.is_dir():
-            return
-        for folder in self.results.iterdir():
-            if folder.is_dir():
-                yield from (path for path in folder.iterdir() if not path.name.endswith(TEMPORARY))
+        """All files that may be shards, whatever is in them, in no order; what is being written is left out.
+
+        No link is followed: what stands in the place of a folder of shards is itself one of these files.
+        """
+        for folder in entries(self.results):
+            if folder.is_dir(follow_symlinks=False):
+                inside = entries(Path(folder.path))
+                yield from (Path(entry.path) for entry in inside if not entry.name.endswith(TEMPORARY))
+            elif not folder.name.startswith("."):
+                yield Path(folder.path)
 
     def pack_files(self) -> list[Path]:
         """All files that may be packs, whatever is in them, the oldest first; without caches and what is being made."""
-        if not self.packs.is_dir():
-            return []
-        names = (path.name for path in self.packs.iterdir())
+        names = (entry.name for entry in entries(self.packs))
         return [self.packs / name for name in sorted(names) if not (name.startswith(".") or name.endswith(INDEX))]
 
     def new_pack(self) -> Path:
@@ -105,9 +113,82 @@ class RunPaths:
         return self.packs / f"pack-{max(numbers, default=0) + 1:06}-{secrets.token_hex(4)}.h5"
 
     def files(self) -> Iterator[Path]:
-        """All that may hold results. Packs come last: what is packed while the shards are read is not missed so."""
+        """All that may hold results. Packs come last: what is packed while the shards are read is not missed so.
+
+        A link or a file in the place of a whole folder is one of them: what it hides is not read, and not forgotten.
+        """
+        yield from (place for place in (self.results, self.packs) if kind_of(place) not in ("", "folder"))
         yield from self.shards()
         yield from self.pack_files()
+
+    def heartbeats(self) -> list[Path]:
+        """The heartbeats of workers: regular files with the names that leeward gives them."""
+        return _regular(entries(self.workers), _HEARTBEAT)
+
+    def temporary_shards(self) -> list[Path]:
+        """Shards that are being written, or that a killed process has left behind."""
+        folders = (Path(entry.path) for entry in entries(self.results) if entry.is_dir(follow_symlinks=False))
+        return [path for folder in folders for path in _regular(entries(folder), _BEING_WRITTEN)]
+
+    def temporaries(self) -> list[Path]:
+        """All files that are being written in the run directory, or that killed processes have left behind."""
+        inside = entries(self.root, may_be_link=True)
+        for folder in (self.packs, *self.folders()):
+            inside += entries(folder)
+        return _regular(inside, _BEING_WRITTEN) + self.temporary_shards()
+
+    def temporary_outputs(self) -> list[Path]:
+        """The same of files beside the run directory: the output and its index."""
+        beside = entries(self.output.parent, may_be_link=True)
+        return _regular([entry for entry in beside if entry.name.startswith(f".{self.output.name}.")], _BEING_WRITTEN)
+
+    def odd_places(self) -> Iterator[str]:
+        """Say what stands in the place of a folder or a side file and is none: a link, a pipe, a device.
+
+        The run directory itself may lie behind a link. Nothing in it may: leeward would read, change or remove files
+        that are not its own.
+        """
+        places = [(folder, "folder") for folder in (*self.folders(), self.packs)]
+        places += [(file, "file") for file in (self.campaign, self.audit, self.index, self.lock)]
+        for path, expected in places:
+            if (kind := kind_of(path)) not in ("", expected):
+                yield _oddity(path, kind, expected)
+        for entry in entries(self.results):
+            if (kind := kind_of(Path(entry.path))) not in ("", "folder", "file"):
+                yield _oddity(Path(entry.path), kind, "folder")
+
+    def demand_own_places(self) -> None:
+        """Raise InputError for the first odd place, before anything in the run directory is changed."""
+        for oddity in self.odd_places():
+            raise InputError(oddity)
+
+
+def entries(folder: Path, *, may_be_link: bool = False) -> "list[os.DirEntry[str]]":
+    """Return what is in a folder; nothing if it is not there, or if a link or a file stands in its place.
+
+    may_be_link: a link to the folder is as good, which it is for the run directory itself and what is above it.
+    """
+    if not (folder.is_dir() if may_be_link else kind_of(folder) == "folder"):
+        return []
+    try:
+        with os.scandir(folder) as found:
+            return [entry for entry in found if not entry.name.startswith(SILLY)]
+    except FileNotFoundError:  # somebody has just removed it
+        return []
+
+
+def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list[Path]:
+    """Return those that are regular files and whose names match."""
+    named = (entry for entry in inside if pattern.match(entry.name))
+    return [Path(entry.path) for entry in named if entry.is_file(follow_symlinks=False)]
+
+
+def _oddity(path: Path, kind: str, expected: str) -> str:
+    target = f" to {os.readlink(path)}" if kind == "link" else ""
+    return (
+        f"{path}: is a {kind}{target}; expected a {expected} in the run directory itself, in which no links are "
+        f"followed. Put the {expected} there, or remove the {kind}"
+    )
 
 
 def is_pack(path: Path) -> bool:

@@ -50,6 +50,8 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
             "size": path.lstat().st_size,
             "time": utc_now(),
         }
+        if path.is_symlink():  # the link itself is moved, and not what it leads to
+            about["target"] = os.readlink(path)
         paths.quarantine.mkdir(parents=True, exist_ok=True)
         sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())

@@ -6,13 +6,14 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import LeewardError, StorageError
-from leeward.files import replace_file
+from leeward.files import NotAFileError, read_regular, replace_file
 from leeward.store.audit import utc_now
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.wording import json_text
 
 LONGEST_TRACEBACK = 20_000  # characters
+LONGEST_RECORD = 1 << 24  # bytes
 
 
 @dataclass(frozen=True)
@@ -77,7 +78,7 @@ class BadRecordError(LeewardError):
 def read_record(path: Path) -> Record | None:
     """None if there is no such file."""
     try:
-        content = json.loads(path.read_bytes())
+        content = json.loads(read_regular(path, LONGEST_RECORD))
         failure = content.pop("failure")
         record = Record(failure=None if failure is None else Failure(**failure), **content)
         if not (isinstance(record.attempts, list) and isinstance(record.deaths, int)):
@@ -85,6 +86,8 @@ def read_record(path: Path) -> Record | None:
         return record
     except FileNotFoundError:
         return None
+    except NotAFileError as error:
+        raise BadRecordError(f"{path}: {error.strerror}") from error
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:

@@ -1,6 +1,7 @@
 """Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
 
 import contextlib
+import errno
 import functools
 import io
 import os
@@ -11,7 +12,7 @@ import h5py
 from h5py import h5g
 
 from leeward.errors import StorageError
-from leeward.files import replace_file, sync_folder
+from leeward.files import NotAFileError, kind_of, open_regular, replace_file, sync_folder
 from leeward.store.direct import Held, Pages, checksums, sealed_results
 from leeward.store.found import FoundResult
 from leeward.store.keys import Key
@@ -56,8 +57,11 @@ def result_in(content: bytes, key: Key) -> Result | None:
 def _holds(path: Path, key: Key) -> bool:
     """Whether a file holds a whole result of this key; told without libhdf5, to which a bad file could do harm."""
     if checksums() is None:
-        return True  # not to be told here: whoever reads it next will
-    handle = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+        return kind_of(path) == "file"  # more is not to be told here: whoever reads it next will
+    try:
+        handle = open_regular(path)
+    except NotAFileError:
+        return False
     try:
         found = sealed_results(Pages(handle))
     finally:
@@ -68,6 +72,8 @@ def _holds(path: Path, key: Key) -> bool:
 def _make_folder(folder: Path) -> None:
     """Durably, or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
+    if (kind := kind_of(folder)) != "folder":
+        raise NotAFileError(errno.ENOTDIR, f"{folder} is a {kind}; expected a folder")
     try:
         sync_folder(folder.parent)
     except OSError:
@@ -97,7 +103,7 @@ def store_result(paths: RunPaths, result: Result) -> Path:
                 sync_folder(path.parent)  # an earlier try may have come to its name, and no further
                 return path
             quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
-        if not path.parent.is_dir():
+        if kind_of(path.parent) != "folder":
             _make_folder(path.parent)
         _have_synced(path.parent)
         replace_file(path, content, check=lambda handle: is_stored(handle, result))

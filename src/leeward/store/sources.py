@@ -59,7 +59,7 @@ def is_run(path: Path) -> bool:
     if path.suffix != ".run" or not path.is_dir():
         return False
     run = RunPaths.of(path)
-    return run.results.is_dir() or run.packs.is_dir() or run.campaign.is_file()
+    return any(map(os.path.lexists, (run.results, run.packs, run.campaign)))
 
 
 def _inside(folder: Path) -> Iterator[Source]:

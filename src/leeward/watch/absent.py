@@ -74,7 +74,7 @@ def _reasons(path: Path, campaign: Campaign, present: Container[Key], now: float
         )
         for key, failed in failures.items()
     }
-    for worker in read_workers(run, read_holder(run, now), now):
+    for worker in read_workers(run, read_holder(run), now):
         key = key_of(worker.task or "")
         if key is not None:
             reasons[key] = AbsentTask(key, f"in the hands of {worker.name}")

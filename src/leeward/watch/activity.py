@@ -3,42 +3,89 @@
 import json
 import math
 import socket
+import time
 from collections.abc import Container
 from datetime import UTC, datetime
 from heapq import nlargest
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
-from leeward.errors import StorageError
+from leeward.errors import BadSourceError, StorageError
+from leeward.files import NotAFileError, read_regular
 from leeward.store.audit import read_lines
 from leeward.store.keys import Key
 from leeward.store.lock import INTERVAL_S, INTERVALS, read_owner
-from leeward.store.owner import process_start
+from leeward.store.owner import Owner, process_start
 from leeward.store.paths import RunPaths
 from leeward.store.records import BadRecordError, Record, read_record
 from leeward.watch.campaigns import run_of
 from leeward.watch.data import FailedTask, Holder, WorkerSeen
 from leeward.watch.present import key_of, names_in
 
+WATCH_S = 2 * INTERVAL_S + 1.0  # within which the counter of a live owner moves, as far as the disk shows it
+LOOK_EVERY_S = 0.1
 MISSED_BEATS = 5  # a worker that was silent for so many looks hung
 SHORTEST_SILENCE_S = 15.0
+LARGEST_BEAT = 1 << 20  # bytes
 WINDOW = 200  # latest results that the rate is taken from
 
 
-def read_holder(paths: RunPaths, now: float) -> Holder | None:
-    """Who holds the lock; its file is touched by every count, which also another machine sees."""
-    try:
-        owner, _ = read_owner(paths.lock)
-        age = None if owner is None else max(now - paths.lock.stat().st_mtime, 0.0)
-    except FileNotFoundError:
-        return None
-    if owner is None:
-        return None
-    if owner.is_gone:
-        state = "dead"
-    else:
-        state = "alive" if age is not None and age <= INTERVALS * INTERVAL_S else "unknown"
-    return Holder(owner.host, owner.pid, owner.since, state, age)
+class _Pulse(NamedTuple):
+    """The counter of an owner elsewhere. since: when it was first seen at this number, on the clock of this process.
+
+    has_moved: whether it ever was seen to move.
+    """
+
+    token: str
+    counter: int
+    since: float
+    has_moved: bool = False
+
+
+_pulses: dict[Path, _Pulse] = {}  # by lock: what the last look of this process found
+
+
+def read_holder(paths: RunPaths) -> Holder | None:
+    """Return who holds the lock, and whether it lives.
+
+    On its own machine the process itself tells. From elsewhere the counter in the lock does, by moving between two
+    looks: the first look at an owner waits a few seconds for that. No clocks are compared: they differ, and jump.
+    """
+    while True:
+        try:
+            owner, counter = read_owner(paths.lock)
+        except NotAFileError:
+            return Holder("an unknown host", 0, "an unknown time", "unknown", None)
+        if owner is None:
+            return None
+        if owner.is_gone or _is_of_this_machine(owner):
+            return Holder(owner.host, owner.pid, owner.since, "dead" if owner.is_gone else "alive", None)
+        if not owner.pid:  # the lock is unreadable: there is nothing to watch
+            return Holder(owner.host, owner.pid, owner.since, "unknown", None)
+        pulse = _noted(paths.lock, owner, counter)
+        silence = time.monotonic() - pulse.since
+        if pulse.has_moved or silence >= WATCH_S:
+            is_alive = pulse.has_moved and silence <= INTERVALS * INTERVAL_S
+            return Holder(owner.host, owner.pid, owner.since, "alive" if is_alive else "unknown", silence)
+        time.sleep(LOOK_EVERY_S)
+
+
+def _is_of_this_machine(owner: Owner) -> bool:
+    """Return whether the processes that are seen here are those of the owner's machine."""
+    me = Owner.myself()
+    here = (me.host, me.machine_id, me.boot_id, me.pid_namespace)
+    return here == (owner.host, owner.machine_id, owner.boot_id, owner.pid_namespace)
+
+
+def _noted(lock: Path, owner: Owner, counter: int) -> _Pulse:
+    """Compare the counter with that of the last look, and remember it."""
+    known = _pulses.get(lock)
+    if known is None or known.token != owner.token:
+        known = _Pulse(owner.token, counter, time.monotonic())
+    elif known.counter != counter:
+        known = _Pulse(owner.token, counter, time.monotonic(), has_moved=True)
+    _pulses[lock] = known
+    return known
 
 
 def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[WorkerSeen]:
@@ -55,9 +102,8 @@ def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[Wor
 def _worker(path: Path, now: float) -> WorkerSeen | None:
     """None if it has ended."""
     try:
-        facts = json.loads(path.read_bytes())
-        beat = max(_finite(facts["time"]), path.stat().st_mtime)  # the clocks of two machines may differ
-        age = max(now - beat, 0.0)
+        facts = json.loads(read_regular(path, LARGEST_BEAT))
+        age = _age(facts, path, now)
         began = _seconds(facts["since"])
         worker = WorkerSeen(
             name=str(facts["worker"]),
@@ -73,10 +119,27 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (FileNotFoundError, IsADirectoryError, ValueError, TypeError, KeyError, OverflowError, RecursionError):
+    except (
+        FileNotFoundError,
+        NotAFileError,
+        ValueError,
+        TypeError,
+        KeyError,
+        AttributeError,
+        OverflowError,
+        RecursionError,
+    ):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
+
+
+def _age(facts: dict[str, Any], path: Path, now: float) -> float:
+    """Return how old a heartbeat is, in seconds: on the machine that wrote it by a clock that never jumps."""
+    boot, beat = facts.get("boot_id"), facts.get("monotonic")
+    if boot and beat is not None and boot == Owner.myself().boot_id:
+        return max(time.monotonic() - _finite(beat), 0.0)
+    return max(now - max(_finite(facts["time"]), path.stat().st_mtime), 0.0)  # the clocks of two machines may differ
 
 
 def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[dict[Key, FailedTask], int]:
@@ -89,7 +152,7 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
             continue
         path = paths.failures / name
         try:
-            record = None if path.is_dir() else read_record(path)
+            record = read_record(path)
             failed = None if record is None else _failed(record, retries)
         except (
             BadRecordError,
@@ -100,7 +163,6 @@ def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[
         ):  # torn, or not what leeward writes
             unreadable += 1
             continue
-        unreadable += path.is_dir()
         if failed is not None:
             failures[key] = failed
     return failures, unreadable
@@ -136,6 +198,8 @@ def audit_events(path: Path) -> list[dict[str, Any]]:
     run = run_of(path)
     try:
         return [] if run is None else read_lines(run.audit)
+    except NotAFileError as error:
+        raise BadSourceError(f"{run.audit if run else path}: {error.strerror}, the audit trail of the run") from error
     except OSError as error:
         raise StorageError(f"{path}: its audit trail cannot be read ({error})") from error
 

@@ -1,12 +1,14 @@
 """Which campaign the results at some place belong to."""
 
+import os
 from collections.abc import Callable, Collection, Iterator
 from functools import lru_cache, partial
 from pathlib import Path
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, StorageError
-from leeward.store.paths import RunPaths
+from leeward.files import NotAFileError, read_regular
+from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
 from leeward.store.sources import demand_possible
 
 
@@ -28,11 +30,12 @@ def campaign_of(path: Path) -> Campaign | None:
     run = run_of(path)
     if run is not None:
         try:
-            return _campaign(run.campaign.read_text(encoding="utf-8"), str(run.campaign))
+            text = read_regular(run.campaign, LONGEST_CAMPAIGN).decode()
+            return _campaign(text, str(run.campaign))
         except FileNotFoundError:
             pass  # it has just begun; or it is gone, and the output still knows
-        except IsADirectoryError as error:
-            raise BadSourceError(f"{run.campaign}: is a folder; expected the campaign of the run") from error
+        except NotAFileError as error:
+            raise BadSourceError(f"{run.campaign}: {error.strerror}, the campaign of the run") from error
         except UnicodeDecodeError as error:
             raise BadSourceError(f"{run.campaign}: is damaged, it is no text ({error})") from error
         except OSError as error:
@@ -56,7 +59,7 @@ def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:
     What lies in other folders is not looked at. How a campaign is run makes it no other one, and campaigns that differ
     in nothing but their seeds are one, with the seeds of all.
     """
-    runs = [path for path in paths if (run := run_of(path)) is not None and run.campaign.exists()]
+    runs = [path for path in paths if (run := run_of(path)) is not None and os.path.lexists(run.campaign)]
     files = [path for path in paths if path.is_file() and run_of(path) is None]
     texts = {text: f"the campaign in {path}" for path, text in _texts(files) if text}
     ways: list[Callable[[], Campaign | None]] = [partial(campaign_of, path) for path in runs]

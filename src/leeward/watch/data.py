@@ -79,7 +79,10 @@ class HostSeen:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds the lock. state: "alive", "dead" or "unknown" (silent, and not to be judged from here)."""
+    """Who holds the lock. state: "alive", "dead" or "unknown" (not to be judged from here).
+
+    age_s: for how long its counter was seen to stand still; None where its process is seen, or the lock is unreadable.
+    """
 
     host: str
     pid: int
@@ -151,8 +154,10 @@ class Snapshot:
             return f"running: {who}"
         if owner.state == "dead":
             return f"not running; {who}, has died"
-        silence = "" if owner.age_s is None else f" for {duration(owner.age_s)}"
-        return f"held by {who}, which has been silent{silence}; it may be dead"
+        if owner.age_s is None:
+            return f"held by {who}; not known from here whether it runs: its lock cannot be read"
+        still = duration(owner.age_s)
+        return f"held by {who}; not known from here whether it runs: its counter has not moved for {still}"
 
     @property
     def is_running(self) -> bool:

@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import StorageError
+from leeward.files import NotAFileError, open_regular
 from leeward.store.index import output_index_path, whole_lines
 from leeward.store.keys import Key
 from leeward.watch.campaigns import run_of
@@ -99,9 +100,9 @@ class _Growing:
         try:
             if index is None:
                 raise FileNotFoundError
-            with index.open("rb") as file:
+            with os.fdopen(open_regular(index), "rb") as file:
                 content = self._new(file)
-        except FileNotFoundError:
+        except (FileNotFoundError, NotAFileError):
             self.parts, self.end, self.last = [], 0, b""
             return
         content = content[: content.rfind(b"\n") + 1]

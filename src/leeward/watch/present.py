@@ -6,7 +6,6 @@ each, in one go, and only lines of another form are read one by one.
 
 import json
 import math
-import os
 import re
 from collections import defaultdict
 from dataclasses import dataclass, field
@@ -14,9 +13,10 @@ from functools import lru_cache
 from pathlib import Path
 
 from leeward.errors import InputError
+from leeward.files import NotAFileError, read_regular
 from leeward.store.index import output_index
 from leeward.store.keys import Key
-from leeward.store.paths import RunPaths
+from leeward.store.paths import RunPaths, entries
 
 Pair = tuple[int, int]  # farm_idx and type_idx
 
@@ -76,8 +76,8 @@ def in_shards(paths: RunPaths) -> Present:
         found.seeds[_pair(prefix)] = set(map(int, texts))
     found.odd = len(names) - found.count
     try:
-        content = paths.index.read_bytes()
-    except FileNotFoundError:
+        content = read_regular(paths.index)
+    except (FileNotFoundError, NotAFileError):
         return found
     lines = in_lines(content[: content.rfind(b"\n") + 1])  # the last line may be in the making
     found.aeps, found.created, found.unreadable = lines.aeps, lines.created, lines.unreadable
@@ -175,10 +175,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 def _names_in(folder: Path) -> list[str]:
-    try:
-        return [name for name in os.listdir(folder) if name[0] != "."]
-    except (FileNotFoundError, NotADirectoryError):
-        return []
+    return [entry.name for entry in entries(folder) if entry.name[0] != "."]
 
 
 def key_of(name: str) -> Key | None:

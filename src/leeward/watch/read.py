@@ -1,5 +1,6 @@
 """The snapshot: from what lies on the disk at this moment to plain data."""
 
+import contextlib
 import functools
 import statistics
 import time
@@ -11,6 +12,7 @@ from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
+from leeward.files import NotAFileError, read_regular
 from leeward.store.index import encode_line, index_line, output_index, whole_lines
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, is_pack
@@ -83,8 +85,8 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
         lines = dict(_lines_of_output(run.output))
         for pack in run.pack_files():
             lines |= _lines_of_pack(pack)
-        if run.index.exists():
-            lines |= {line["key"]: line for line in whole_lines(run.index.read_bytes())}
+        with contextlib.suppress(FileNotFoundError, NotAFileError):  # a cache: what it lacks is known by its key
+            lines |= {line["key"]: line for line in whole_lines(read_regular(run.index))}
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     keys = (Key(*pair, seed) for pair, seeds in present.seeds.items() for seed in seeds)
@@ -109,9 +111,9 @@ def _sorted(lines: dict[str, dict[str, Any]]) -> list[dict[str, Any]]:
 def _of_run(
     path: Path, run: RunPaths, now: float, seeds: Collection[int] | None, named: Campaign | None
 ) -> Observation:
-    notes: list[str] = []
+    notes = list(run.odd_places())
     campaign = named or _campaign(path, notes)
-    holder = read_holder(run, now)
+    holder = read_holder(run)
     workers = read_workers(run, holder, now)
     present = _present_in_run(run, holder, notes)
     failures, bad_records = read_failures(run, present, campaign.execution.retries if campaign else RETRIES)
@@ -193,7 +195,7 @@ def present_at(path: Path) -> Present:
     """Of a run directory, of the file beside one, or of a lone file."""
     run = run_of(path)
     if run is not None:
-        return _present_in_run(run, read_holder(run, time.time()), [])
+        return _present_in_run(run, read_holder(run), [])
     return _present_in_lone_file(path)[0]
 
 

@@ -3,10 +3,10 @@
 import contextlib
 import glob
 import re
-import time
 from pathlib import Path
 from typing import Any
 
+from leeward.engine.heartbeat import stamp
 from leeward.files import replace_file
 from leeward.wording import json_text
 
@@ -28,7 +28,7 @@ class Beats:
             for name in self._shown.get(sender, set()) - known.keys():
                 (self._folder / f"{name}.json").unlink(missing_ok=True)
             for name, beat in known.items():
-                content = json_text({**beat, "time": time.time()}).encode()
+                content = json_text({**beat, **stamp()}).encode()
                 replace_file(self._folder / f"{name}.json", content, durable=False)
         self._shown[sender] = set(known)
 

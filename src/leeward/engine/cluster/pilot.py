@@ -28,7 +28,7 @@ from leeward.engine import space
 from leeward.engine.local import Launch, LocalEngine
 from leeward.engine.outcomes import Began, Done, Failed, Outcome
 from leeward.errors import LeewardError, StorageError
-from leeward.files import is_there
+from leeward.files import is_there, read_regular
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 
@@ -201,9 +201,9 @@ class _Pilot:
     def _send_heartbeats(self) -> None:
         """Those that nobody but us can see."""
         beats = []
-        for path in self._paths.workers.glob("*.json"):
+        for path in self._paths.heartbeats():
             with contextlib.suppress(OSError, ValueError):  # it is just ending
-                beats.append(json.loads(path.read_bytes()))
+                beats.append(json.loads(read_regular(path)))
         self._say({"beats": beats})
 
     def end(self) -> None:
