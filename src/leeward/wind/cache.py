@@ -1,8 +1,8 @@
 """A folder of this user's, for compiled kernels and tables that take long to make.
 
-Kernels are stored as pickles: whoever can write one runs code as the user who reads it. So each file is opened inside a
-folder that is open already, and that is the user's own (mode 0700), and no link is followed: whoever renames a folder
-on the way there can take the cache away, but cannot put another in its place. An unsafe folder is not used.
+Kernels are stored as pickles, and reading a pickle can run code. So a folder is opened first and checked (it belongs to
+the user, mode 0700, and is no link), and its files are opened relative to its handle: another user who renames a folder
+on the way can take the cache away, but cannot put another one in its place. An unsafe folder is not used.
 
 Everything in it can be deleted at any time. A final name means a complete file: written under another name, renamed;
 and what is read is checked against a checksum. Whatever goes wrong here costs time, never a result.
@@ -41,11 +41,11 @@ def cache_folder() -> Path | None:
         named = os.environ.get("LEEWARD_CACHE_DIR")
         base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leeward"
         base = base.absolute()  # a custom recipe may change the working directory
-        base.mkdir(parents=True, exist_ok=True, mode=0o700)
+        base.mkdir(parents=True, exist_ok=True, mode=0o775)  # whatever the umask: see _check_parents
         folder = base / f"of-user-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
         _check_parents(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where the home folder is
-        _warn_unusable(error)
+        _warn(str(error))
         return None
     return private_folder(folder)
 
@@ -57,7 +57,7 @@ def private_folder(folder: Path) -> Path | None:
         with _opened(folder):
             return folder
     except OSError as error:
-        _warn_unusable(error)
+        _warn(str(error))
         return None
 
 
@@ -68,7 +68,7 @@ def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
 
 
 def store(path: Path, content: bytes) -> None:
-    """Put `content` and its checksum at `path` in one step, whoever else is doing the same. A failure is only said."""
+    """Put `content` and its checksum at `path` in one step, whoever else is doing the same. A failure is a warning."""
     temporary = f"{path.name}.{secrets.token_hex(8)}"
     try:
         with _opened(path.parent) as folder:
@@ -85,7 +85,7 @@ def store(path: Path, content: bytes) -> None:
                 folder.remove(temporary)
                 raise
     except OSError as error:
-        _warn(f"leeward: cannot write into {path.parent} ({_reason(error)}); it will be made again next time")
+        _warn(_reason(path.parent, error))
 
 
 def fetch(path: Path) -> bytes | None:
@@ -122,7 +122,7 @@ def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
     except FileNotFoundError:
         return None
     except OSError as error:
-        _warn(f"leeward: cannot read from {path.parent} ({_reason(error)}); it will be made again")
+        _warn(_reason(path.parent, error))
         return None
 
 
@@ -181,9 +181,9 @@ class _Folder:
 
 @contextlib.contextmanager
 def _opened(path: Path) -> Iterator[_Folder]:
-    """Open a folder; raise PermissionError unless it is this user's alone, and no link.
+    """Open a folder; raise PermissionError if it is a link or open to other users.
 
-    It is opened for each use. A handle that is kept would go wrong in a process that closes all it has inherited.
+    The folder is opened for each use: a handle that is kept may be closed by a process that becomes a daemon.
     """
     if not _FOLDERS_OPEN:
         yield _Folder(path, None)
@@ -214,8 +214,8 @@ def _check_owner(path: Path, found: os.stat_result, forbidden: int) -> None:
 def _check_parents(folder: Path) -> None:
     """Raise PermissionError if everybody can rename a folder on the way to this one.
 
-    A sticky folder such as /tmp is accepted: only the owner of a file renames it there. So is a folder that a group can
-    write: a default umask of 002 makes such ones, and nobody in the group can make a folder that belongs to this user.
+    A sticky folder such as /tmp is accepted: others cannot rename what is ours there. A folder that a group can write
+    is accepted too, as many home and project folders are; what a member puts there has the wrong owner.
     """
     for parent in _way_to(folder) if hasattr(os, "getuid") else ():
         mode = parent.stat().st_mode
@@ -231,19 +231,16 @@ def _way_to(path: Path) -> Iterator[Path]:
             yield from _way_to(parent.parent / parent.readlink())
 
 
-def _warn_unusable(error: OSError | RuntimeError) -> None:
-    _warn(
-        f"leeward: cannot use its cache folder ({error}); compiling anew in every process. "
-        "Set LEEWARD_CACHE_DIR to a folder of your own."
-    )
-
-
-def _reason(error: OSError) -> str:
-    """Return the error without the name of its file, which may be a temporary one."""
-    return error.strerror or str(error)
+def _reason(folder: Path, error: OSError) -> str:
+    """Return the error with the name of the folder. Those of its files differ, and one warning is enough."""
+    return f"{folder}: {error.strerror}" if error.strerror else str(error)
 
 
 @functools.cache
-def _warn(text: str) -> None:
+def _warn(reason: str) -> None:
     """Warn once in a process."""
-    warnings.warn(text, stacklevel=3)
+    warnings.warn(
+        f"leeward: cannot use its cache folder ({reason}); compiling without it. "
+        "Set LEEWARD_CACHE_DIR to a folder of your own.",
+        stacklevel=3,
+    )

@@ -207,5 +207,5 @@ def _flock(handle: int) -> bool:
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
     except OSError:  # Lustre without -o flock, some FUSE and NFS mounts: ENOLCK, ENOSYS, EOPNOTSUPP, EBADF
-        pass
+        return False
     return False
