@@ -1,20 +1,28 @@
 """The disk cache of compiled kernels: shared, private to the user, and never stale. The tests use real processes."""
 
 import contextlib
+import hashlib
 import os
+import pickle
 import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import leeward
+import run_cases
+from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
 
 SOURCE = Path(leeward.__file__).parent
+OURS = f"of-user-{os.getuid()}"
+SOMEBODY = 65534  # another user
+as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as two users")
 FARM = """
 from leeward.wind import Site, Turbine, WindFarm
 site = Site.from_table([0.0, 90.0, 270.0], [8.0, 10.0], [[0.1, 0.2], [0.1, 0.2], [0.2, 0.2]], 0.1)
@@ -312,23 +320,272 @@ def test_an_unusable_folder_is_reported_and_costs_no_result(tmp_path):
     assert "LEEWARD_CACHE_DIR" in err
 
 
+def folder_in(cache, monkeypatch):
+    """Return what a process that starts now uses as its folder in this one."""
+    monkeypatch.setenv("LEEWARD_CACHE_DIR", str(cache))
+    return caching.cache_folder.__wrapped__()
+
+
 def test_a_folder_open_to_others_is_not_used(tmp_path):
-    private = tmp_path / f"of-user-{os.getuid()}"
+    private = tmp_path / OURS
     private.mkdir(mode=0o777)
     private.chmod(0o777)
     number, err = finish(start(tmp_path))
     assert number == ANSWER
-    assert "is open to others" in err
+    assert err.count("is open to others: mode 777") == 1
     assert not list(private.iterdir())
     assert stat.S_IMODE(private.stat().st_mode) == 0o777
 
 
-def test_a_shared_folder_stays_as_it_is(tmp_path):
+def test_a_link_is_not_used_as_the_folder(tmp_path, monkeypatch):
+    elsewhere = tmp_path / "elsewhere"
+    elsewhere.mkdir(mode=0o700)
+    (tmp_path / OURS).symlink_to(elsewhere)
+    with pytest.warns(UserWarning, match=f"{OURS} is a link.*LEEWARD_CACHE_DIR"):
+        assert folder_in(tmp_path, monkeypatch) is None
+
+
+@as_root
+def test_a_folder_of_another_user_is_not_used(tmp_path, monkeypatch):
+    private = tmp_path / OURS
+    private.mkdir(mode=0o700)
+    os.chown(private, SOMEBODY, SOMEBODY)
+    with pytest.warns(UserWarning, match=f"{OURS} belongs to user {SOMEBODY}, not to you.*LEEWARD_CACHE_DIR"):
+        assert folder_in(tmp_path, monkeypatch) is None
+
+
+@pytest.mark.parametrize("by_link", [False, True])
+def test_a_folder_below_one_that_everybody_can_write_is_not_used(tmp_path, monkeypatch, by_link):
+    """A link in a safe folder may lead through an unsafe one."""
+    public = tmp_path / "public"
+    (public / "mine").mkdir(parents=True)
+    (tmp_path / "link").symlink_to("public/mine")
+    cache = tmp_path / "link" if by_link else public / "mine"
+    assert folder_in(cache, monkeypatch) == cache / OURS
+    public.chmod(0o777)
+    with pytest.warns(UserWarning, match="public, which everybody can write: mode 777.*LEEWARD_CACHE_DIR"):
+        assert folder_in(cache, monkeypatch) is None
+    public.chmod(0o1777)  # as /tmp: others cannot rename what is ours
+    assert folder_in(cache, monkeypatch) == cache / OURS
+
+
+def test_a_new_folder_is_safe_without_a_umask(tmp_path, monkeypatch):
+    before = os.umask(0)
+    try:
+        assert folder_in(tmp_path / "cache", monkeypatch) == tmp_path / "cache" / OURS
+    finally:
+        os.umask(before)
+
+
+def test_a_relative_name_of_the_folder_survives_a_change_of_directory(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    assert folder_in("cache", monkeypatch) == tmp_path / "cache" / OURS
+
+
+@pytest.mark.parametrize("mode", [0o775, 0o1777])
+def test_a_shared_folder_stays_as_it_is(tmp_path, mode):
     """People name a scratch folder that others use too: leeward makes a private folder inside it."""
-    tmp_path.chmod(0o775)
-    assert finish(start(tmp_path))[0] == ANSWER
-    assert stat.S_IMODE(tmp_path.stat().st_mode) == 0o775
+    tmp_path.chmod(mode)
+    assert finish(start(tmp_path)) == (ANSWER, "")
+    assert stat.S_IMODE(tmp_path.stat().st_mode) == mode
     assert kernels(tmp_path)
+
+
+class Trap:
+    """An object whose pickle makes a file where it is read."""
+
+    def __init__(self, mark):
+        self._mark = mark
+
+    def __reduce__(self):
+        return (os.mkdir, (str(self._mark),))
+
+
+def trap(mark):
+    """Return the content of a kernel file that runs code."""
+    content = pickle.dumps(Trap(mark))
+    return content + hashlib.sha256(content).digest()
+
+
+# The process has found its folder in order. It calls the kernel when it is told to.
+WHEN_TOLD = KERNEL + "print('ready', flush=True)\ninput()\nprint(halved(3.0))\n"
+# Another user, who can write the folder above, puts a folder of the same name there.
+SWAP = """
+import os, shutil
+from pathlib import Path
+os.chdir({shared!r})
+kernel, content, folder, way = {kernel!r}, {content!r}, {ours!r}, {way!r}
+os.setgroups([])
+os.setgid({user})
+os.setuid({user})
+os.rename(folder, "away")
+fake = Path(folder if way == "folder" else "fake")
+(fake / kernel).parent.mkdir(parents=True)
+(fake / kernel).write_bytes(content)
+for path in [fake, (fake / kernel).parent]:
+    path.chmod(0o755)
+if way == "link":
+    os.symlink("fake", folder)
+"""
+
+
+@as_root
+@pytest.mark.parametrize("way", ["folder", "link"])
+@pytest.mark.parametrize("mode", [0o770, 0o777])
+def test_a_folder_that_another_user_has_swapped_runs_no_code(tmp_path, warm, mode, way):
+    """The swap comes after the first look at the folder, and before the kernel is read."""
+    shared, mark = tmp_path / "shared", tmp_path / "code was run"
+    shared.mkdir()
+    os.chown(shared, 0, SOMEBODY)
+    shared.chmod(mode)
+    kernel = str(kernels(warm)[0].relative_to(warm / OURS))
+    process = start(shared, WHEN_TOLD, stdin=subprocess.PIPE)
+    try:
+        assert process.stdout.readline() == "ready\n"
+        (shared / OURS).mkdir(exist_ok=True)  # the unsafe one was not made
+        swap = SWAP.format(shared=str(shared), kernel=kernel, content=trap(mark), ours=OURS, user=SOMEBODY, way=way)
+        subprocess.run([sys.executable, "-c", swap], check=True, timeout=PATIENCE_S)
+        assert (shared / OURS / kernel).read_bytes() == trap(mark)
+        process.stdin.write("\n")
+        number, err = process.communicate(timeout=PATIENCE_S)
+    finally:
+        process.kill()
+        process.communicate()
+    assert not mark.exists()
+    assert (process.returncode, number.strip()) == (0, ANSWER), err
+    assert err.count("leeward: cannot use its cache folder") == 1
+    assert (shared / OURS / kernel).read_bytes() == trap(mark)  # nothing was written there either
+
+
+def test_a_kernel_that_others_can_write_is_not_read(tmp_path, warm):
+    """Where they could, a file by itself is reason enough; it is made again as it should be."""
+    cache, mark = tmp_path / "cache", tmp_path / "code was run"
+    shutil.copytree(warm, cache)
+    (path,) = kernels(cache)
+    path.write_bytes(trap(mark))
+    path.chmod(0o666)
+    number, err = finish(start(cache))
+    assert number == ANSWER
+    assert not mark.exists()
+    assert err.count("is open to others: mode 666") == 1
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert finish(start(cache)) == (ANSWER, "")
+
+
+@pytest.mark.parametrize("kind", ["link", "pipe", "folder"])
+def test_only_regular_files_are_read(tmp_path, kind):
+    path, target = tmp_path / "some.kernel", tmp_path / "target"
+    caching.store(target, b"content")
+    assert caching.fetch(target) == b"content"
+    if kind == "link":
+        path.symlink_to(target)
+    elif kind == "pipe":
+        os.mkfifo(path)
+    else:
+        path.mkdir()
+    with pytest.warns(UserWarning, match="cannot use its cache folder"):
+        assert caching.fetch(path) is None
+
+
+def test_where_folders_cannot_be_opened_files_are_found_by_path(tmp_path, monkeypatch):
+    """Windows is such a system."""
+    monkeypatch.setattr(caching, "_FOLDERS_OPEN", False)
+    path = tmp_path / "some.kernel"
+    for content in (b"content", b"more content"):
+        caching.store(path, content)
+        assert caching.fetch(path) == content
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_table_is_mapped_and_read_only(tmp_path, monkeypatch):
+    source = tmp_path / "source.py"
+    source.touch()
+    folder = tmp_path / "private"
+    folder.mkdir(mode=0o700)
+    monkeypatch.setattr(caching, "cache_folder", lambda: folder)
+    made = []
+
+    def make():
+        made.append(1)
+        return np.arange(12.0)
+
+    for _ in range(2):
+        table = caching.cached_array("table", str(source), make)
+        assert isinstance(table.base, np.memmap)
+        assert not table.flags.writeable
+        np.testing.assert_array_equal(table, np.arange(12.0))
+    assert len(made) == 1
+    folder.chmod(0o755)
+    with pytest.warns(UserWarning, match="is open to others: mode 755"):
+        table = caching.cached_array("table", str(source), make)
+    np.testing.assert_array_equal(table, np.arange(12.0))
+
+
+def test_a_run_with_workers_warns_once(tmp_path):
+    """The workers warn in their logs."""
+    run_cases.make_campaign(tmp_path, seeds=2)
+    (tmp_path / "cache").symlink_to("nowhere")
+    variables = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "1"}
+    done = run_cases.leeward("run", "campaign.yaml", "--workers", 2, cwd=tmp_path, env=variables)
+    assert done.returncode == 0, done.stderr
+    assert (done.stdout + done.stderr).count("cannot use its cache folder") == 1
+
+
+# Four kernels, on file systems whose flock fails in four ways.
+NO_LOCKING = (
+    KERNEL
+    + """
+import errno, fcntl, os
+
+for number in (errno.ENOLCK, errno.ENOSYS, errno.EOPNOTSUPP, errno.EBADF):
+    def flock(handle, operation):
+        raise OSError(number, os.strerror(number))
+
+    fcntl.flock = flock
+    print(kernel(half, f"tiny-{number}", Path(leeward.__file__))(3.0))
+"""
+)
+
+
+def test_without_locking_every_process_compiles_for_itself(tmp_path):
+    assert finish(start(tmp_path, NO_LOCKING)) == ("\n".join([ANSWER] * 4), "")
+    assert len(kernels(tmp_path)) == 4
+
+
+def test_a_lock_that_cannot_be_opened_costs_no_result(tmp_path, warm):
+    cache = tmp_path / "cache"
+    shutil.copytree(warm, cache)
+    (path,) = kernels(cache)
+    path.unlink()
+    path.with_suffix(".lock").unlink()
+    path.with_suffix(".lock").mkdir()
+    assert finish(start(cache)) == (ANSWER, "")
+    assert kernels(cache) == [path]
+
+
+def test_a_file_in_the_place_of_the_kernels_costs_no_result(tmp_path, warm):
+    cache = tmp_path / "cache"
+    folder = cache / kernels(warm)[0].parent.relative_to(warm)
+    folder.parent.mkdir(mode=0o700, parents=True)
+    folder.touch()
+    number, err = finish(start(cache))
+    assert number == ANSWER
+    assert err.count("cannot use its cache folder") == 1
+
+
+def test_a_read_only_cache_is_read(tmp_path, warm):
+    if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "tmpfs", tmp_path]).returncode:
+        pytest.skip("only root can mount a read-only file system")
+    try:
+        cache = tmp_path / "cache"
+        shutil.copytree(warm, cache)
+        subprocess.run(["mount", "-o", "remount,ro", tmp_path], check=True)
+        assert finish(start(cache)) == (ANSWER, "")
+        number, err = finish(start(cache, TINY.replace('"tiny"', '"another"')))
+    finally:
+        subprocess.run(["umount", "-l", tmp_path], check=True)
+    assert number == ANSWER
+    assert err.count("Read-only file system") == 1
 
 
 def test_a_full_disk_costs_no_result(tmp_path):
@@ -340,7 +597,7 @@ def test_a_full_disk_costs_no_result(tmp_path):
     finally:
         subprocess.run(["umount", "-l", tmp_path], check=True)
     assert number == ANSWER
-    assert "it will be made again next time" in err
+    assert err.count("No space left on device") == 1
 
 
 def test_compiling_is_announced_on_a_terminal(tmp_path):

@@ -93,6 +93,7 @@ def run(
     """
     from leeward.cli.run_display import display
     from leeward.engine.run import run as run_campaign
+    from leeward.wind.cache import cache_folder
 
     of_engines: dict[str, dict[str, Any]] = {
         "local": {"workers": workers},
@@ -119,6 +120,8 @@ def run(
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     if engine in ("dask", "slurm"):
         _quieten_dask()
+    if engine == "local":
+        cache_folder()  # warns here, once, if it cannot be used; the workers warn in their logs
     with display(chosen, quiet=quiet, as_json=as_json) as hear:
         report = run_campaign(
             chosen,

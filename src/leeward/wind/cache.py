@@ -1,6 +1,9 @@
 """A folder of this user's, for compiled kernels and tables that take long to make.
 
-Kernels are stored as pickles, so the folder belongs to the user alone (mode 0700) and one that does not is not used.
+Kernels are stored as pickles, and reading a pickle can run code. So a folder is opened first and checked (it belongs to
+the user, mode 0700, and is no link), and its files are opened relative to its handle: another user who renames a folder
+on the way can take the cache away, but cannot put another one in its place. An unsafe folder is not used.
+
 Everything in it can be deleted at any time. A final name means a complete file: written under another name, renamed;
 and what is read is checked against a checksum. Whatever goes wrong here costs time, never a result.
 """
@@ -10,99 +13,234 @@ import functools
 import hashlib
 import io
 import os
+import secrets
 import stat
-import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
+from typing import BinaryIO, TypeVar
 
 import numpy as np
 import numpy.typing as npt
 
+from leeward.files import kind_of, write_all
+
+T = TypeVar("T")
+
 _CHECKSUM = 32
 _PIECE = 1 << 20
+_FOLDERS_OPEN = os.open in os.supports_dir_fd  # not on Windows, where the folders in a user's profile are his own
+_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @functools.cache
 def cache_folder() -> Path | None:
-    """A private folder in `$LEEWARD_CACHE_DIR` or in `~/.cache/leeward`; None (with a warning) if it cannot be used."""
+    """Return a private folder in `$LEEWARD_CACHE_DIR` or in `~/.cache/leeward`; None (with a warning) if unsafe."""
     try:
         named = os.environ.get("LEEWARD_CACHE_DIR")
         base = Path(named) if named else Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "leeward"
+        base = base.absolute()  # a custom recipe may change the working directory
+        base.mkdir(parents=True, exist_ok=True, mode=0o775)  # whatever the umask: see _check_parents
         folder = base / f"of-user-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
-        folder.mkdir(parents=True, exist_ok=True, mode=0o700)
-        found = folder.stat()
-        if hasattr(os, "getuid") and (found.st_uid != os.getuid() or stat.S_IMODE(found.st_mode) & 0o077):
-            raise PermissionError(f"{folder} is open to others: owner {found.st_uid}, mode {found.st_mode & 0o777:o}")
-        with tempfile.NamedTemporaryFile(dir=folder):
-            pass
+        _check_parents(folder)
     except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where the home folder is
-        warnings.warn(
-            f"leeward: cannot use its cache folder ({error}); compiling anew in every process. "
-            "Set LEEWARD_CACHE_DIR to a folder of your own.",
-            stacklevel=2,
-        )
+        _warn(str(error))
         return None
-    return folder
+    return private_folder(folder)
+
+
+def private_folder(folder: Path) -> Path | None:
+    """Make the folder unless it exists, and return it; None (with a warning) if it is not this user's alone."""
+    try:
+        folder.mkdir(exist_ok=True, mode=0o700)
+        with _opened(folder):
+            return folder
+    except OSError as error:
+        _warn(str(error))
+        return None
+
+
+def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
+    """Open a file that only this user can have written, and return its handle; raise OSError for any other."""
+    with _opened(path.parent) as folder:
+        return folder.open(path.name, flags)
 
 
 def store(path: Path, content: bytes) -> None:
-    """Put `content` and its checksum at `path` in one step, whoever else is doing the same. A failure is only said."""
+    """Put `content` and its checksum at `path` in one step, whoever else is doing the same. A failure is a warning."""
+    temporary = f"{path.name}.{secrets.token_hex(8)}"
     try:
-        handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=path.name + ".")
-        try:
-            with os.fdopen(handle, "wb") as file:
-                file.write(content)
-                file.write(hashlib.sha256(content).digest())
-                file.flush()
-                os.fsync(file.fileno())
-            os.replace(temporary, path)
-        except BaseException:
-            with contextlib.suppress(FileNotFoundError):
-                os.unlink(temporary)
-            raise
+        with _opened(path.parent) as folder:
+            handle = folder.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL)
+            try:
+                try:
+                    write_all(handle, content)
+                    write_all(handle, hashlib.sha256(content).digest())
+                    os.fsync(handle)
+                finally:
+                    os.close(handle)
+                folder.rename(temporary, path.name)
+            except BaseException:
+                folder.remove(temporary)
+                raise
     except OSError as error:
-        warnings.warn(f"leeward: cannot write {path} ({error}); it will be made again next time", stacklevel=2)
-
-
-def is_whole(path: Path) -> bool:
-    """Whether the file is there and fits its checksum."""
-    digest = hashlib.sha256()
-    try:
-        with path.open("rb") as file:
-            left = os.fstat(file.fileno()).st_size - _CHECKSUM
-            while left > 0:
-                piece = file.read(min(_PIECE, left))
-                if not piece:
-                    return False
-                digest.update(piece)
-                left -= len(piece)
-            return file.read() == digest.digest()
-    except FileNotFoundError:
-        return False
+        _warn(_reason(path.parent, error))
 
 
 def fetch(path: Path) -> bytes | None:
-    """What `store` put at `path`; None if it is not there or damaged."""
-    return path.read_bytes()[:-_CHECKSUM] if is_whole(path) else None
+    """Return what `store` put at `path`; None if it is not there, damaged, or not safe to read."""
+    return _read(path, lambda file: file.read()[:-_CHECKSUM])
 
 
 def cached_array(name: str, source_file: str, make: Callable[[], npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """What `make` returns, read-only, kept on disk under a name that changes with `source_file`."""
+    """Return what `make` returns, read-only, kept on disk under a name that changes with `source_file`."""
     folder = cache_folder()
     array = None
     if folder is not None:
         digest = hashlib.sha256(Path(source_file).read_bytes()).hexdigest()[:16]
         path = folder / f"{name}-{digest}.npy"
-        if not is_whole(path):
-            array = make()
+        array = _read(path, _mapped)
+        if array is None:
+            made = make()
             content = io.BytesIO()
-            np.save(content, array)
+            np.save(content, made)
             store(path, content.getvalue())
-        if is_whole(path):
-            # mapped: processes share it, and only what is used is read
-            array = np.asarray(np.load(path, mmap_mode="r"))
+            mapped = _read(path, _mapped)
+            array = made if mapped is None else mapped
     if array is None:
         array = make()
     array.flags.writeable = False
     return array
+
+
+def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
+    """Return what `use` makes of the file; None if it is missing, damaged, or (with a warning) cannot be read."""
+    try:
+        with os.fdopen(open_private(path), "rb") as file:
+            return use(file) if _is_whole(file) else None
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        _warn(_reason(path.parent, error))
+        return None
+
+
+def _is_whole(file: BinaryIO) -> bool:
+    """Tell whether the file fits its checksum, and go back to its beginning."""
+    digest = hashlib.sha256()
+    left = os.fstat(file.fileno()).st_size - _CHECKSUM
+    while left > 0:
+        piece = file.read(min(_PIECE, left))
+        if not piece:
+            return False
+        digest.update(piece)
+        left -= len(piece)
+    fits = file.read() == digest.digest()
+    file.seek(0)
+    return fits
+
+
+def _mapped(file: BinaryIO) -> npt.NDArray[np.float64]:
+    """Return the array of an .npy file as a map: processes share it, and only what is used is read."""
+    np.lib.format.read_magic(file)
+    shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+    return np.asarray(np.memmap(file, dtype, "r", file.tell(), shape))
+
+
+@dataclass(frozen=True)
+class _Folder:
+    """A folder of this user's alone, open: its names mean the same files, whatever happens to its path."""
+
+    path: Path
+    handle: int | None  # None on Windows
+
+    def open(self, name: str, flags: int) -> int:
+        """Open a regular file that only this user can have written, and return its handle."""
+        handle = os.open(self._at(name), flags | _CAREFULLY, 0o600, dir_fd=self.handle)
+        try:
+            found = os.fstat(handle)
+            if not stat.S_ISREG(found.st_mode):
+                raise PermissionError(f"{self.path / name} is not a regular file")
+            _check_owner(self.path / name, found, stat.S_IWGRP | stat.S_IWOTH)
+        except BaseException:
+            os.close(handle)
+            raise
+        return handle
+
+    def rename(self, old: str, new: str) -> None:
+        os.replace(self._at(old), self._at(new), src_dir_fd=self.handle, dst_dir_fd=self.handle)
+
+    def remove(self, name: str) -> None:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(self._at(name), dir_fd=self.handle)
+
+    def _at(self, name: str) -> str | Path:
+        return self.path / name if self.handle is None else name
+
+
+@contextlib.contextmanager
+def _opened(path: Path) -> Iterator[_Folder]:
+    """Open a folder; raise PermissionError if it is a link or open to other users.
+
+    The folder is opened for each use: a handle that is kept may be closed by a process that becomes a daemon.
+    """
+    if not _FOLDERS_OPEN:
+        yield _Folder(path, None)
+        return
+    try:
+        handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
+    except OSError as error:
+        if kind_of(path) == "link":  # some systems say that it is no folder, others that there are too many links
+            raise PermissionError(f"{path} is a link") from error
+        raise
+    try:
+        _check_owner(path, os.fstat(handle), stat.S_IRWXG | stat.S_IRWXO)
+        yield _Folder(path, handle)
+    finally:
+        os.close(handle)
+
+
+def _check_owner(path: Path, found: os.stat_result, forbidden: int) -> None:
+    """Raise PermissionError for what belongs to another user, or has a permission that is forbidden."""
+    if not hasattr(os, "getuid"):
+        return
+    if found.st_uid != os.getuid():
+        raise PermissionError(f"{path} belongs to user {found.st_uid}, not to you ({os.getuid()})")
+    if found.st_mode & forbidden:
+        raise PermissionError(f"{path} is open to others: mode {stat.S_IMODE(found.st_mode):o}")
+
+
+def _check_parents(folder: Path) -> None:
+    """Raise PermissionError if everybody can rename a folder on the way to this one.
+
+    A sticky folder such as /tmp is accepted: others cannot rename what is ours there. A folder that a group can write
+    is accepted too, as many home and project folders are; what a member puts there has the wrong owner.
+    """
+    for parent in _way_to(folder) if hasattr(os, "getuid") else ():
+        mode = parent.stat().st_mode
+        if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
+            raise PermissionError(f"{folder} lies in {parent}, which everybody can write: mode {stat.S_IMODE(mode):o}")
+
+
+def _way_to(path: Path) -> Iterator[Path]:
+    """Yield the folders in which the names of an absolute path are looked up, also those that links lead through."""
+    for parent in path.parents:
+        yield parent
+        if parent.is_symlink():
+            yield from _way_to(parent.parent / parent.readlink())
+
+
+def _reason(folder: Path, error: OSError) -> str:
+    """Return the error with the name of the folder. Those of its files differ, and one warning is enough."""
+    return f"{folder}: {error.strerror}" if error.strerror else str(error)
+
+
+@functools.cache
+def _warn(reason: str) -> None:
+    """Warn once in a process."""
+    warnings.warn(
+        f"leeward: cannot use its cache folder ({reason}); compiling without it. "
+        "Set LEEWARD_CACHE_DIR to a folder of your own.",
+        stacklevel=3,
+    )

@@ -24,7 +24,7 @@ import numba
 from numba.core import serialize
 from numba.core.compiler import CompileResult
 
-from leeward.wind.cache import cache_folder, fetch, store
+from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
 
@@ -93,9 +93,7 @@ def kernel_folder(source: Path) -> Path | None:
         llvmlite.binding.get_host_cpu_features().flatten(),
     ):
         digest.update(fact.encode() + b"\0")
-    folder = base / f"kernels-{digest.hexdigest()[:24]}"
-    folder.mkdir(mode=0o700, exist_ok=True)
-    return folder
+    return private_folder(base / f"kernels-{digest.hexdigest()[:24]}")
 
 
 class KernelCache:
@@ -146,21 +144,26 @@ class KernelCache:
         stored = fetch(path)
         if stored is None:
             return None
-        # machine code with numba's description of it, pickled; the folder is the user's own, mode 0700
+        # machine code with numba's description of it, pickled; `fetch` returns only what this user has written
         return CompileResult._rebuild(target_context, *pickle.loads(stored))
 
     def _lock(self, path: Path) -> None:
-        """Let one process compile while the others wait. The lock goes with its owner, however that ends."""
-        fcntl = _fcntl()
-        if fcntl is None:
+        """Let one process compile while the others wait. The lock goes with its owner, however that ends.
+
+        Where there is no locking, or the folder cannot be written, every process compiles for itself.
+        """
+        try:
+            handle = open_private(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR)
+        except OSError:  # `store` warns if it cannot write either
             return
-        handle = os.open(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR, 0o600)
-        for _ in _until(WAIT_FOR_OTHERS_S):
-            with contextlib.suppress(BlockingIOError):
-                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        held = False
+        try:
+            held = _flock(handle)
+        finally:
+            if held:
                 self._locks[path] = handle
-                return
-        os.close(handle)
+            else:
+                os.close(handle)
 
     def _unlock(self, path: Path) -> None:
         handle = self._locks.pop(path, None)
@@ -192,9 +195,17 @@ def _until(seconds: float) -> Iterator[None]:
         time.sleep(0.05)
 
 
-def _fcntl() -> Any:
+def _flock(handle: int) -> bool:
+    """Take the lock once nobody else has it, and return True; False if that takes too long, or there is no locking."""
     try:
         import fcntl
-    except ImportError:  # Windows: everybody compiles for himself
-        return None
-    return fcntl
+    except ImportError:  # Windows
+        return False
+    try:
+        for _ in _until(WAIT_FOR_OTHERS_S):
+            with contextlib.suppress(BlockingIOError):
+                fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                return True
+    except OSError:  # Lustre without -o flock, some FUSE and NFS mounts: ENOLCK, ENOSYS, EOPNOTSUPP, EBADF
+        return False
+    return False
