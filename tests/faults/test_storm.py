@@ -47,9 +47,9 @@ def test_a_storm_of_kills():
 # --- a storm that is interrupted itself ------------------------------------------------------------------------------
 
 
-def state_in(folder):
+def kills_in(folder):
     path = folder / storm_state.NAME
-    return storm_state.read(path) if path.exists() else None
+    return storm_state.read(path).worker_kills if path.exists() else 0
 
 
 def started(folder, *options):
@@ -65,9 +65,9 @@ def test_a_storm_is_resumed_however_it_was_ended():
     """By SIGKILL, by SIGTERM and by its own time limit. No kill is forgotten, and no problem is made up."""
     with quick_folder() as folder:
         for ended_by, code in ((signal.SIGKILL, -signal.SIGKILL), (signal.SIGTERM, UNFINISHED)):
-            before = state_in(folder).worker_kills if state_in(folder) else 0
+            before = kills_in(folder)
             with started(folder) as process:
-                until(lambda: (state := state_in(folder)) and state.worker_kills > before, "a worker is killed")
+                until(lambda: kills_in(folder) > before, "a worker is killed")  # noqa: B023
                 process.send_signal(ended_by)
                 assert process.wait(PATIENCE_S) == code
         with started(folder, "--minutes", "0") as process:
@@ -75,7 +75,7 @@ def test_a_storm_is_resumed_however_it_was_ended():
         with started(folder) as process:
             said = process.communicate(timeout=PATIENCE_S)[0]
             assert process.returncode == 0, said
-        state = state_in(folder)
+        state = storm_state.read(folder / storm_state.NAME)
         assert state.computations == len(calls(folder / "wild"))
     assert (state.starts, state.interrupted, state.problems, state.is_compared) == (4, 3, [], True), said
     assert state.stored == set(range(PLAN[0]))
