@@ -2,10 +2,10 @@
 
     python tools/faults.py --jobs 2
 
-A piece is one test, or a part of a long one; none takes much longer than ten minutes on a free machine, and the storm of
-kills keeps its own state. Interrupt it at any time and run it again to resume: pieces whose outcome is in the log for the
-same source are skipped, and an interrupted piece leaves no line. The tests run on the package beside this file. Linux
-only.
+A piece is one test, or a part of a long one; none takes much longer than ten minutes on a free machine. The storm of
+kills keeps its own state. Interrupt this at any time and run it again to resume: pieces whose outcome is in the log for
+the same source are skipped, and an interrupted piece leaves no line. The tests run on the package beside this file, so
+run it in a clone to go on editing meanwhile. Linux only.
 """
 
 import argparse
@@ -192,7 +192,7 @@ class Runner:
 
 
 class Running:
-    """A piece in a process of its own. Its output goes to a file; a part of a storm goes on in the storm's folder."""
+    """A piece in a process of its own. Its output goes to a file; the storm goes on in a folder of its own."""
 
     def __init__(self, piece: Piece, folder: Path) -> None:
         self._piece = piece
@@ -205,7 +205,6 @@ class Running:
         own = {"LEEWARD_FAULTS_PART": f"{piece.part}/{piece.parts}", "LEEWARD_FAULTS_SEED": seed}
         if piece.test == STORM:
             command = [str(FAULTS / "storm.py"), *map(str, STORM_PLAN), seed, "--folder", str(self._storm)]
-            own["PYTHONPATH"] = os.pathsep.join([environment()["PYTHONPATH"], str(ROOT / "tests")])
         else:
             command = ["-m", "pytest", "-q", "-s", "-p", "no:cacheprovider", f"--basetemp={self._scratch.name}/tests"]
             command += [f"--junitxml={self._result}", f"{FAULTS}/{piece.test}"]
