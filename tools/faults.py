@@ -37,7 +37,7 @@ STORM_PLAN = (900, 1000, 200)  # tasks, workers and coordinators to kill
 SOAK_PARTS = 6  # of one hour
 # Into how many parts a test is cut, by how its name ends. What is not here takes less than ten minutes.
 PARTS = {
-    "test_damaged_files": 20,
+    "test_damaged_files": 10,
     "test_a_fault_at_every_step[pack]": 2,
     "test_a_fault_at_every_step[clean, with a damaged pack]": 3,
     "test_a_fault_at_every_step[run, calls fail]": 3,
@@ -295,7 +295,7 @@ def report(log: Log, pieces: Sequence[Piece]) -> str:
         counted = ", ".join(f"{count} {outcome}" for outcome, count in outcomes.items())
         total = sum(piece.kind == kind for piece in pieces)
         texts.append(f"\n{kind}: {len(of_kind)} of {total} pieces ({counted}), {sum(o['seconds'] for o in of_kind)} s")
-        texts += [f"  {value:>10,g}  {name}".replace(",", " ") for name, value in added_up(of_kind).items()]
+        texts += [f"  {value:>10g}  {name}" for name, value in added_up(of_kind).items()]
         texts += [f"  {line['outcome']}: {line['piece']}" for line in of_kind if line["outcome"] != "passed"]
     return "\n".join(texts)
 
