@@ -38,9 +38,19 @@ SOAK_PARTS = 6  # of one hour
 # Into how many parts a test is cut, by how its name ends. What is not here takes less than ten minutes.
 PARTS = {
     "test_damaged_files": 10,
-    "test_a_fault_at_every_step[pack]": 2,
+    "every_step[merge, with packs]": 2,
+    "every_step[pack]": 2,
     "test_a_fault_at_every_step[clean, with a damaged pack]": 3,
     "test_a_fault_at_every_step[run, calls fail]": 3,
+    "test_a_fault_at_every_step[run, packing]": 6,
+    "test_a_fault_at_every_step[run --adopt]": 4,
+    "test_a_fault_at_every_step[run --new]": 4,
+    "test_a_fault_at_every_step[resume, reader]": 2,
+    "test_a_fault_at_every_step[resume with an output, reader]": 2,
+    "test_the_power_is_cut_at_every_step[run]": 3,
+    "test_the_power_is_cut_at_every_step[run, packing]": 3,
+    "test_the_power_is_cut_at_every_step[run --adopt]": 3,
+    "test_the_power_is_cut_at_every_step[run --new]": 3,
 }
 END_S = 60.0  # for a piece to end after it was interrupted
 _SET_PARENT_DEATH_SIGNAL = 1  # of prctl
