@@ -189,14 +189,18 @@ class Runner:
                     running.append(Running(waiting.pop(0), self._folder / self._log.source[:10]))
                 for one in [one for one in running if one.process.poll() is not None]:
                     running.remove(one)
-                    self._tell(one, f"{len(waiting) + len(running)} left")
+                    self._note(one, f"{len(waiting) + len(running)} left")
                 time.sleep(0.1)
         finally:
             for one in running:
                 one.interrupt()
 
-    def _tell(self, one: "Running", left: str) -> None:
-        line = {"commit": self._commit, "source": self._log.source, **one.result()}
+    def _note(self, one: "Running", left: str) -> None:
+        result = one.result()
+        if result["outcome"] == "unfinished":
+            print(f"unfinished, run it again to resume: {result['piece']}\n{result['said']}", flush=True)
+            return
+        line = {"commit": self._commit, "source": self._log.source, **result}
         self._log.add(line)
         print(f"{line['outcome']:7s} {line['seconds']:5d} s  {line['piece']}  ({left})", flush=True)
 
@@ -208,10 +212,10 @@ class Running:
         self._piece = piece
         self._began = time.monotonic()
         self._scratch = tempfile.TemporaryDirectory(prefix="leeward-piece-")
-        self._storm = folder / "storm"
+        seed = os.environ.get("LEEWARD_FAULTS_SEED") or "1"
+        self._storm = folder / f"storm-{seed}"
         self._output = folder / (re.sub(r"\W+", "-", str(piece)) + ".txt")
         folder.mkdir(exist_ok=True)
-        seed = os.environ.get("LEEWARD_FAULTS_SEED") or "1"
         own = {"LEEWARD_FAULTS_PART": f"{piece.part}/{piece.parts}", "LEEWARD_FAULTS_SEED": seed}
         if piece.test == STORM:
             command = [str(FAULTS / "storm.py"), *map(str, STORM_PLAN), seed, "--folder", str(self._storm)]
@@ -253,10 +257,13 @@ class Running:
         began = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - seconds))
         said = self._output.read_text(encoding="utf-8", errors="replace")
         self._scratch.cleanup()
-        return {**facts, "began": began, "counts": counts, "said": said[-2000:] if outcome == "failed" else ""}
+        return {**facts, "began": began, "counts": counts, "said": "" if outcome == "passed" else said[-2000:]}
 
     def _of_storm(self, code: int) -> tuple[str, dict[str, float]]:
+        """A storm that found no problem and is not complete goes on with the next start."""
         path = self._storm / NAME
+        if code not in (0, 1):
+            return "unfinished", {}
         if not path.exists():
             return "failed", {}
         state = read(path)

@@ -2,7 +2,8 @@
 
 `python tests/faults/storm.py TASKS WORKER_KILLS COORDINATOR_KILLS SEED` prints what happened. With `--folder DIR` the
 storm keeps its state there: end it in any way, or with `--minutes N`, and run the same command again to resume. It ends
-with 0 if all promises were kept, with 1 if not, and with 3 if it is not complete yet.
+with 0 if all promises were kept, with 1 if not, with 2 if the folder holds another storm or one of another source, and
+with 3 if it is not complete yet.
 """
 
 import argparse
@@ -32,7 +33,7 @@ LOOK_AT_ALL_S = 2.0
 WHILE_MERGING = 20  # of so many coordinators that are killed, one is killed when only merging is left
 TELL_EVERY_S = 60.0
 HELD = 3  # tasks that come to their end only when enough workers were killed, however slowly this goes
-UNFINISHED = 3  # the exit code
+REFUSED, UNFINISHED = 2, 3  # exit codes
 
 # Each call is told with its time, which shows whether it was before or after its result was stored.
 TIMED_RECIPE = RECIPE.replace("{os.getpid()}", "{os.getpid()} {time.time_ns()}")
@@ -330,7 +331,8 @@ def main() -> None:
             stack.enter_context(held(folder))
             storm = new_storm(folder, plan, is_due=is_due, is_told=True)
         except StateError as error:
-            sys.exit(str(error))
+            print(error, file=sys.stderr)
+            sys.exit(REFUSED)
         is_complete = storm.rage(limit_s=86_400.0)
         print(storm, *storm.state.problems, sep="\n")
     if storm.state.problems:
