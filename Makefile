@@ -78,9 +78,10 @@ test-browser: $(VENV)/.installed-test
 test-fuse: $(VENV)/.installed-test
 	ci/fuse/with $(BIN)/python -m pytest -m fuse
 
-# all that tests/faults can do: hours, an hour of soak among them; `make test-all` runs the short versions
+# all that tests/faults can do: hours, an hour of soak among them; `make test-all` runs the short versions; interrupt it,
+# and run it again to resume
 faults: $(VENV)/.installed-test
-	LEEWARD_FAULTS=long $(BIN)/python -m pytest -s tests/faults
+	$(BIN)/python tools/faults.py --jobs 2
 
 # the formulas and loops as plain Python: slow, so tiny farms only
 test-uncompiled: $(VENV)/.installed-test

@@ -12,6 +12,7 @@ once a byte of theirs was hit: those that are passed on wrong are counted.
 
 import argparse
 import contextlib
+import json
 import os
 import random
 import resource
@@ -30,7 +31,8 @@ sys.path.insert(0, str(Path(__file__).parents[1]))  # when started plainly: the 
 from damage_commands import NO_PERMISSION, by_command, without_permission
 from damage_kinds import Damaged, drawn
 from damage_originals import FEW, MANY, Hits, Original, is_same, make_originals
-from damage_table import Errors, judged_aside, tables
+from damage_table import Errors, counts_of, judged_aside, tables
+from parts import PART, PARTS, share
 from steps import quick_folder
 
 from leeward.store.check import check
@@ -331,17 +333,20 @@ def _span(variants: Iterable[Variant]) -> str:
 # --- all -------------------------------------------------------------------------------------------------------------
 
 
-def try_all(folder: Path, seed: int, counts: tuple[int, int, int], count: int) -> Outcome:
-    """So many variants, after the sound files themselves."""
+def try_all(
+    folder: Path, seed: int, counts: tuple[int, int, int], count: int, part: int = 1, parts: int = 1
+) -> Outcome:
+    """So many variants, after the sound files themselves; of several parts one."""
     began = time.monotonic()
     trial = Trial(folder, seed, counts)
     outcome = trial.outcome
     _demand_sound(trial)
     base_mb = _peak_mb(resource.RUSAGE_SELF)
     first = min(NO_PERMISSION, count // 10)
-    outcome.problems += without_permission(folder, trial.originals[:first], outcome.notes)
-    outcome.variants.update(("no permission", original.group) for original in trial.originals[:first])
-    for numbers, is_small in _rounds(count - first, len(trial.originals)):
+    if part == 1:
+        outcome.problems += without_permission(folder, trial.originals[:first], outcome.notes)
+        outcome.variants.update(("no permission", original.group) for original in trial.originals[:first])
+    for numbers, is_small in share(list(_rounds(count - first, len(trial.originals))), part, parts):
         trial.go(trial.variants(numbers), by_command_too=is_small)
         passed = time.monotonic() - began
         print(f"{numbers.stop} in {passed:.0f} s, {len(outcome.problems)} problems", file=sys.stderr, flush=True)
@@ -412,6 +417,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--seed", type=int, default=int(os.environ.get("LEEWARD_FAULTS_SEED") or 1))
     parser.add_argument("--variants", type=int, default=500)
+    parser.add_argument("--counts", type=Path, metavar="FILE", help="write the figures there, as JSON")
     parser.add_argument("--few", action="store_true", help="sound files")
     parser.add_argument("--only", type=int, help="the number of one variant")
     parser.add_argument("--keep", type=Path, help="where to leave that one")
@@ -421,8 +427,10 @@ def main() -> None:
         if options.only is not None:
             outcome = try_one(folder, options.seed, counts, options.only, options.keep)
         else:
-            outcome = try_all(folder, options.seed, counts, options.variants)
+            outcome = try_all(folder, options.seed, counts, options.variants, PART, PARTS)
             print(tables(outcome))
+            if options.counts is not None:
+                options.counts.write_text(json.dumps(counts_of(outcome)))
     for problem in outcome.problems:
         print(f"PROBLEM, seed {outcome.seed}{', --few' if options.few else ''}: {problem}")
     sys.exit(1 if outcome.problems else 0)

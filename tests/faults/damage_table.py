@@ -137,6 +137,29 @@ def tables(outcome: "Outcome") -> str:
     return "\n\n".join(parts)
 
 
+def counts_of(outcome: "Outcome") -> dict[str, float]:
+    """Return the figures, so that those of several parts can be added up."""
+    counts: Counter[str] = Counter({"merges": outcome.merges, "problems": len(outcome.problems)})
+    for (_, group), count in outcome.variants.items():
+        counts["files"] += count
+        counts[f"files: {group}"] += count
+    for verdicts in outcome.files.values():
+        counts.update({f"verdict on a file: {verdict}": count for verdict, count in verdicts.items()})
+    for verdicts in outcome.results.values():
+        counts.update({f"verdict on a result: {verdict}": count for verdict, count in verdicts.items()})
+    for kind, errors in outcome.errors.items():
+        names = ("files", "results", "hit", "passed on wrong", "caught with a campaign")
+        figures = (errors.files, errors.stored, errors.hit, errors.wrong, errors.caught.total())
+        counts.update({f"foreign, {kind}: {name}": count for name, count in zip(names, figures, strict=True)})
+        if kind.startswith("flipped"):
+            for error, count in errors.passed.items():
+                counts[f"foreign, off: {error}: passed on"] += count
+                counts[f"foreign, off: {error}: caught by check"] += errors.caught[error]
+                counts[f"foreign, off: {error}: caught by merge"] += errors.unmerged[error]
+    most = {"seconds for a file": outcome.slowest[0], "MB in a reader": outcome.child_mb}
+    return dict(counts) | {f"most {name}": round(value, 1) for name, value in most.items()}
+
+
 def _kinds(outcome: "Outcome") -> list[str]:
     return list(dict.fromkeys(kind for kind, _ in sorted(outcome.variants)))
 

@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from operations import OPERATIONS, Operation, copy
+from parts import share
 from power_checks import ALL, Judge, Promised, Verdicts, final_part, index_problems
 from power_disk import Call, Disk, State
 from power_record import OperationError, Recorder, is_as_in
@@ -43,8 +44,8 @@ SEQUELS = {
 @dataclass(frozen=True)
 class Plan:
     """How much is tried. most: states after a call. again: states in which it is done again. kills: calls at which it
-    is killed. slow_again, slow_kills: of operations that start processes. at: only after this call, if not 0. keep:
-    where states with problems are kept.
+    is killed. slow_again, slow_kills: of operations that start processes. part, parts: only this share of it. at: only
+    after this call, if not 0. keep: where states with problems are kept.
     """
 
     seed: int = 1
@@ -53,6 +54,8 @@ class Plan:
     kills: int = 60
     slow_again: int = 20
     slow_kills: int = 8
+    part: int = 1
+    parts: int = 1
     at: int = 0
     keep: Path | None = None
 
@@ -160,7 +163,7 @@ class _Trial:
             is_change = disk.apply(call)
             live = disk.live()
             judge.allow(live)
-            if is_change and number >= len(before):
+            if is_change and number >= len(before) and self._is_in_part(disk.count, killed):
                 rng = random.Random(f"{plan.seed} {self._name} {name} {len(before)} {disk.count}")
                 states = list(disk.states(rng, plan.most if not killed else min(plan.most, _MOST_AFTER_KILL)))
                 cuts.append(_Cut(disk.count, call, Promised.by(live, start), live, states))
@@ -178,6 +181,10 @@ class _Trial:
                     problems += judge.end_problems(state, cut.live, self._name if killed else "")
                 self._add(problems, state, f"{killed}{cut}, {state}", killed)
         return list({state.signature: state for cut in cuts for state in cut.states}.values())
+
+    def _is_in_part(self, count: int, killed: str) -> bool:
+        """Return whether this call is in the share that is tried; after a kill, which is in it, all of them are."""
+        return bool(killed) or count % self._plan.parts == self._plan.part - 1
 
     def _add(self, problems: Sequence[str], state: State, where: str, killed: str = "") -> None:
         for text in problems:
@@ -197,7 +204,7 @@ class _Trial:
         others = {state.signature: state for state in mixed if distinct[final_part(state)] is not state}
         count = self._plan.slow_again if self._is_slow else self._plan.again
         ends: list[tuple[State, State]] = []
-        for state in [*distinct.values(), *others.values()][:count]:
+        for state in [*distinct.values(), *others.values()][: -(-count // self._plan.parts)]:
             folder = state.rebuild(tools.new_folder())
             problems = list(index_problems(folder, state, tools.verdicts))
             answer = tools.server.perform(name, folder, turn="anew")
@@ -226,7 +233,7 @@ class _Trial:
         for then in (self._name, *SEQUELS.get(self._name, ())):
             is_slow = self._is_slow or then != self._name
             count = self._plan.slow_kills if is_slow else self._plan.kills
-            for made in points[:count]:
+            for made in share(points[:count], self._plan.part, self._plan.parts):
                 self._kill(made, then)
 
     def _kill(self, made: int, then: str) -> None:

@@ -270,6 +270,17 @@ class Soak:
         self.figures.append(f"leeward {' '.join(map(str, arguments))}: {time.monotonic() - began:.1f} s")
         return done
 
+    def counts(self) -> dict[str, float]:
+        """Return what this soak adds to the figures of several."""
+        last = self.samples[-1]
+        counts = {"seconds": round(last.seconds), "tasks": last.tasks, "problems": len(self.problems)}
+        for one in last.processes.values():
+            for what, value in (("MB in the end", round(one.own / 1e6, 1)), ("open files", len(one.handles))):
+                name = f"most {what}, {one.kind}"
+                counts[name] = max(value, counts.get(name, 0))
+        counts["most small files"] = max(sample.small_files for sample in self.samples)
+        return counts
+
     def table(self) -> str:
         """At a tenth, at half and at the end of the time."""
         last = self.samples[-1]
