@@ -220,7 +220,8 @@ def take_back(
 def _is_own(campaign: Campaign, found: FoundResult) -> bool:
     """Whether a result in the output may count as one of this run's: sealed, and as good as one that is adopted.
 
-    A task that is not in the campaign any more keeps its result.
+    A task that is not in the campaign any more keeps its result. So does one whose turbines are too close: it was
+    adopted with --keep-infeasible, or before leeward refused such layouts.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
@@ -228,7 +229,7 @@ def _is_own(campaign: Campaign, found: FoundResult) -> bool:
         return True
     if found.origin == OWN:
         return found.fingerprint == campaign.fingerprint(found.key.farm_idx, found.key.type_idx)
-    return refusal(campaign, found) is None
+    return refusal(campaign, found, keep_infeasible=True) is None
 
 
 def refuse_odd_output(paths: RunPaths) -> None:

@@ -45,13 +45,14 @@ def covers(new: Essence, old: Essence) -> bool:
     """Whether nothing is lost with `old` where `new`, of the same key, is.
 
     Another script's result has no fingerprint: it is its layout and its aep, and where the aep is missing its layout
-    alone. It never stands for one of leeward's own, which knows what made it.
+    alone. An adopted one has the aep of the wake engine, and remembers that of its file. A foreign result never stands
+    for one of leeward's own, which knows what made it.
     """
     if new.digest == old.digest:
         return True
     if old.origin == OWN or FOREIGN not in (new.origin, old.origin):
         return False
-    return new.layout == old.layout and (old.status == NO_AEP or new.aep == old.aep)
+    return new.layout == old.layout and (old.status == NO_AEP or old.aep in (new.aep, new.details.get("aep_claimed")))
 
 
 def covers_all(new: Essence, old: Essence) -> bool:
