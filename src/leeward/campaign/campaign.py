@@ -282,8 +282,14 @@ class Campaign:
 
         return judge(self, result)
 
+    def misfit(self, result: "StoredResult") -> str | None:
+        """Say why a stored result is not of this campaign: other settings, turbines or area; None if it may be."""
+        from leeward.campaign.judge import misfit
+
+        return misfit(self, result)
+
     def judge_aep(self, result: "StoredResult") -> str | None:
-        """Whether its AEP is that of its layout: of results that nothing else proves."""
+        """Say why a stored result is not of this campaign, or its AEP not that of its layout; None if all is well."""
         from leeward.campaign.judge import judge_aep
 
         return judge_aep(self, result)

@@ -1,4 +1,4 @@
-"""The physical judge: is a stored layout one that its task allows, and is its AEP what the wake engine computes?"""
+"""The judge of stored results: are they of this campaign, allowed by its constraints, and is their AEP right?"""
 
 import math
 from typing import TYPE_CHECKING, Protocol
@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
 
 AEP_TOLERANCE = 1e-9  # relative
+DIAMETER_TOLERANCE = 1e-6  # relative
 Array = npt.NDArray[np.float64]
 
 
@@ -36,28 +37,45 @@ class StoredResult(Protocol):
 
 
 def judge(campaign: "Campaign", result: StoredResult) -> str | None:
-    """What is wrong with a result, in a sentence; None if nothing is."""
+    """Say what is wrong with a result, in a sentence; None if nothing is."""
     key = result.key
     if key not in campaign:
         return f"{key} is not a task of the campaign {campaign.name}"
+    return misfit(campaign, result) or _judge_constraints(campaign, key, result) or _judge_aep(campaign, key, result)
+
+
+def judge_aep(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Say why a result is not of the campaign, or its AEP not that of its layout; None if it is of another task."""
+    key = result.key
+    if key not in campaign:
+        return None
+    return misfit(campaign, result) or _judge_aep(campaign, key, result)
+
+
+def misfit(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
+
+    It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results have
+    no fingerprint.
+    """
+    key = result.key
+    if key not in campaign:
+        return None
     expected = campaign.fingerprint(key.farm_idx, key.type_idx)
     if result.origin == "leeward" and result.fingerprint != expected:
         return (
             f"it was made with other settings: its fingerprint is {str(result.fingerprint)[:12]}..., that of the "
             f"campaign {expected[:12]}..."
         )
-    return _judge_layout(campaign, key, result) or _judge_aep(campaign, key, result)
+    return other_layout(campaign, result)
 
 
-def judge_aep(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Whether the AEP of a result is that of its layout, whatever else it may be; None too if it is of another task."""
-    key = result.key
-    if key not in campaign or result.layout.shape != (2, campaign.n_turbines(key.farm_idx, key.type_idx)):
-        return None
-    return _judge_aep(campaign, key, result)
+def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Say why the layout of a task is not one of the campaign's: other turbines, or another area; None if it may be."""
+    return _other_turbines(campaign, result.key, result) or _other_place(campaign, result.key, result)
 
 
-def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
     layout = np.asarray(result.layout, dtype=np.float64)
     count = campaign.n_turbines(key.farm_idx, key.type_idx)
     if layout.shape != (2, count):
@@ -66,9 +84,26 @@ def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str |
         turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
         return f"turbine {turbine} stands at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
     diameter = campaign.diameter(key.type_idx)
-    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=1e-9):
+    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=DIAMETER_TOLERANCE):
         return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
-    violation = campaign.problem(key.farm_idx, key.type_idx).violation(layout[0], layout[1])
+    return None
+
+
+def _other_place(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    """Compare with the area: a spacing or more outside is not a matter of tolerance, but another farm."""
+    import shapely
+
+    problem = campaign.problem(key.farm_idx, key.type_idx)
+    points = shapely.points(*np.asarray(result.layout, dtype=np.float64))
+    with np.errstate(over="ignore"):  # coordinates may be any numbers: infinitely far is outside
+        outside = float(shapely.distance(problem.area.to_shapely(), points).max())
+    if outside <= problem.room.max():
+        return None
+    return f"turbines up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
+
+
+def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
     return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
 
 
@@ -81,7 +116,7 @@ def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | No
     try:
         computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
     except InputError as error:
-        return f"its layout is none that the wake engine takes: {error}"
+        return f"the wake engine rejects its layout: {error}"
     off = abs(result.aep - computed) / computed
     if not off <= AEP_TOLERANCE:
         return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"

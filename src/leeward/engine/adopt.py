@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leeward.campaign import Campaign
-from leeward.campaign.judge import AEP_TOLERANCE
+from leeward.campaign.judge import AEP_TOLERANCE, other_layout
 from leeward.errors import InputError
 from leeward.layout.problem import TOLERANCE_M
 from leeward.store.check import gather
@@ -164,24 +164,20 @@ def refusal(campaign: Campaign, found: FoundResult, *, keep_infeasible: bool) ->
         return f"{found.verdict}, {found.reason}"
     if found.key is None or found.key not in campaign:
         return f"not a task of the campaign {campaign.name}"
-    farm, kind = found.key.farm_idx, found.key.type_idx
-    turbines, diameter = campaign.n_turbines(farm, kind), campaign.diameter(kind)
-    if found.n_turbines != turbines:
-        return f"{found.n_turbines} turbines, and the campaign has {turbines} there"
-    if found.diameter == found.diameter and abs(found.diameter - diameter) > 1e-6 * diameter:
-        return f"a rotor of {found.diameter:g} m, and the campaign has {diameter:g} m there"
-    problem = campaign.problem(farm, kind)
-    violation = problem.violation(*found.result.layout)
-    limit = float(problem.room.max())
-    if violation.outside_m.max() > limit:  # not a matter of tolerance: another farm, or other coordinates
-        return f"turbines up to {violation.outside_m.max():.6g} m outside the area: is it this farm's layout?"
-    spacing = problem.min_spacing_m(*found.result.layout)
-    if not keep_infeasible and spacing < diameter and violation.too_close_m.max() > TOLERANCE_M:
-        return (
-            f"two turbines {spacing:.6g} m apart, less than a rotor diameter ({diameter:g} m); to adopt it anyway: "
-            "--keep-infeasible"
-        )
-    return None
+    reason = other_layout(campaign, found.result)
+    return reason if reason is not None or keep_infeasible else _too_close(campaign, found.key, found.result)
+
+
+def _too_close(campaign: Campaign, key: Key, result: Result) -> str | None:
+    """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
+    problem, diameter = campaign.problem(key.farm_idx, key.type_idx), campaign.diameter(key.type_idx)
+    spacing = problem.min_spacing_m(*result.layout)
+    if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
+        return None
+    return (
+        f"two turbines are {spacing:.6g} m apart, less than a rotor diameter ({diameter:g} m); to adopt it anyway: "
+        "--keep-infeasible"
+    )
 
 
 def _chosen(campaign: Campaign, adoption: Adoption, found: FoundResult, choice: Choice) -> Result | None:
