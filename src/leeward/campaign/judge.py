@@ -1,6 +1,7 @@
 """The judge of stored results: are they of this campaign, allowed by its constraints, and is their AEP right?"""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -8,6 +9,8 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.store.keys import Key
+from leeward.store.maker import Maker
+from leeward.store.schema import NO_AEP, OWN, Value
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
@@ -34,6 +37,8 @@ class StoredResult(Protocol):
     def diameter(self) -> float: ...
     @property
     def status(self) -> str: ...
+    @property
+    def details(self) -> Mapping[str, Value]: ...
 
 
 def judge(campaign: "Campaign", result: StoredResult) -> str | None:
@@ -56,18 +61,26 @@ def misfit(campaign: "Campaign", result: StoredResult) -> str | None:
     """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
 
     It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results have
-    no fingerprint.
+    no fingerprint. A result of another method version is compared under that version.
     """
     key = result.key
     if key not in campaign:
         return None
-    expected = campaign.fingerprint(key.farm_idx, key.type_idx)
-    if result.origin == "leeward" and result.fingerprint != expected:
+    if version_of(campaign, result) is None:
+        expected = campaign.fingerprint(key.farm_idx, key.type_idx, Maker.of(result.details).method_version)
         return (
-            f"it was made with other settings: its fingerprint is {str(result.fingerprint)[:12]}..., that of the "
-            f"campaign {expected[:12]}..."
+            f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
+            f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
         )
     return other_layout(campaign, result)
+
+
+def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
+    """Return the method version that made a result of a task; None if it was made with other settings."""
+    fingerprint = str(result.fingerprint) if result.origin == OWN else ""
+    if result.origin == OWN and not fingerprint:
+        return None
+    return campaign.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 
 def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
@@ -108,10 +121,12 @@ def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> 
 
 
 def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    if result.status == "no-aep":
+    if result.status == NO_AEP:
         return None
     if not (math.isfinite(result.aep) and result.aep > 0):
         return f"its AEP is {result.aep:g} GWh; expected a number above 0"
+    if version_of(campaign, result) != campaign.method_version:  # the wake engine computes other numbers now
+        return None
     layout = np.asarray(result.layout, dtype=np.float64)
     try:
         computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])

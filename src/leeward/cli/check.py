@@ -49,11 +49,13 @@ def check(
 
     Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
     one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
-    of its farm is bad. Adopted results have no fingerprint. Results that are not, or not any more, in the campaign are
-    counted and named; they are no fault.
+    of its farm is bad. Adopted results have no fingerprint. Results of another method version are compared under that
+    version, and counted. Results that are not, or not any more, in the campaign are counted and named; they are no
+    fault.
 
     --complete looks into the `layouts.h5` beside a run directory too. --deep judges each layout by the campaign: inside
-    the area to the last millimetre, spaced, and an AEP that the wake engine confirms.
+    the area to the last millimetre, spaced, and an AEP that the wake engine confirms, unless the result is of another
+    method version.
 
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use.
@@ -82,10 +84,10 @@ def check(
             processes=usable_cores(),
         )
     if as_json:
-        print(json_text({**_as_data(report, listing), "notes": comparison.problems}))
+        print(json_text({**_as_data(report, listing), "notes": comparison.notes()}))
     else:
         print("\n".join(_lines(report, listing, quiet)))
-        print("".join(f"not compared with a campaign: {problem}\n" for problem in comparison.problems), end="")
+        print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
 

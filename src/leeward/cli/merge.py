@@ -72,6 +72,7 @@ def merge(
     Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
     one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
     of its farm is bad. Adopted results have no fingerprint; results of tasks that the campaign does not have are taken.
+    Results of another method version of leeward are compared under that version, merged, and noted.
 
     The output tells the campaign of its sources. Campaigns that differ only in how they are run (`execution`) are one;
     if they differ in their seeds too, the output's campaign has the seeds of all. A campaign that cannot be read is
@@ -109,7 +110,7 @@ def merge(
                 compare=comparison,
                 facts=None if known is None else facts_of(known),
                 campaigns=len(told),
-                notes=problems,
+                notes=lambda: [*problems, *comparison.notes()],
                 remove_sources=remove_sources,
                 dry_run=dry_run,
                 tell=tell,

@@ -69,7 +69,7 @@ def salvage(
                 judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
                 compare=comparison,
                 facts=None if known is None else facts_of(known),
-                notes=problems,
+                notes=lambda: [*problems, *comparison.notes()],
                 dry_run=dry_run,
                 tell=tell,
                 processes=usable_cores(),

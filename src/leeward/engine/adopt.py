@@ -199,6 +199,8 @@ def _adopted(campaign: Campaign, adoption: Adoption, result: Result, computed: C
     details |= {"wake_loss": computed.wake_loss, "min_spacing_m": computed.spacing}
     if result.origin == OWN:
         details["source_fingerprint"] = result.fingerprint
+        details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
+    details["method_version"] = campaign.method_version  # of the wake engine that computed the AEP
     if result.status == NO_AEP:
         details["aep_source"] = "recomputed"
         adoption.recomputed += 1

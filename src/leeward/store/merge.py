@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -156,7 +156,7 @@ def merge(
     compare: Compare | None = None,
     facts: Facts | None = None,
     campaigns: int = 1,
-    notes: Sequence[str] = (),
+    notes: Callable[[], Iterable[str]] = tuple,
     remove_sources: bool = False,
     dry_run: bool = False,
     tell: Tell | None = None,
@@ -169,10 +169,10 @@ def merge(
     has no digest of its own. compare: says why a result of a file is not of its campaign. prefer: which of several
     different results of a key is taken; without it they are an error. recompute: for layouts without an AEP. facts:
     what the campaign says, where it is known; else what the sources say. campaigns: how many different ones the sources
-    are of, as far as is known. notes: what the caller knows and the log should tell. remove_sources: those whose every
-    result was found again in the output; the run directories that they lie in are held meanwhile. dry_run: change
-    nothing, and say what would happen. A MergeRefusedError, after the log is written, if the sources do not allow a
-    merge, and a HeldError if a live process has a run directory that is to lose shards.
+    are of, as far as is known. notes: returns, once all sources are read, what else the log should tell.
+    remove_sources: those whose every result was found again in the output; the run directories that they lie in are
+    held meanwhile. dry_run: change nothing, and say what would happen. A MergeRefusedError, after the log is written,
+    if the sources do not allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
@@ -190,7 +190,7 @@ def merge(
         survey.look_at(late, processes, lambda done: tell("checking", done, len(places) + len(late)))
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
-        report.notes += notes
+        report.notes += notes()
         report.problem = _problem(report, len(survey.chosen))
         if dry_run:
             report.results = len(survey.chosen)

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leeward.store.maker import Maker
 from leeward.store.schema import FOREIGN, NO_AEP, OWN, Result, Value
 
 _ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not what it is
@@ -87,7 +88,10 @@ def said(details: Mapping[str, Value]) -> bytes:
 def difference(one: Essence, other: Essence) -> str:
     """Why two results of one key are not the same, in a few words."""
     if one.origin == other.origin == OWN and one.fingerprint != other.fingerprint:
-        return "different settings (their fingerprints differ)"
+        makers = [Maker.of(essence.details) for essence in (one, other)]
+        if makers[0].method_version == makers[1].method_version:
+            return "different settings (their fingerprints differ)"
+        return f"made by {makers[0]} and by {makers[1]} (their fingerprints differ)"
     if one.layout != other.layout:
         return "different layouts"
     if one.aep != other.aep:

@@ -1,14 +1,20 @@
 """Results compared with the campaign that they belong to, wherever that is known."""
 
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from leeward import __version__
 from leeward.campaign import Campaign
+from leeward.campaign.fingerprint import method_version
+from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
+from leeward.store.maker import Maker
 from leeward.store.paths import is_pack, is_shard
 from leeward.store.schema import Result
 from leeward.store.sources import gather
 from leeward.watch.campaigns import campaign_of, file_attributes
+from leeward.wording import count
 
 
 class Comparison:
@@ -17,10 +23,12 @@ class Comparison:
     That is the campaign that was named; else, of a shard or pack, the one of its run directory; else the one that the
     file tells; else `other`, the one that all others belong to. A file that was merged from different campaigns is
     compared with none of them. problems: campaigns that cannot be read, and why; they stand in no result's way.
+    versions: how many results each other method version made; they were compared under their own.
     """
 
     def __init__(self, paths: Iterable[Path], named: Campaign | None, other: Campaign | None) -> None:
         self.problems: list[str] = []
+        self.versions: Counter[Maker] = Counter()
         self._named = named
         self._other = other
         self._runs: dict[Path, Campaign | None] = {}
@@ -30,7 +38,23 @@ class Comparison:
 
     def __call__(self, file: Path, result: Result) -> str | None:
         campaign = self._named or self._campaign(file)
-        return None if campaign is None else campaign.misfit(result)
+        if campaign is None or result.key not in campaign:
+            return None
+        reason = campaign.misfit(result)
+        version = version_of(campaign, result)
+        if reason is None and version != campaign.method_version:
+            self.versions[Maker.of(result.details)._replace(method_version=version)] += 1
+        return reason
+
+    def notes(self) -> list[str]:
+        """Say, after all results were compared, which campaigns cannot be read, and which results are not of today."""
+        here = f"leeward {__version__}, method version {method_version()}"
+        made = [
+            f"{count(number, 'result')} made by {maker}, and compared under that version: this is {here}, which "
+            "computes other numbers from the same settings"
+            for maker, number in sorted(self.versions.items(), key=str)
+        ]
+        return [f"not compared with a campaign: {problem}" for problem in self.problems] + made
 
     def _campaign(self, file: Path) -> Campaign | None:
         if not (is_shard(file) or is_pack(file)):
