@@ -1,4 +1,4 @@
-"""After an upgrade that changes numbers: results of the old method version are read, checked, merged, and never mixed."""
+"""After an upgrade that changes numbers: old results are read, checked and merged under their version, never mixed."""
 
 import shutil
 from dataclasses import replace

@@ -192,13 +192,13 @@ class Campaign:
         """The method version of this leeward: with another one the same settings give other numbers."""
         return method_version()
 
-    def version_of(self, key: Key, fingerprint: str, stated: int | None) -> int | None:
+    def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result of this campaign; None if it was made with other settings.
 
         stated: the version that the result states, if it does; otherwise all versions up to this leeward's are tried.
-        An adopted result, which has no fingerprint, is of the version that computed its AEP.
+        fingerprint: None for an adopted result, which is of the version that computed its AEP.
         """
-        if not fingerprint:
+        if fingerprint is None:
             return self.method_version if stated is None else stated
         versions = range(self.method_version, 0, -1) if stated is None else [stated]
         made = (version for version in versions if self.fingerprint(key.farm_idx, key.type_idx, version) == fingerprint)

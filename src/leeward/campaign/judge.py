@@ -77,9 +77,7 @@ def misfit(campaign: "Campaign", result: StoredResult) -> str | None:
 
 def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
     """Return the method version that made a result of a task; None if it was made with other settings."""
-    fingerprint = str(result.fingerprint) if result.origin == OWN else ""
-    if result.origin == OWN and not fingerprint:
-        return None
+    fingerprint = str(result.fingerprint) if result.origin == OWN else None
     return campaign.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 

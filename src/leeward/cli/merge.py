@@ -110,7 +110,7 @@ def merge(
                 compare=comparison,
                 facts=None if known is None else facts_of(known),
                 campaigns=len(told),
-                notes=lambda: [*problems, *comparison.notes()],
+                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
                 remove_sources=remove_sources,
                 dry_run=dry_run,
                 tell=tell,

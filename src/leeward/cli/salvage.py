@@ -69,7 +69,7 @@ def salvage(
                 judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
                 compare=comparison,
                 facts=None if known is None else facts_of(known),
-                notes=lambda: [*problems, *comparison.notes()],
+                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
                 dry_run=dry_run,
                 tell=tell,
                 processes=usable_cores(),

@@ -140,7 +140,10 @@ def run(
     sources = tuple(Path(source) for source in ([adopt] if isinstance(adopt, str | PathLike) else adopt))
     refuse_bad_sources(sources)
     if keep_infeasible and not sources:
-        raise InputError("keep_infeasible is about layouts that are adopted; expected what to adopt them from, too")
+        raise InputError(
+            "keep_infeasible is given without adopt (--keep-infeasible without --adopt); it is about adopted layouts: "
+            "give both"
+        )
     if not (grace_s >= 0 and storage_wait_s >= 0):
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
