@@ -177,7 +177,7 @@ def test_turbines_closer_than_a_rotor_are_adopted_only_on_demand(tmp_path):
     command = ("run", "campaign.yaml", "--adopt", "close.h5", "--adopt", "apart.h5")
     done = leeward_here(*command, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "two turbines 194 m apart, less than a rotor diameter (195 m)" in done.stderr
+    assert "two turbines are 194 m apart, less than a rotor diameter (195 m)" in done.stderr
     assert "--keep-infeasible" in done.stderr
     found = results(tmp_path / "layouts.h5")
     assert [found[f"farm0_t0_s{seed}"].origin for seed in (0, 1)] == ["leeward", FOREIGN]
