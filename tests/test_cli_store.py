@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -251,11 +252,13 @@ def test_check_names_every_bad_shard(paths, campaign, inside):
 
 
 def test_deep_check_recomputes(paths, campaign, inside):
-    store_result(paths, own_result(0, 0, 0, turbines=3))
+    right = real_result(campaign, Key(0, 0, 0))
+    store_result(paths, replace(right, aep=1.001 * right.aep))
     assert inside("check", "layouts.run")[0] == 0
     code, out, _ = inside("check", "layouts.run", "--deep")
     assert code == 3
-    assert "other settings" in out
+    assert "the wake engine computes" in out
+    assert "Move their files out of the run directory" in out  # a run would leave them there
 
 
 def test_results_that_are_not_in_the_campaign_are_no_fault(paths, campaign, inside):

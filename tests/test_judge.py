@@ -1,6 +1,6 @@
 """The physical judge: each reason, and none for a sound result."""
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -19,6 +19,7 @@ class Stored:
     origin: str = "leeward"
     diameter: float = 240.0
     status: str = "success"
+    details: dict = field(default_factory=dict)
 
 
 @pytest.fixture(scope="module")
@@ -82,3 +83,25 @@ def test_impossible_aep(campaign, result, aep):
 
 def test_aep_of_another_layout(campaign, result):
     assert "the wake engine computes" in campaign.judge(replace(result, aep=result.aep * (1 + 1e-8)))
+
+
+def test_results_of_another_method_version(campaign, result):
+    """They are compared under that version; the wake engine of today says nothing of their AEP."""
+    newer = replace(result, fingerprint=campaign.fingerprint(0, 0, 7), details={"method_version": 7}, aep=1.0)
+    assert campaign.judge(newer) is None
+    assert campaign.judge_aep(newer) is None
+    assert "made with other settings" in campaign.judge(replace(newer, details={}))  # nobody knows that version
+    assert "method version 7" in campaign.judge(replace(newer, fingerprint=result.fingerprint))
+    assert "outside the area" in campaign.judge(moved(newer, 0, -12.0, 6000.0))
+    assert "(2, 11)" in campaign.misfit(replace(newer, layout=result.layout[:, :-1]))
+    adopted = replace(newer, fingerprint="", origin="foreign")
+    assert campaign.judge(adopted) is None
+    assert "the wake engine computes" in campaign.judge(replace(adopted, details={"method_version": 1}))
+
+
+def test_a_version_that_is_not_stated_is_found(campaign, result, monkeypatch):
+    monkeypatch.setattr("leeward.campaign.fingerprint.METHOD_VERSION", 3)
+    assert campaign.version_of(result.key, result.fingerprint, None) == 1
+    assert campaign.version_of(result.key, campaign.fingerprint(0, 0), None) == 3
+    assert campaign.version_of(result.key, "0" * 64, None) is None
+    assert campaign.judge(replace(result, aep=1.0)) is None

@@ -1,12 +1,15 @@
 """The way out of the crash: from a folder of worker files and a campaign to a complete, valid layouts.h5."""
 
+from dataclasses import replace
+
 import h5py
 import numpy as np
 import pytest
 
+from foreign_files import write_own_file
 from leeward.campaign import load
 from leeward.store.keys import Key
-from leeward.store.schema import FOREIGN
+from leeward.store.schema import FOREIGN, Result
 from run_cases import INLINE, audit, calls, leeward_here, make_campaign, results
 
 SEEDS = 12
@@ -72,7 +75,7 @@ def test_one_command(crashed):
         assert np.array_equal(result.layout, layout(seed))
         assert result.origin == FOREIGN
         assert result.aep == pytest.approx(true[seed], rel=1e-12)
-        assert result.details["aep_source"] == ("recomputed" if seed in (2, 3, 4) else "stored")
+        assert result.details.get("aep_source") == ("recomputed" if seed in (2, 3, 4) else None)
     checked = leeward_here("check", "layouts.h5", "--complete", "--deep", cwd=folder)
     assert checked.returncode == 0, checked.stdout + checked.stderr
     (told,) = [line for line in audit(folder / "layouts.run") if line["event"] == "adopted"]
@@ -120,3 +123,107 @@ def test_layouts_of_another_campaign_are_not_adopted(crashed):
     assert told["adopted"] == 0
     assert any("not a task of the campaign" in line for line in told["refused"])
     assert results(folder / "layouts.h5")["farm0_t0_s0"].origin == "leeward"
+
+
+def foreign_layout(folder, name, seed, aep, *, apart=None):
+    """A worker file with one layout; apart: how far the second turbine is from the first, m."""
+    write_worker_file(folder / name, {seed: aep})
+    if apart is not None:
+        with h5py.File(folder / name, "a") as file:
+            file[f"farm0_t0_s{seed}/layout"][:, 1] = layout(seed)[:, 0] + [apart, 0.0]
+
+
+def adopted(folder):
+    (told,) = [line for line in audit(folder / "layouts.run") if line["event"] == "adopted"]
+    return told
+
+
+def test_the_wake_engine_judges_and_not_the_stored_aep(tmp_path):
+    """An inflated AEP displaces no better layout; what a file claims is kept, and each disagreement is listed."""
+    campaign = load(make_campaign(tmp_path, seeds=3, execution=INLINE))
+    true = {seed: campaign.recompute(Key(0, 0, seed), *layout(seed))[0] for seed in range(3)}
+    foreign_layout(tmp_path, "good.h5", 0, true[0])
+    foreign_layout(tmp_path, "inflated.h5", 0, 1e300, apart=620.0)
+    foreign_layout(tmp_path, "tiny.h5", 1, 5e-324)
+    foreign_layout(tmp_path, "near.h5", 2, true[2] * (1 + 1e-7))
+    sources = [word for name in ("inflated", "good", "tiny", "near") for word in ("--adopt", f"{name}.h5")]
+    done = leeward_here("run", "campaign.yaml", *sources, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = results(tmp_path / "layouts.h5")
+    for seed, claimed in ((0, true[0]), (1, 5e-324), (2, true[2] * (1 + 1e-7))):
+        result = found[f"farm0_t0_s{seed}"]
+        assert np.array_equal(result.layout, layout(seed))
+        assert result.aep == pytest.approx(true[seed], rel=1e-12)
+        assert result.details["aep_claimed"] == claimed
+        assert "aep_source" not in result.details
+        assert result.details["wake_loss"] == pytest.approx(campaign.recompute(result.key, *result.layout)[1])
+    listed = adopted(tmp_path)["disagreeing"]
+    assert [(one["key"], one["file"], one["aep_claimed"]) for one in listed] == [
+        ("farm0_t0_s0", "inflated.h5", 1e300),
+        ("farm0_t0_s1", "tiny.h5", 5e-324),
+    ]
+    for said in ("inflated.h5: farm0_t0_s0: 1e+300 GWh stored", "tiny.h5: farm0_t0_s1: ", "computed"):
+        assert said in done.stderr
+    assert "near.h5: farm0" not in done.stderr
+    assert leeward_here("check", "layouts.h5", "--complete", "--deep", cwd=tmp_path).returncode == 0
+    merged = leeward_here("merge", "layouts.h5", "good.h5", "tiny.h5", "near.h5", "-o", "all.h5", cwd=tmp_path)
+    assert merged.returncode == 0, merged.stderr  # what was adopted stands for its source
+
+
+def test_turbines_closer_than_a_rotor_are_adopted_only_on_demand(tmp_path):
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
+    foreign_layout(tmp_path, "close.h5", 0, 100.0, apart=194.0)
+    foreign_layout(tmp_path, "apart.h5", 1, 100.0, apart=196.0)  # violates the spacing of 600 m, which is noted
+    command = ("run", "campaign.yaml", "--adopt", "close.h5", "--adopt", "apart.h5")
+    done = leeward_here(*command, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "two turbines are 194 m apart, less than a rotor diameter (195 m)" in done.stderr
+    assert "--keep-infeasible" in done.stderr
+    found = results(tmp_path / "layouts.h5")
+    assert [found[f"farm0_t0_s{seed}"].origin for seed in (0, 1)] == ["leeward", FOREIGN]
+    assert found["farm0_t0_s1"].details["violation_m"] == pytest.approx(404.0)
+
+    kept = leeward_here(*command, "--new", "--keep-infeasible", cwd=tmp_path)
+    assert kept.returncode == 0, kept.stderr
+    found = results(tmp_path / "layouts.h5")
+    assert [found[f"farm0_t0_s{seed}"].origin for seed in (0, 1)] == [FOREIGN, FOREIGN]
+    assert leeward_here("clean", "layouts.run", "--merged", cwd=tmp_path).returncode == 0
+    again = leeward_here("run", "campaign.yaml", cwd=tmp_path)  # they are this run's own now
+    assert again.returncode == 0, again.stderr
+    assert "0 computed now" in again.stdout
+    alone = leeward_here("run", "campaign.yaml", "--keep-infeasible", cwd=tmp_path)
+    assert alone.returncode == 2
+    assert "adopt" in alone.stderr
+
+
+def test_an_own_result_with_a_wrong_aep_is_not_believed(tmp_path):
+    make_campaign(tmp_path, seeds=2, execution=INLINE)
+    assert leeward_here("run", "campaign.yaml", "-o", "other.h5", cwd=tmp_path).returncode == 0
+    own = results(tmp_path / "other.h5")
+    wrong = replace(own["farm0_t0_s1"], aep=own["farm0_t0_s1"].aep * 2)
+    write_own_file(tmp_path / "changed.h5", [own["farm0_t0_s0"], wrong])
+    done = leeward_here("run", "campaign.yaml", "--adopt", "changed.h5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    found = results(tmp_path / "layouts.h5")
+    assert found["farm0_t0_s0"].digest == own["farm0_t0_s0"].digest
+    assert (found["farm0_t0_s1"].origin, found["farm0_t0_s1"].aep) == (FOREIGN, own["farm0_t0_s1"].aep)
+    assert found["farm0_t0_s1"].details["aep_claimed"] == wrong.aep
+
+
+def test_results_adopted_by_an_older_leeward_are_shown_and_adopted_again(tmp_path):
+    """Those keep the AEP of their file as `aep`, and that of the wake engine as `aep_here`."""
+    campaign = load(make_campaign(tmp_path, seeds=1, execution=INLINE))
+    true = campaign.recompute(Key(0, 0, 0), *layout(0))[0]
+    details = {"aep_source": "stored", "aep_here": true, "evidence": "plausible"}
+    old = Result(Key(0, 0, 0), layout(0), 1e300, 195.0, "", "", 0, origin=FOREIGN, details=details)
+    write_own_file(tmp_path / "old.h5", [old], campaign=campaign.study_text())
+    shown = leeward_here("show", "farm0_t0_s0", "old.h5", cwd=tmp_path)
+    assert shown.returncode == 0, shown.stderr
+    for said in ("aep here", "aep source", "stored"):
+        assert said in shown.stdout
+    assert leeward_here("run", "campaign.yaml", "--adopt", "old.h5", cwd=tmp_path).returncode == 0
+    result = results(tmp_path / "layouts.h5")["farm0_t0_s0"]
+    assert (result.aep, result.details["aep_claimed"]) == (true, 1e300)
+    assert not {"aep_here", "aep_source"} & result.details.keys()
+    assert leeward_here("run", "campaign.yaml", "-o", "b.h5", "--adopt", "layouts.h5", cwd=tmp_path).returncode == 0
+    assert results(tmp_path / "b.h5")["farm0_t0_s0"].details["aep_claimed"] == 1e300

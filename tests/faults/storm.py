@@ -23,7 +23,7 @@ from storm_state import State, StateError, held, resumed
 
 import leeward
 from leeward.store.keys import Key
-from leeward.store.lock import process_start
+from leeward.store.owner import process_start
 from leeward.store.paths import RunPaths
 from run_cases import INLINE, RECIPE, digests, kill_group, make_campaign, shards, start, until, workers_of
 

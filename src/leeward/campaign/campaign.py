@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from leeward.campaign.counts import turbine_count
 from leeward.campaign.document import Document, Place, dump, plain
 from leeward.campaign.execution import Execution
-from leeward.campaign.fingerprint import Fingerprints, differences
+from leeward.campaign.fingerprint import Fingerprints, differences, method_version
 from leeward.campaign.own_recipe import check_recipe, import_recipe, with_recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
@@ -180,9 +180,29 @@ class Campaign:
         """All that the numbers of a farm and turbine type depend on, the seed aside."""
         return self._fingerprints.settings(self._farm(farm_idx), self._type(type_idx))
 
-    def fingerprint(self, farm_idx: int, type_idx: int) -> str:
-        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests."""
-        return self._fingerprints.of(self._farm(farm_idx), self._type(type_idx))
+    def fingerprint(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
+        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
+
+        version: the method version; that of this leeward if None.
+        """
+        return self._fingerprints.of(self._farm(farm_idx), self._type(type_idx), version)
+
+    @property
+    def method_version(self) -> int:
+        """The method version of this leeward: with another one the same settings give other numbers."""
+        return method_version()
+
+    def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
+        """Return the method version that made a result of this campaign; None if it was made with other settings.
+
+        stated: the version that the result states, if it does; otherwise all versions up to this leeward's are tried.
+        fingerprint: None for an adopted result, which is of the version that computed its AEP.
+        """
+        if fingerprint is None:
+            return self.method_version if stated is None else stated
+        versions = range(self.method_version, 0, -1) if stated is None else [stated]
+        made = (version for version in versions if self.fingerprint(key.farm_idx, key.type_idx, version) == fingerprint)
+        return next(made, None)
 
     def differences(self, other: "Campaign", farm_idx: int, type_idx: int) -> list[str]:
         """Which settings differ from those of another campaign, the older one: one sentence each."""
@@ -282,8 +302,14 @@ class Campaign:
 
         return judge(self, result)
 
+    def misfit(self, result: "StoredResult") -> str | None:
+        """Say why a stored result is not of this campaign: other settings, turbines or area; None if it may be."""
+        from leeward.campaign.judge import misfit
+
+        return misfit(self, result)
+
     def judge_aep(self, result: "StoredResult") -> str | None:
-        """Whether its AEP is that of its layout: of results that nothing else proves."""
+        """Say why a stored result is not of this campaign, or its AEP not that of its layout; None if all is well."""
         from leeward.campaign.judge import judge_aep
 
         return judge_aep(self, result)

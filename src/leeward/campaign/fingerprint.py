@@ -25,21 +25,25 @@ class Fingerprints:
         """All that the numbers of a farm and turbine type depend on, the seed aside."""
         return {**self._short(farm, turbine), **self._long(farm)}
 
-    def of(self, farm: FarmSpec, turbine: Any) -> str:
-        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests."""
-        whole = f"whole {farm.farm_idx} {turbine.type_idx}"
+    def of(self, farm: FarmSpec, turbine: Any, version: int | None = None) -> str:
+        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
+
+        version: the method version; that of this leeward if None.
+        """
+        version = method_version() if version is None else version
+        whole = f"whole {farm.farm_idx} {turbine.type_idx} {version}"
         if whole not in self._digests:
             names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm.farm_idx}"}
             if not all(name in self._digests for name in names.values()):
                 for name, value in self._long(farm).items():
                     self._digests[names[name]] = digest(value)
             digests = {name: self._digests[known] for name, known in names.items()}
-            self._digests[whole] = digest({**self._short(farm, turbine), **digests})
+            self._digests[whole] = digest({**self._short(farm, turbine), "method_version": version, **digests})
         return self._digests[whole]
 
     def _short(self, farm: FarmSpec, turbine: Any) -> dict[str, Any]:
         return {
-            "method_version": METHOD_VERSION,
+            "method_version": method_version(),
             "n_turbines": turbine_count(self._spec, farm, turbine),
             "spacing": self._spec.spacing,
             "turbine": turbine_settings(turbine),
@@ -53,6 +57,11 @@ class Fingerprints:
             "area": area_settings(farm),
             "neighbours": neighbour_settings(self._spec),
         }
+
+
+def method_version() -> int:
+    """Return the method version of this leeward."""
+    return METHOD_VERSION
 
 
 def canonical(value: Any) -> str:

@@ -1,6 +1,7 @@
-"""The physical judge: is a stored layout one that its task allows, and is its AEP what the wake engine computes?"""
+"""The judge of stored results: are they of this campaign, allowed by its constraints, and is their AEP right?"""
 
 import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
@@ -8,11 +9,14 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.store.keys import Key
+from leeward.store.maker import Maker
+from leeward.store.schema import NO_AEP, OWN, Value
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
 
 AEP_TOLERANCE = 1e-9  # relative
+DIAMETER_TOLERANCE = 1e-6  # relative
 Array = npt.NDArray[np.float64]
 
 
@@ -33,31 +37,56 @@ class StoredResult(Protocol):
     def diameter(self) -> float: ...
     @property
     def status(self) -> str: ...
+    @property
+    def details(self) -> Mapping[str, Value]: ...
 
 
 def judge(campaign: "Campaign", result: StoredResult) -> str | None:
-    """What is wrong with a result, in a sentence; None if nothing is."""
+    """Say what is wrong with a result, in a sentence; None if nothing is."""
     key = result.key
     if key not in campaign:
         return f"{key} is not a task of the campaign {campaign.name}"
-    expected = campaign.fingerprint(key.farm_idx, key.type_idx)
-    if result.origin == "leeward" and result.fingerprint != expected:
-        return (
-            f"it was made with other settings: its fingerprint is {str(result.fingerprint)[:12]}..., that of the "
-            f"campaign {expected[:12]}..."
-        )
-    return _judge_layout(campaign, key, result) or _judge_aep(campaign, key, result)
+    return misfit(campaign, result) or _judge_constraints(campaign, key, result) or _judge_aep(campaign, key, result)
 
 
 def judge_aep(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Whether the AEP of a result is that of its layout, whatever else it may be; None too if it is of another task."""
+    """Say why a result is not of the campaign, or its AEP not that of its layout; None if it is of another task."""
     key = result.key
-    if key not in campaign or result.layout.shape != (2, campaign.n_turbines(key.farm_idx, key.type_idx)):
+    if key not in campaign:
         return None
-    return _judge_aep(campaign, key, result)
+    return misfit(campaign, result) or _judge_aep(campaign, key, result)
 
 
-def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+def misfit(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
+
+    It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results have
+    no fingerprint. A result of another method version is compared under that version.
+    """
+    key = result.key
+    if key not in campaign:
+        return None
+    if version_of(campaign, result) is None:
+        expected = campaign.fingerprint(key.farm_idx, key.type_idx, Maker.of(result.details).method_version)
+        return (
+            f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
+            f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
+        )
+    return other_layout(campaign, result)
+
+
+def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
+    """Return the method version that made a result of a task; None if it was made with other settings."""
+    fingerprint = str(result.fingerprint) if result.origin == OWN else None
+    return campaign.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
+
+
+def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
+    """Say why the layout of a task is not one of the campaign's: other turbines, or another area; None if it may be."""
+    return _other_turbines(campaign, result.key, result) or _other_place(campaign, result.key, result)
+
+
+def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
     layout = np.asarray(result.layout, dtype=np.float64)
     count = campaign.n_turbines(key.farm_idx, key.type_idx)
     if layout.shape != (2, count):
@@ -66,22 +95,41 @@ def _judge_layout(campaign: "Campaign", key: Key, result: StoredResult) -> str |
         turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
         return f"turbine {turbine} stands at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
     diameter = campaign.diameter(key.type_idx)
-    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=1e-9):
+    if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=DIAMETER_TOLERANCE):
         return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
-    violation = campaign.problem(key.farm_idx, key.type_idx).violation(layout[0], layout[1])
+    return None
+
+
+def _other_place(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    """Compare with the area: a spacing or more outside is not a matter of tolerance, but another farm."""
+    import shapely
+
+    problem = campaign.problem(key.farm_idx, key.type_idx)
+    points = shapely.points(*np.asarray(result.layout, dtype=np.float64))
+    with np.errstate(over="ignore"):  # coordinates may be any numbers: infinitely far is outside
+        outside = float(shapely.distance(problem.area.to_shapely(), points).max())
+    if outside <= problem.room.max():
+        return None
+    return f"turbines up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
+
+
+def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
+    violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
     return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
 
 
 def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    if result.status == "no-aep":
+    if result.status == NO_AEP:
         return None
     if not (math.isfinite(result.aep) and result.aep > 0):
         return f"its AEP is {result.aep:g} GWh; expected a number above 0"
+    if version_of(campaign, result) != campaign.method_version:  # the wake engine computes other numbers now
+        return None
     layout = np.asarray(result.layout, dtype=np.float64)
     try:
         computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
     except InputError as error:
-        return f"its layout is none that the wake engine takes: {error}"
+        return f"the wake engine rejects its layout: {error}"
     off = abs(result.aep - computed) / computed
     if not off <= AEP_TOLERANCE:
         return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"

@@ -1,6 +1,6 @@
 """`leeward check`: a verdict on every file and every result."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward.cli.progress import Tell, progress
-from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign
+from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.paths import is_pack, is_shard
 from leeward.store.sources import demand_possible
@@ -16,6 +16,7 @@ from leeward.store.verdicts import Verdict
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
+    from leeward.campaign import Campaign
     from leeward.store.check import CheckReport
     from leeward.store.found import FoundFile, FoundResult
 
@@ -46,34 +47,47 @@ def check(
     A valid result of another script's file is called plausible: it is complete and consistent, but has no digest that
     could prove it; --deep compares its AEP with its layout.
 
-    --complete looks into the `layouts.h5` beside a run directory too. --deep judges each layout by the campaign: right
-    turbine count, inside the area, spaced, and an AEP that the wake engine confirms. Results that are not, or not any
-    more, in the campaign are counted and named; they are no fault.
+    Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
+    one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
+    of its farm is bad. Adopted results have no fingerprint. Results of another method version are compared under that
+    version, and counted. Results that are not, or not any more, in the campaign are counted and named; they are no
+    fault.
+
+    --complete looks into the `layouts.h5` beside a run directory too. --deep judges each layout by the campaign: inside
+    the area to the last millimetre, spaced, and an AEP that the wake engine confirms, unless the result is of another
+    method version.
 
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use.
     """
     from leeward.engine.cores import usable_cores
     from leeward.store.check import check as check_files
+    from leeward.watch.comparison import Comparison
 
     demand_possible(*paths)
     if complete:
         paths = _with_outputs(paths)
-    chosen = demanded_campaign(campaign, paths, "--deep" if deep else "--complete") if complete or deep else None
+    if complete or deep:
+        chosen: Campaign | None = demanded_campaign(campaign, paths, "--deep" if deep else "--complete")
+    else:
+        chosen = given_campaign(campaign)
+    comparison = Comparison(paths, None if campaign is None else chosen, chosen)
     with progress(quiet or as_json) as tell:
         listing = _Listing(tell, keep_all=as_json)
         report = check_files(
             paths,
             judge=chosen.judge if chosen is not None and deep else None,
+            compare=comparison,
             campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
             tell=listing.hear,
             processes=usable_cores(),
         )
     if as_json:
-        print(json_text(_as_data(report, listing)))
+        print(json_text({**_as_data(report, listing), "notes": comparison.notes()}))
     else:
         print("\n".join(_lines(report, listing, quiet)))
+        print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
@@ -138,10 +152,9 @@ class _Listing:
         if found.is_valid and not is_run and len(folder.valid) <= MOST_FILES_OF_A_FOLDER:
             folder.valid.append(found)
 
-    @property
-    def bad_runs(self) -> list[Path]:
-        """Run directories with bad files."""
-        homes = dict.fromkeys(_home(found.path) for found, _ in self.bad)
+    def bad_runs(self, which: Callable[[Path], bool] = lambda file: True) -> list[Path]:
+        """Return the run directories with bad files. which: of these only."""
+        homes = dict.fromkeys(_home(found.path) for found, _ in self.bad if which(found.path))
         return [path for path, is_run in homes if is_run]
 
     @property
@@ -258,10 +271,13 @@ def _next(
         yield f"Nothing was found: no .h5 or .hdf5 file, and no result of a run, in {', '.join(map(str, paths))}."
     if report.is_well:
         yield "All is well." if deep else "All is well. To recompute AEP, spacing and boundary as well: --deep"
-    for run in listing.bad_runs:
+    unfit = set(report.unfit)
+    for run in listing.bad_runs(lambda file: file not in unfit):
         go_on = command(*run_command(run.with_suffix(".h5")))
         yield f"{run}: `{go_on}` moves bad files to quarantine and computes their tasks again."
-    sources = [path for path in paths if path not in listing.bad_runs]
+    for run in listing.bad_runs(lambda file: file in unfit):
+        yield from _unfit(run)
+    sources = [path for path in paths if path not in listing.bad_runs()]
     if listing.bad_elsewhere and sources:
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
@@ -275,3 +291,13 @@ def _next(
         words = ["missing", paths[0], *(["--campaign", campaign] if campaign else []), "--csv", "missing.csv"]
         yield f"To list what is missing: {command(*words)}"
         yield f"To compute it then: {compute_command(paths[0], campaign, 'missing.csv')}"
+
+
+def _unfit(run: Path) -> Iterator[str]:
+    """Say what to do about whole files that are not what the campaign demands: a run would leave or refuse them."""
+    again = run_command(run.with_suffix(".h5"))
+    yield (
+        f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the run "
+        f"directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old results "
+        f"under another name: {command(*again, '--new')}"
+    )

@@ -69,6 +69,11 @@ def merge(
     layout (to 1e-9) are bad, because a flipped bit would look just so. If the script had another wake model, leave
     --campaign out.
 
+    Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
+    one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
+    of its farm is bad. Adopted results have no fingerprint; results of tasks that the campaign does not have are taken.
+    Results of another method version of leeward are compared under that version, merged, and noted.
+
     The output tells the campaign of its sources. Campaigns that differ only in how they are run (`execution`) are one;
     if they differ in their seeds too, the output's campaign has the seeds of all. A campaign that cannot be read is
     noted, and stands in no result's way.
@@ -85,12 +90,14 @@ def merge(
     from leeward.engine.cores import usable_cores
     from leeward.store.merge import merge as merge_files
     from leeward.store.merge_report import MergeRefusedError
+    from leeward.watch.comparison import Comparison
 
     options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
     options += [] if prefer is None else ["--prefer", prefer.value]
     demand_possible(output)
     told, problems = told_campaigns(campaign, sources)
     known = told[0] if len(told) == 1 else None
+    comparison = Comparison(sources, None if campaign is None else known, known)
     try:
         with progress(quiet) as tell:
             report = merge_files(
@@ -100,8 +107,10 @@ def merge(
                 prefer=None if prefer is None else prefer.value,
                 recompute=known.recompute if known is not None and campaign is not None else None,
                 judge=None if known is None or campaign is None else _judge(known, on_bad),
+                compare=comparison,
                 facts=None if known is None else facts_of(known),
-                notes=problems,
+                campaigns=len(told),
+                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
                 remove_sources=remove_sources,
                 dry_run=dry_run,
                 tell=tell,

@@ -61,6 +61,10 @@ def run(
         list[Path] | None,
         typer.Option(help="Bring in results of other origin: worker files, folders, another layouts.h5. Repeatable."),
     ] = None,
+    keep_infeasible: Annotated[
+        bool,
+        typer.Option("--keep-infeasible", help="Adopt layouts with turbines closer than a rotor diameter, too."),
+    ] = False,
     new: Annotated[
         bool, typer.Option("--new", help="Begin anew; the old run directory is kept under another name.")
     ] = False,
@@ -129,6 +133,7 @@ def run(
             only=_only(only, only_from),
             retry_failed=retry_failed,
             adopt=adopt or (),
+            keep_infeasible=keep_infeasible,
             new=new,
             take_over=take_over,
             grace_s=grace,

@@ -173,7 +173,13 @@ def _adopted(event: dict[str, Any]) -> str:
     for what in ("refused", "bad_files"):
         if event[what]:
             parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
-    return "; ".join(parts)
+    if event["disagreeing"]:
+        parts.append(f"{len(event['disagreeing'])} had another AEP than the wake engine computes, which counts")
+    return "\n  ".join(["; ".join(parts), *map(_disagreement, event["disagreeing"])])
+
+
+def _disagreement(one: dict[str, Any]) -> str:
+    return f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
 
 
 class _Lines:

@@ -52,10 +52,12 @@ def salvage(
     from leeward.engine.cores import usable_cores
     from leeward.store.merge import merge
     from leeward.store.merge_report import MergeRefusedError
+    from leeward.watch.comparison import Comparison
 
     demand_possible(output)
     told, problems = told_campaigns(campaign, sources)
     known = told[0] if len(told) == 1 else None
+    comparison = Comparison(sources, None if campaign is None else known, known)
     try:
         with progress(quiet or as_json) as tell:
             report = merge(
@@ -65,8 +67,9 @@ def salvage(
                 prefer=None if prefer is None else prefer.value,
                 recompute=known.recompute if known is not None and campaign is not None else None,
                 judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
+                compare=comparison,
                 facts=None if known is None else facts_of(known),
-                notes=problems,
+                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
                 dry_run=dry_run,
                 tell=tell,
                 processes=usable_cores(),

@@ -75,6 +75,7 @@ def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
         "work": solution.work,
         "reproducible": campaign.reproducible,
         "versions": versions(),
+        "method_version": campaign.method_version,
     }
     if solution.notes:
         details["notes"] = "; ".join(solution.notes)

@@ -6,11 +6,12 @@ import re
 import shutil
 import sys
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.engine.adopt import refusal
 from leeward.errors import BadSourceError, InputError, StorageError
@@ -18,6 +19,7 @@ from leeward.files import read_regular, replace_file
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.index import Brief, IndexLines, index_line
 from leeward.store.keys import Key
+from leeward.store.maker import Maker
 from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths, entries, key_of_shard
 from leeward.store.quarantine import quarantine
 from leeward.store.reader import read_files
@@ -40,21 +42,29 @@ LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 class Stored:
     """Verified results; of a hundred thousand in little memory.
 
-    fingerprints: of leeward's own. lines: for the index. bad: files that are none, with verdict and reason. loose: keys
-    of those in files of their own. doubled: files of results that packs hold too.
+    fingerprints: of leeward's own. makers: which leeward made each. lines: for the index. bad: files that are none,
+    with verdict and reason. loose: keys of those in files of their own. doubled: files of results that packs hold too.
     """
 
     results: dict[Key, Brief] = field(default_factory=dict)
     fingerprints: dict[Key, str] = field(default_factory=dict)
+    makers: dict[Key, Maker] = field(default_factory=dict)
     lines: IndexLines = field(default_factory=IndexLines)
     bad: list[BadFile] = field(default_factory=list)
     loose: list[Key] = field(default_factory=list)
     doubled: list[Doubled] = field(default_factory=list)
+    _known_makers: dict[Maker, Maker] = field(default_factory=dict)
+
+    def version(self, campaign: Campaign, key: Key) -> int | None:
+        """Return the method version that made a result of a task; None if it was made with other settings."""
+        return campaign.version_of(key, self.fingerprints.get(key), self.makers[key].method_version)
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = index_line(found)
         self.results[key] = Brief.of(line)
         self.lines.add(line)
+        maker = Maker.of(found.details)
+        self.makers[key] = self._known_makers.setdefault(maker, maker)
         if found.origin == OWN:
             self.fingerprints[key] = sys.intern(found.fingerprint)
 
@@ -129,21 +139,43 @@ def write_index(paths: RunPaths, lines: bytes) -> None:
 
 
 def refuse_changed(campaign: Campaign, paths: RunPaths, stored: Stored) -> None:
-    """Refuse to go on where results were made with other settings: they never mix silently."""
-    changed = [
-        key
-        for key, fingerprint in stored.fingerprints.items()
-        if key in campaign and fingerprint != campaign.fingerprint(key.farm_idx, key.type_idx)
-    ]
+    """Refuse to go on where results were made with other settings or another method version: they never mix."""
+    versions = {key: stored.version(campaign, key) for key in stored.makers if key in campaign}
+    changed = [key for key, version in versions.items() if version is None]
     if not changed:
+        _refuse_other_versions(campaign, paths, stored, versions)
         return
     listed = _differences(campaign, paths, changed)
+    listed += _other_method(campaign, {stored.makers[key] for key in changed})
     raise InputError(
         f"{paths.root}: {len(changed)} of its results were made with other settings, {min(changed)} for one:\n  "
         + "\n  ".join(listed)
         + "\nexpected the same settings; otherwise choose another output with -o, or start anew with --new, which "
         "keeps the old results under another name"
     )
+
+
+def _refuse_other_versions(
+    campaign: Campaign, paths: RunPaths, stored: Stored, versions: Mapping[Key, int | None]
+) -> None:
+    old = [key for key, version in versions.items() if version != campaign.method_version]
+    if not old:
+        return
+    first = min(old)
+    maker = stored.makers[first]._replace(method_version=versions[first])
+    raise InputError(
+        f"{paths.root}: {len(old)} of its results are of another method version; {first} was made by {maker}, and this "
+        f"is leeward {__version__}, method version {campaign.method_version}, which computes other numbers from the "
+        "same settings. A run never mixes them. To keep them, leave this run as it is and choose another output with "
+        "-o: check, merge and export still read them. To recompute them, start anew with --new, which keeps the old "
+        "results under another name"
+    )
+
+
+def _other_method(campaign: Campaign, makers: Iterable[Maker]) -> list[str]:
+    """Name the method versions that differ too, as far as results state theirs."""
+    others = sorted({maker.method_version for maker in makers if maker.method_version is not None})
+    return [f"method_version: {campaign.method_version}, was {old}" for old in others if old != campaign.method_version]
 
 
 def _differences(campaign: Campaign, paths: RunPaths, changed: list[Key]) -> list[str]:
@@ -201,11 +233,12 @@ def take_back(
     """Results of an existing output that are not in the run directory: this run's own become shards again.
 
     That happens after `leeward clean --merged`, and when a shard was damaged. Any others would be lost with the output:
-    that is an error.
+    that is an error. So are results of another method version.
     """
     if not paths.output.exists():
         return 0
     others: list[str] = []
+    older = Stored()
     restored = 0
     is_ours = paths.campaign.exists()
     for found in read_files([paths.output], contents=True):
@@ -220,6 +253,9 @@ def take_back(
                 restored += 1
             else:
                 others.append(found.name)
+                if is_ours and found.sealed:
+                    older.add(found.key, found)
+    _refuse_other_versions(campaign, paths, older, _known_versions(campaign, older))
     if others:
         raise BadSourceError(
             f"{paths.output}: it holds {len(others)} result(s) that this run would not have, "
@@ -229,10 +265,17 @@ def take_back(
     return restored
 
 
+def _known_versions(campaign: Campaign, stored: Stored) -> dict[Key, int | None]:
+    """Return the method versions of results of the campaign's settings."""
+    versions = {key: stored.version(campaign, key) for key in stored.makers if key in campaign}
+    return {key: version for key, version in versions.items() if version is not None}
+
+
 def _is_own(campaign: Campaign, found: FoundResult) -> bool:
     """Whether a result in the output may count as one of this run's: sealed, and as good as one that is adopted.
 
-    A task that is not in the campaign any more keeps its result.
+    A task that is not in the campaign any more keeps its result. So does one whose turbines are too close: it was
+    adopted with --keep-infeasible, or before leeward refused such layouts.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
@@ -240,7 +283,8 @@ def _is_own(campaign: Campaign, found: FoundResult) -> bool:
         return True
     if found.origin == OWN:
         return found.fingerprint == campaign.fingerprint(found.key.farm_idx, found.key.type_idx)
-    return refusal(campaign, found) is None
+    stated = Maker.of(found.details).method_version
+    return stated in (None, campaign.method_version) and refusal(campaign, found, keep_infeasible=True) is None
 
 
 def refuse_odd_output(paths: RunPaths) -> None:

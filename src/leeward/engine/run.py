@@ -51,6 +51,7 @@ class Options:
     only: str | Collection[Key] | None = None
     retry_failed: bool = False
     adopt: tuple[Path, ...] = ()
+    keep_infeasible: bool = False
     new: bool = False
     take_over: bool = False
     grace_s: float = 60.0
@@ -112,6 +113,7 @@ def run(
     only: str | Collection[Key | str] | None = None,
     retry_failed: bool = False,
     adopt: str | PathLike[str] | Iterable[str | PathLike[str]] = (),
+    keep_infeasible: bool = False,
     new: bool = False,
     take_over: bool = False,
     grace_s: float = 60.0,
@@ -126,10 +128,11 @@ def run(
     campaign: a Campaign, the path of a campaign file, a dict of the same shape, a built-in campaign's name, or None for
     the built-in one with one seed.
     only: some of the tasks, as "farm=0,3 type=5 seed=0:10" or as keys. retry_failed: also those that failed before.
-    adopt: files and folders with results of other origin, which count as done. new: keep an old run under another name,
-    and begin anew. take_over: also from an owner of the directory that stands still on another machine. grace_s: for
-    tasks in hand, after a request to stop. storage_wait_s: how long to wait for a disk that takes nothing; then
-    StorageError. hear: called with every event, a dict.
+    adopt: files and folders with results of other origin, which count as done. keep_infeasible: adopt layouts with
+    turbines closer than a rotor diameter too. new: keep an old run under another name, and begin anew. take_over: also
+    from an owner of the directory that stands still on another machine. grace_s: for tasks in hand, after a request to
+    stop. storage_wait_s: how long to wait for a disk that takes nothing; then StorageError. hear: called with every
+    event, a dict.
     """
     if os.name != "posix":
         raise LeewardError("leeward run works on Linux and macOS; on this system it can check, merge and read results")
@@ -137,10 +140,15 @@ def run(
         campaign = builtin_campaign() if campaign is None else load(campaign)
     sources = tuple(Path(source) for source in ([adopt] if isinstance(adopt, str | PathLike) else adopt))
     refuse_bad_sources(sources)
+    if keep_infeasible and not sources:
+        raise InputError(
+            "keep_infeasible is given without adopt (--keep-infeasible without --adopt); it is about adopted layouts: "
+            "give both"
+        )
     if not (grace_s >= 0 and storage_wait_s >= 0):
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
-    options = Options(chosen, retry_failed, sources, new, take_over, grace_s, storage_wait_s)
+    options = Options(chosen, retry_failed, sources, keep_infeasible, new, take_over, grace_s, storage_wait_s)
     execution = with_user_defaults(campaign).execution
     if execution.engine in ("dask", "slurm"):
         demand_cluster(execution, Path(output).absolute())
@@ -317,7 +325,15 @@ class _Run:
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(self.campaign, self.paths, self.options.adopt, results.keys(), self.order.store, notice)
+        adoption = adopt(
+            self.campaign,
+            self.paths,
+            self.options.adopt,
+            results.keys(),
+            self.order.store,
+            notice,
+            keep_infeasible=self.options.keep_infeasible,
+        )
         results.update(adoption.results)
         lines = b"".join(adoption.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
@@ -326,6 +342,7 @@ class _Run:
         facts = {
             "adopted": len(adoption.results),
             "recomputed": adoption.recomputed,
+            "disagreeing": adoption.disagreeing,
             "present": adoption.present,
             "not_the_best": adoption.worse,
             "violating": {str(key): worst for key, worst in adoption.violating.items()},

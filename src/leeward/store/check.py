@@ -20,6 +20,7 @@ __all__ = ["CheckReport", "Source", "check", "gather"]
 MOST_PROBLEMS = 1000  # that are kept; all are counted
 
 Judge = Callable[[Result], str | None]
+Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> why it is not of the campaign
 
 
 @dataclass(eq=False)
@@ -28,8 +29,9 @@ class CheckReport:
 
     file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
     no_aep: valid layouts whose energy nobody knows. plausible: valid results without a digest: complete and consistent,
-    but nothing proves them. missing: expected, and not there; extra: there, and not in the
-    campaign; both empty if nobody said what is expected. conflicts: keys of which there are different results.
+    but nothing proves them. unfit: the first thousand files with results that are whole, and that only the campaign
+    speaks against. missing: expected, and not there; extra: there, and not in the campaign; both empty if nobody said
+    what is expected. conflicts: keys of which there are different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -38,6 +40,7 @@ class CheckReport:
     problems: list[Found] = field(default_factory=list)
     no_aep: int = 0
     plausible: int = 0
+    unfit: list[Path] = field(default_factory=list)
     missing: list[Key] = field(default_factory=list)
     extra: list[Key] = field(default_factory=list)
     conflicts: dict[Key, list[Path]] = field(default_factory=dict)
@@ -87,6 +90,7 @@ def check(
     paths: Iterable[Path],
     *,
     judge: Judge | None = None,
+    compare: Compare | None = None,
     campaign: Container[Key] | None = None,
     expected: Collection[Key] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
@@ -95,15 +99,17 @@ def check(
 ) -> CheckReport:
     """Judge files, folders, run directories and the worker files of other scripts.
 
-    judge: says what is physically wrong with a result, if anything. campaign: which keys have a task; results of others
-    are told as extra, and not judged. expected: which keys have to be there. tell: hears of everything as it is found.
+    judge: says what is physically wrong with a result, if anything. compare: says why a result of a file is not of the
+    campaign that the file belongs to. campaign: which keys have a task; results of others are told as extra, and not
+    judged. expected: which keys have to be there. tell: hears of everything as it is found.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
     report = CheckReport()
+    look = _both(compare, _judge_within(judge, campaign))
     for source in _joined(gather(paths)):
-        found_there = read_files(source.files, contents=judge is not None, limits=limits, processes=processes)
-        for found in _judged(found_there, source.run, _judge_within(judge, campaign)):
+        found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
+        for found in _judged(found_there, source.run, look, report.unfit):
             _add(report, found)
             if tell is not None:
                 tell(found)
@@ -123,6 +129,15 @@ def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge
     return lambda result: judge(result) if result.key in campaign else None
 
 
+def _both(compare: Compare | None, judge: Judge | None) -> Compare | None:
+    """Compare first: the judge recomputes, which takes longer."""
+    if compare is None:
+        return None if judge is None else lambda path, result: judge(result)
+    if judge is None:
+        return compare
+    return lambda path, result: compare(path, result) or judge(result)
+
+
 @dataclass(frozen=True)
 class _Files:
     files: Iterable[Path]
@@ -140,8 +155,10 @@ def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
             yield _Files(source.files, source.run)
 
 
-def _judged(all_found: Iterable[Found], run: RunPaths | None, judge: Judge | None) -> Iterator[Found]:
-    """With what only the place of a file, or a judge, can say added to the verdicts."""
+def _judged(
+    all_found: Iterable[Found], run: RunPaths | None, look: Compare | None, unfit: list[Path]
+) -> Iterator[Found]:
+    """Add to the verdicts what only the place of a file, or the campaign, can say. unfit: files of the latter kind."""
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
@@ -154,8 +171,10 @@ def _judged(all_found: Iterable[Found], run: RunPaths | None, judge: Judge | Non
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
             verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
-        elif found.is_valid and judge is not None and found.result is not None:
-            reason = judge(found.result)
+        elif found.is_valid and look is not None and found.result is not None:
+            reason = look(found.path, found.result)
+            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
+                unfit.append(found.path)
         rejected += reason is not None
         yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
 

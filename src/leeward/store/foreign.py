@@ -36,7 +36,16 @@ INIT = "init"
 FOLDER = "optimized_layouts"
 
 _MOST_DETAILS = 150
-_OWN_DETAILS = ("source", "evidence", "recovered_by", "aep_note", "diameter_note", "ignored")
+_OWN_DETAILS = (
+    "source",
+    "evidence",
+    "recovered_by",
+    "aep_note",
+    "aep_claimed",
+    "method_version",
+    "diameter_note",
+    "ignored",
+)
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
 
 

@@ -2,7 +2,7 @@
 
 import contextlib
 import tempfile
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
@@ -25,7 +25,7 @@ from leeward.store.schema import Result, Value
 from leeward.store.second_pass import Recompute, SecondPass, Tell
 from leeward.store.shards import BadShard, ShardPaths
 from leeward.store.sources import Source, gather
-from leeward.store.survey import Judge, Survey
+from leeward.store.survey import Compare, Judge, Survey
 from leeward.store.verdicts import Verdict
 from leeward.store.writer import OutputHoldsMoreError, Written, write_merged
 
@@ -153,8 +153,10 @@ def merge(
     prefer: str | None = None,
     recompute: Recompute | None = None,
     judge: Judge | None = None,
+    compare: Compare | None = None,
     facts: Facts | None = None,
-    notes: Sequence[str] = (),
+    campaigns: int = 1,
+    notes: Callable[[], Iterable[str]] = tuple,
     remove_sources: bool = False,
     dry_run: bool = False,
     tell: Tell | None = None,
@@ -164,12 +166,13 @@ def merge(
 
     All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out,
     or ("salvage") that all ways are tried to recover what the file holds. judge: says what speaks against a result that
-    has no digest of its own. prefer: which of several different results of a key is taken; without it they are an
-    error. recompute: for layouts without an AEP. facts: what the campaign says, where it is known; else what the
-    sources say. notes: what the caller knows and the log should tell. remove_sources: those whose every result was
-    found again in the output; the run directories that they lie in are held meanwhile. dry_run: change nothing, and say
-    what would happen. A MergeRefusedError, after the log is written, if the sources do not allow a merge, and a
-    HeldError if a live process has a run directory that is to lose shards.
+    has no digest of its own. compare: says why a result of a file is not of its campaign. prefer: which of several
+    different results of a key is taken; without it they are an error. recompute: for layouts without an AEP. facts:
+    what the campaign says, where it is known; else what the sources say. campaigns: how many different ones the sources
+    are of, as far as is known. notes: returns, once all sources are read, what else the log should tell.
+    remove_sources: those whose every result was found again in the output; the run directories that they lie in are
+    held meanwhile. dry_run: change nothing, and say what would happen. A MergeRefusedError, after the log is written,
+    if the sources do not allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
@@ -177,7 +180,7 @@ def merge(
     with contextlib.ExitStack() as stack:
         audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
         places = _expanded(found)
-        survey = Survey(judge=_judge_of_unproved(judge))
+        survey = Survey(judge=_judge_of_unproved(judge), compare=compare, campaigns=campaigns)
         if on_bad == "salvage":
             beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
             found_again = stack.enter_context(salvaged_sources(places, beside, processes, tell))
@@ -187,7 +190,7 @@ def merge(
         survey.look_at(late, processes, lambda done: tell("checking", done, len(places) + len(late)))
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
-        report.notes += notes
+        report.notes += notes()
         report.problem = _problem(report, len(survey.chosen))
         if dry_run:
             report.results = len(survey.chosen)
@@ -314,6 +317,9 @@ def _attributes(survey: Survey, facts: Facts | None) -> dict[str, Value]:
             "random_pct": facts.random_pct,
             "total_configs": len(facts.expected),
         }
+    campaigns = max(survey.campaigns, len(survey.studies) if facts is None else 1)
+    if campaigns > 1:
+        attributes["campaigns"] = campaigns  # so that its results are not all compared with one of them
     total = attributes.get("total_configs")
     count = len(survey.chosen)
     attributes["total_configs"] = max(total, count) if isinstance(total, int) else count

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from leeward.store.maker import Maker
 from leeward.store.schema import FOREIGN, NO_AEP, OWN, Result, Value
 
 _ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not what it is
@@ -45,13 +46,14 @@ def covers(new: Essence, old: Essence) -> bool:
     """Whether nothing is lost with `old` where `new`, of the same key, is.
 
     Another script's result has no fingerprint: it is its layout and its aep, and where the aep is missing its layout
-    alone. It never stands for one of leeward's own, which knows what made it.
+    alone. An adopted one has the aep of the wake engine, and remembers that of its file. A foreign result never stands
+    for one of leeward's own, which knows what made it.
     """
     if new.digest == old.digest:
         return True
     if old.origin == OWN or FOREIGN not in (new.origin, old.origin):
         return False
-    return new.layout == old.layout and (old.status == NO_AEP or new.aep == old.aep)
+    return new.layout == old.layout and (old.status == NO_AEP or old.aep in (new.aep, new.details.get("aep_claimed")))
 
 
 def covers_all(new: Essence, old: Essence) -> bool:
@@ -86,7 +88,10 @@ def said(details: Mapping[str, Value]) -> bytes:
 def difference(one: Essence, other: Essence) -> str:
     """Why two results of one key are not the same, in a few words."""
     if one.origin == other.origin == OWN and one.fingerprint != other.fingerprint:
-        return "different settings (their fingerprints differ)"
+        makers = [Maker.of(essence.details) for essence in (one, other)]
+        if makers[0].method_version == makers[1].method_version:
+            return "different settings (their fingerprints differ)"
+        return f"made by {makers[0]} and by {makers[1]} (their fingerprints differ)"
     if one.layout != other.layout:
         return "different layouts"
     if one.aep != other.aep:

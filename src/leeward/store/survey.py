@@ -20,6 +20,7 @@ from leeward.store.shards import was_packed
 from leeward.store.verdicts import Verdict
 
 Judge = Callable[[Result], str | None]
+Compare = Callable[[Path, Result], str | None]
 
 
 @dataclass(slots=True, eq=False)
@@ -55,7 +56,9 @@ _EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # 
 class Survey:
     """Takes in what the reader found, in its order.
 
-    judge: says what speaks against a result, if anything. salvaged: the originals of files that are read as copies.
+    judge: says what speaks against a result, if anything. compare: says why a result of a file is not of the campaign
+    of that file. salvaged: the originals of files that are read as copies. campaigns: of how many different ones
+    the results are, as far as is known.
     """
 
     files: list[SourceReport] = field(default_factory=list)
@@ -65,7 +68,9 @@ class Survey:
     conflicts: list[Conflict] = field(default_factory=list)
     attributes: Mapping[str, Value] = field(default_factory=dict)
     studies: set[str] = field(default_factory=set)
+    campaigns: int = 1
     judge: Judge | None = None
+    compare: Compare | None = None
     salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
     _bad: list[BadResult] = field(default_factory=list)
     _more: str = ""
@@ -74,7 +79,8 @@ class Survey:
 
     def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
-        for found in read_files(paths, sha256=True, contents=self.judge is not None, processes=processes):
+        contents = self.judge is not None or self.compare is not None
+        for found in read_files(paths, sha256=True, contents=contents, processes=processes):
             if isinstance(found, FoundFile):
                 if was_packed(found):  # its result is in a pack, which is read too
                     continue
@@ -110,6 +116,8 @@ class Survey:
 
     def _note_campaign(self, attributes: Mapping[str, Value]) -> None:
         """The newest campaign text is kept; those that differ in more than how they are run are counted."""
+        told = attributes.get("campaigns")
+        self.campaigns = max(self.campaigns, told if isinstance(told, int) else 1)
         text = attributes.get("campaign")
         if not text:
             return
@@ -121,7 +129,7 @@ class Survey:
         if not found.is_valid or found.key is None:
             self._bad.append(BadResult(found.name, found.verdict, found.reason))
             return
-        doubt = None if self.judge is None or found.result is None else self.judge(found.result)
+        doubt = None if found.result is None else self._doubt(found.path, found.result)
         if doubt is not None:
             self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
             self._rejected += 1
@@ -132,6 +140,11 @@ class Survey:
         if not found.sealed and "ignored" in found.details:
             self._more = f"there is more in {found.name}: {found.details['ignored']}"
         self._add_candidate(new)
+
+    def _doubt(self, path: Path, result: Result) -> str | None:
+        original = self.salvaged.get(str(path))
+        unfit = self.compare and self.compare(path if original is None else Path(original.place), result)
+        return unfit or (self.judge and self.judge(result))
 
     def _add_candidate(self, new: Candidate) -> None:
         first = self.chosen.setdefault(new.key, new)

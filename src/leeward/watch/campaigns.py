@@ -1,15 +1,19 @@
 """Which campaign the results at some place belong to."""
 
 import os
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Mapping
 from functools import lru_cache, partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from leeward.campaign import Campaign
 from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.files import NotAFileError, read_regular
 from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
 from leeward.store.sources import demand_possible
+
+if TYPE_CHECKING:
+    from leeward.store.schema import Value
 
 
 def paths_of(path: Path) -> RunPaths | None:
@@ -94,13 +98,19 @@ def campaign_text(path: Path) -> str:
 
 
 def _texts(paths: Collection[Path]) -> Iterator[tuple[Path, str]]:
-    """What each of these files says its campaign is. They are opened by another process."""
+    """What each of these files says its campaign is."""
+    for path, attributes in file_attributes(paths):
+        yield path, str(attributes.get("campaign", ""))
+
+
+def file_attributes(paths: Collection[Path]) -> Iterator[tuple[Path, Mapping[str, "Value"]]]:
+    """Return the attributes of each of these files, which are opened by another process."""
     from leeward.store.found import FoundFile
     from leeward.store.reader import read_files
 
     for found in read_files(paths, keys={path: [] for path in paths}) if paths else ():
         if isinstance(found, FoundFile):
-            yield found.path, str(found.attributes.get("campaign", ""))
+            yield found.path, found.attributes
 
 
 def demand_place(path: Path) -> None:

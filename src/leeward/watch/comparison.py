@@ -1,0 +1,94 @@
+"""Results compared with the campaign that they belong to, wherever that is known."""
+
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from leeward import __version__
+from leeward.campaign import Campaign
+from leeward.campaign.fingerprint import method_version
+from leeward.campaign.judge import version_of
+from leeward.errors import BadSourceError, InputError
+from leeward.store.maker import Maker
+from leeward.store.paths import is_pack, is_shard
+from leeward.store.schema import Result
+from leeward.store.sources import gather
+from leeward.watch.campaigns import campaign_of, file_attributes
+from leeward.wording import count
+
+
+class Comparison:
+    """Says why a result of a file is not of its campaign.
+
+    That is the campaign that was named; else, of a shard or pack, the one of its run directory; else the one that the
+    file tells; else `other`, the one that all others belong to. A file that was merged from different campaigns is
+    compared with none of them. problems: campaigns that cannot be read, and why; they stand in no result's way.
+    versions: how many results each other method version made; they were compared under their own.
+    """
+
+    def __init__(self, paths: Iterable[Path], named: Campaign | None, other: Campaign | None) -> None:
+        self.problems: list[str] = []
+        self.versions: Counter[Maker] = Counter()
+        self._named = named
+        self._other = other
+        self._runs: dict[Path, Campaign | None] = {}
+        self._files: dict[Path, Campaign | None] = {}
+        if named is None:
+            self._read_texts([source.path for source in gather(paths) if source.run is None])
+
+    def __call__(self, file: Path, result: Result) -> str | None:
+        campaign = self._named or self._campaign(file)
+        if campaign is None or result.key not in campaign:
+            return None
+        reason = campaign.misfit(result)
+        version = version_of(campaign, result)
+        if reason is None and version != campaign.method_version:
+            self.versions[Maker.of(result.details)._replace(method_version=version)] += 1
+        return reason
+
+    def notes(self) -> list[str]:
+        """Say, after all results were compared, which campaigns cannot be read, and which results are not of today."""
+        here = f"leeward {__version__}, method version {method_version()}"
+        made = [
+            f"{count(number, 'result')} made by {maker}, and compared under that version: this is {here}, which "
+            "computes other numbers from the same settings"
+            for maker, number in sorted(self.versions.items(), key=str)
+        ]
+        return [f"not compared with a campaign: {problem}" for problem in self.problems] + made
+
+    def _campaign(self, file: Path) -> Campaign | None:
+        if not (is_shard(file) or is_pack(file)):
+            return self._files.get(file, self._other)
+        run = file.parents[2] if is_shard(file) else file.parents[1]
+        if run not in self._runs:
+            self._runs[run] = self._of_run(run)
+        return self._runs[run]
+
+    def _of_run(self, run: Path) -> Campaign | None:
+        try:
+            return campaign_of(run)
+        except (InputError, BadSourceError) as error:
+            self._note(str(error))
+            return None
+
+    def _read_texts(self, files: list[Path]) -> None:
+        known: dict[str, Campaign | None] = {}
+        for file, attributes in file_attributes(files):
+            text = str(attributes.get("campaign", ""))
+            if "campaigns" in attributes:
+                self._files[file] = None
+            elif text:
+                if text not in known:
+                    known[text] = self._of_text(text, f"the campaign in {file}")
+                self._files[file] = known[text]
+
+    def _of_text(self, text: str, where: str) -> Campaign | None:
+        try:
+            return Campaign.from_text(text, where)
+        except InputError as error:
+            self._note(str(error))
+            return None
+
+    def _note(self, problem: str) -> None:
+        if problem not in self.problems:
+            self.problems.append(problem)
