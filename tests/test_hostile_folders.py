@@ -277,7 +277,7 @@ def ended_in_child(finished, cwd, kind, places, commands):
 
 
 SIDE_FILES = [
-    *(f"layouts.run/{name}" for name in FILES if name != "lock"),
+    *(f"layouts.run/{name}" for name in FILES),
     "layouts.run/failures/farm0_t0_s1.json",
     f"layouts.run/workers/{BEAT}",
     "layouts.h5.index",
