@@ -172,7 +172,7 @@ def test_run_of_one_task_of_four_billion(tmp_path):
     for command in (["status"], ["check", "layouts.h5"], ["show", "0,0,0"], ["report", "-o", "report.html"]):
         again = leeward_here(*command, cwd=tmp_path)
         assert again.returncode in (0, 3), (command, again.stderr)
-    for command in (["missing"], ["run", "campaign.yaml"], ["merge", "layouts.run", "-o", "merged.h5"]):
+    for command in (["missing", "layouts.h5"], ["run", "campaign.yaml"], ["merge", "layouts.run", "-o", "merged.h5"]):
         refused = leeward_here(*command, cwd=tmp_path)
         assert refused.returncode == 2, command
         assert "has 4294967295 tasks; expected at most 10000000" in refused.stderr

@@ -141,9 +141,14 @@ def dotted(place: Place) -> str:
 
 def dump(data: Any) -> str:
     """YAML text that reads back as the same data, floats to the last bit."""
-    text = yaml.dump(
-        data, Dumper=_CampaignDumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
-    )
+    try:
+        text = yaml.dump(
+            data, Dumper=_CampaignDumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
+        )
+    except UnicodeEncodeError as error:  # a folder of recipes, or a farm's name in GeoJSON
+        raise InputError(
+            f"{error.object!r:.200} is not UTF-8; expected another name for that folder or farm"
+        ) from error
     return str(text)
 
 

@@ -242,7 +242,7 @@ def _of_original(found: FoundResult, path: Path) -> FoundResult:
     """As if it had been read from there."""
     if found.sealed or found.result is None:
         return replace(found, path=path)
-    details = {**found.details, "source": path.name}
+    details = {**found.details, "source": path.name.encode("utf-8", "replace").decode()}
     return replace(found, path=path, details=details, result=replace(found.result, details=details))
 
 
