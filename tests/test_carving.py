@@ -76,6 +76,33 @@ def test_all_of_a_whole_file(carve, tmp_path, libver, count):
 
 
 @pytest.mark.parametrize("libver", FORMATS)
+@pytest.mark.parametrize("shuffle", [False, True])
+def test_lzf_is_read_and_carved(carve, tmp_path, libver, shuffle):
+    """h5py's own filter; numbers that it cannot make smaller are stored as they are."""
+    rng = np.random.default_rng(5)
+    layouts = [np.array([1000.0 * np.arange(100), np.full(100, 5e3)]), rng.uniform(0, 1e4, (2, 7))]
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver=libver) as file:
+        for seed, layout in enumerate(layouts):
+            group = write_foreign_group(file, Key(0, 0, seed), turbines=layout.shape[1], layout=layout)
+            del group["layout"]
+            group.create_dataset("layout", data=layout, chunks=layout.shape, compression="lzf", shuffle=shuffle)
+    with Reader(contents=True) as reader:
+        *read, _ = reader.read(path)
+    carved = carve(path)
+    for one, layout in zip(read, layouts, strict=True):
+        assert one.is_valid, one.reason
+        assert np.array_equal(one.result.layout, layout)
+        assert np.array_equal(carved[one.name].result.layout, layout)
+
+
+@pytest.mark.parametrize("data", [b"\x20", b"\x20\x00", b"\xe0", b"\xe0\xff", b"\x00a\x20\x05"])
+def test_what_lzf_cannot_have_written(data):
+    with pytest.raises(direct.Unfamiliar):
+        datasets._from_lzf(data, 100)
+
+
+@pytest.mark.parametrize("libver", FORMATS)
 def test_what_libhdf5_reads_is_what_is_carved(carve, tmp_path, libver):
     """Every kind of attribute and dataset that is kept, in one file: both readers agree to the letter."""
     path = tmp_path / "a.h5"

@@ -12,6 +12,7 @@ import pytest
 
 from export_cases import LEFT, LOW, SITE, campaign_data, make_run
 from leeward.campaign import load
+from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import closed_curve_points, curve_points, plant_of
 from leeward.store.keys import Key
@@ -184,6 +185,14 @@ def test_holes_are_exclusions():
     assert len(site["boundaries"]["polygons"]) == len(site["exclusions"]["polygons"]) == 1
     corners = site["exclusions"]["polygons"][0]
     assert sorted(zip(corners["x"], corners["y"], strict=True)) == sorted(map(tuple, hole))
+
+
+def test_floris_has_no_counterpart_of_a_new_wake_model(monkeypatch):
+    plant, _ = plant_and_aep(**CASES["neighbours"])
+    monkeypatch.delitem(floris.NEAREST, plant.wake_model.name)
+    says = f"the wake model {plant.wake_model.name} has no counterpart in FLORIS; expected one of"
+    with pytest.raises(InputError, match=says):
+        floris.floris_input(plant)
 
 
 def test_a_floris_input():

@@ -500,3 +500,35 @@ def test_the_campaign_of_a_damaged_file_is_kept(tmp_path):
     done = leeward_here("missing", "s.h5", cwd=tmp_path)
     assert done.returncode == 3
     assert "1" in done.stdout
+
+
+def test_sparse_files_of_a_terabyte(tmp_path):
+    """Holes are neither hashed nor scanned nor copied; that there is no SHA-256 is told."""
+    worker = write_foreign_file(tmp_path / "worker.h5", [(0, 0, 0), (0, 0, 1)])
+    killed = write_own_file(tmp_path / "killed.h5", [own_result(seed=5)])
+    content = bytearray(killed.read_bytes())
+    content[11] |= 1  # the mark of a writer
+    content[44:48] = lookup3(bytes(content[:44])).to_bytes(4, "little")
+    killed.write_bytes(content)
+    for path in (worker, killed):
+        os.truncate(path, 10**12)
+    done = leeward_here("merge", "worker.h5", "-o", "merged.h5", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "no SHA-256" in next(tmp_path.glob("merge_log_*.txt")).read_text()
+    done = leeward_here("salvage", "worker.h5", "killed.h5", "-o", "salvaged.h5", cwd=tmp_path)
+    assert "3 results" in done.stdout, done
+    assert (tmp_path / "salvaged.h5").stat().st_size < 10**7
+
+
+def test_a_copy_keeps_the_holes_of_a_file(tmp_path):
+    path, copy = tmp_path / "a", tmp_path / "b"
+    with path.open("wb") as file:
+        file.write(b"x" * 5000)
+        file.seek(10_000_000)
+        file.write(b"y" * 5000)
+        file.truncate(20_000_000)
+    with path.open("rb") as source, copy.open("wb") as target:
+        recovery._copy_data(source.fileno(), target)
+        assert target.tell() == 20_000_000
+    assert copy.read_bytes() == path.read_bytes()
+    assert copy.stat().st_blocks <= path.stat().st_blocks

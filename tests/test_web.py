@@ -307,11 +307,14 @@ def test_a_body_that_is_not_read(browser):
         "Transfer-Encoding: chunked",
         "Content-Length: x",
         "Content-Length: -5",
+        f"Content-Length: 0\r\nContent-Length: {len(smuggled)}",
     ):
         for method in ("GET", "HEAD", "POST"):
             answer = browser.raw(browser.head(f"{method} / HTTP/1.1", length) + smuggled)
             assert answer.count(b"HTTP/1.1 ") == 1, (length, method)
             assert b"Connection: close" in answer
+    for lengths in ("Content-Length: 0\r\nContent-Length: 0", "Content-Length: 0, 0"):
+        assert status_of(browser.raw(browser.head("GET / HTTP/1.1", lengths))) == 400
     both = browser.raw(browser.head("GET / HTTP/1.1") + smuggled)
     assert both.count(b"HTTP/1.1 200") == 2  # one after the other is well
 

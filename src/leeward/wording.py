@@ -2,10 +2,27 @@
 
 import json
 import math
+import os
+import re
 import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
+
+# control characters but for line feeds and tabs, marks that turn the direction of text, and halves of characters, which
+# stand for bytes of file names that are not UTF-8
+_UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_HALF = re.compile("[\ud800-\udfff]")
+
+
+def printable(text: str) -> str:
+    """Return the text with escapes such as \\x1b for what a terminal would obey or could not show."""
+    return _UNPRINTABLE.sub(_escape, text)
+
+
+def _escape(match: re.Match[str]) -> str:
+    number = ord(match[0])
+    return f"\\x{number:02x}" if number < 0x100 else f"\\u{number:04x}"
 
 
 def json_text(
@@ -15,20 +32,24 @@ def json_text(
     separators: tuple[str, str] | None = None,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
-    """As JSON that everybody reads: null for what is no finite number, which JSON has no word for."""
+    """As JSON that everybody reads: null for what is no finite number, escapes for halves of characters."""
     try:
-        return json.dumps(data, indent=indent, separators=separators, default=default, allow_nan=False)
+        text = json.dumps(data, indent=indent, separators=separators, default=default, allow_nan=False)
+        if "\\ud" not in text:
+            return text
     except ValueError:  # rarely
-        plain = _finite(data)
-    return json.dumps(plain, indent=indent, separators=separators, default=default, allow_nan=False)
+        pass
+    return json.dumps(_strict(data), indent=indent, separators=separators, default=default, allow_nan=False)
 
 
-def _finite(data: Any) -> Any:
+def _strict(data: Any) -> Any:
     if isinstance(data, float):
         return data if math.isfinite(data) else None
+    if isinstance(data, str):
+        return _HALF.sub(_escape, data)
     if isinstance(data, dict):
-        return {name: _finite(value) for name, value in data.items()}
-    return [_finite(value) for value in data] if isinstance(data, list | tuple) else data
+        return {_strict(name): _strict(value) for name, value in data.items()}
+    return [_strict(value) for value in data] if isinstance(data, list | tuple) else data
 
 
 def count(number: int, noun: str) -> str:
@@ -64,7 +85,17 @@ def work_done(pairs: int) -> str:
 
 def command(*words: object) -> str:
     """Something to copy into a shell."""
-    return " ".join(["leeward", *(shlex.quote(str(word)) for word in words)])
+    return " ".join(["leeward", *(_quoted(str(word)) for word in words)])
+
+
+def _quoted(word: str) -> str:
+    """Return a word as a shell reads it; what cannot be printed as bytes, in the way of bash and zsh."""
+    if printable(word) == word:
+        return shlex.quote(word)
+    letters = (
+        chr(byte) if 0x20 <= byte < 0x7F and byte not in b"\\'" else f"\\x{byte:02x}" for byte in os.fsencode(word)
+    )
+    return f"$'{''.join(letters)}'"
 
 
 def run_command(output: str | Path, campaign: str | Path | None = None) -> list[object]:

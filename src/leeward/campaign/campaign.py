@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from leeward.wind import Neighbours, Site, Turbine, WakeModel
 
 PROBLEMS_KEPT = 64
+MOST_TASKS = 10_000_000  # that are listed; a file of results holds as many
 HEADER = (
     "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
 )
@@ -112,7 +113,15 @@ class Campaign:
         return len(self.seeds) * len(self._farms) * len(self._types)
 
     def tasks(self) -> Iterator[Key]:
-        """All keys, seed by seed: every farm and type gets its first layout early."""
+        """All keys, seed by seed: every farm and type gets its first layout early.
+
+        Raises InputError where there are more of them than MOST_TASKS.
+        """
+        if self.n_tasks > MOST_TASKS:
+            raise InputError(
+                f"the campaign {self.name} has {self.n_tasks} tasks; expected at most {MOST_TASKS}: give it fewer "
+                "seeds, or run some of them with --only"
+            )
         return (Key(farm, kind, seed) for seed in self.seeds for farm in self._farms for kind in self._types)
 
     @functools.cached_property

@@ -5,9 +5,18 @@ import math
 from leeward.campaign.spec import CampaignSpec, FarmSpec, FullTurbine
 from leeward.errors import InputError
 
+MOST_TURBINES = 100_000  # of one farm: a stored layout has room for as many
+
 
 def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
     """The number given, or as many as make up the capacity, rounded down."""
+    count = _count(spec, farm, turbine)
+    if count > MOST_TURBINES:
+        raise InputError(f"is {count} turbines in one farm; expected at most {MOST_TURBINES}")
+    return count
+
+
+def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
     if farm.n_turbines is not None:
         return farm.n_turbines
     if farm.capacity_mw is None and spec.turbines_per_farm is not None:

@@ -29,6 +29,7 @@ from leeward.campaign.spec import (
 from leeward.campaign.tables import columns
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
+from leeward.wording import printable
 
 BUILT_IN = ("danish-energy-island",)
 CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
@@ -73,7 +74,7 @@ def resolved(spec: CampaignSpec, source: Source) -> tuple[CampaignSpec, dict[int
     neighbours = [_neighbours(entry, number, types, source) for number, entry in enumerate(spec.neighbours)]
     changed = {
         "frozen": True,
-        "name": spec.name or Path(source.document.where).stem,
+        "name": spec.name or printable(Path(source.document.where).stem),
         "crs": crs,
         "site": site,
         "farms": farms,

@@ -67,7 +67,8 @@ def _list(given: Sequence[Any]) -> tuple[int, ...]:
 def _checked(seeds: range | tuple[int, ...], given: object) -> Sequence[int]:
     if not seeds:
         raise ValueError(f"is {given!r:.60}, which is no seed at all; expected at least one")
-    for seed in (min(seeds), max(seeds)):
+    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range counts
+    for seed in ends:
         if not 0 <= seed <= LARGEST_SEED:
             raise ValueError(f"has {seed} in it; expected whole numbers from 0 to {LARGEST_SEED}")
     return seeds

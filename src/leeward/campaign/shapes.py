@@ -1,15 +1,14 @@
 """Shapes as a campaign file has them, areas made from them, and areas as plain figures."""
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
-from leeward.campaign.document import read_text
 from leeward.campaign.validation import Strict, one_of
 from leeward.errors import InputError
+from leeward.parsing import LARGEST_DATA, parse_json, read_text
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
@@ -138,10 +137,7 @@ def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs:
 
 def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
     """Number, name and GeoJSON of each polygon feature of a file."""
-    try:
-        data = json.loads(read_text(path, "a GeoJSON file"))
-    except json.JSONDecodeError as error:
-        raise InputError(f"{path}: not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+    data = parse_json(read_text(path, "a GeoJSON file", LARGEST_DATA), str(path))
     items = data.get("features") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or (data.get("type") == "FeatureCollection" and not isinstance(items, list)):
         raise InputError(f"{path}: expected a GeoJSON FeatureCollection, Feature or geometry")

@@ -241,7 +241,7 @@ class OptimiserSpec(Strict):
     effort: Literal["fast", "normal", "thorough"] = "normal"
     time_budget_s: Positive | None = None
     work: Count | None = None
-    grid_size: Annotated[int, Field(ge=2)] = 18
+    grid_size: Annotated[int, Field(ge=2, le=2000)] = 18
     random_pct: Annotated[float, Field(ge=0, le=100)] = 30.0
     recipe_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
 

@@ -5,13 +5,14 @@ import math
 from collections.abc import Sequence
 from pathlib import Path
 
-from leeward.campaign.document import read_text
 from leeward.errors import InputError
+from leeward.parsing import LARGEST_DATA, read_text
 
 
 def columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[float]]:
     """The columns of these names, by name; those that are not needed only where they are there. Others do not count."""
-    rows = csv.reader(read_text(path, f"a CSV file with the columns {', '.join(needed)}").splitlines())
+    text = read_text(path, f"a CSV file with the columns {', '.join(needed)}", LARGEST_DATA)
+    rows = csv.reader(text.splitlines())
     header = [name.strip() for name in next(rows, [])]
     for name in needed:
         if name not in header:

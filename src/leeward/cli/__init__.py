@@ -29,6 +29,7 @@ from leeward.cli.serve import serve
 from leeward.cli.show import show
 from leeward.cli.slurm_script import slurm_script
 from leeward.cli.status import status
+from leeward.cli.wording import printable_streams
 from leeward.errors import InputError, LeewardError, StorageError
 
 EXIT_ERROR = 1
@@ -59,6 +60,11 @@ class Listing(TyperCommand):
 
 def main() -> None:
     """Run the command line; an expected error is one line on stderr."""
+    with printable_streams():
+        _main()
+
+
+def _main() -> None:
     try:
         app()
     except BrokenPipeError:

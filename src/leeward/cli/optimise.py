@@ -14,6 +14,7 @@ import typer
 
 from leeward.cli.options import HubHeight, RatedPower, RotorDiameter, SiteFile, WakeModelName
 from leeward.cli.tables import check_files, read_layout, write_table
+from leeward.cli.wording import send_control
 from leeward.errors import InputError, LeewardError
 
 if TYPE_CHECKING:
@@ -234,7 +235,8 @@ class _ProgressLine:
     def say(self, text: str) -> None:
         if self._wanted:
             room = shutil.get_terminal_size().columns - 1
-            print(f"\r\x1b[K{text[:room]}", end="", file=sys.stderr, flush=True)
+            send_control(sys.stderr, "\r\x1b[K")
+            print(text[:room], end="", file=sys.stderr, flush=True)
 
     def clear(self) -> None:
         self.say("")

@@ -5,6 +5,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from leeward.wording import printable
+
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
 
@@ -38,7 +40,9 @@ def _bar() -> Iterator[Tell]:
             now = time.monotonic()
             if now - last >= BAR_EVERY_S or done == total:
                 last = now
-                bar.update(shown, description=what, completed=done, total=total or None, state=_state(done, total))
+                bar.update(
+                    shown, description=printable(what), completed=done, total=total or None, state=_state(done, total)
+                )
 
         yield tell
 

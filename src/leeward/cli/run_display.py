@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from leeward.wording import json_text
+from leeward.wording import json_text, printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType
@@ -237,7 +237,7 @@ class _Bar:
         pace = self._pace
         text = sentence(event)
         if text is not None:
-            self._live.console.print(text, highlight=False, markup=False)
+            self._live.console.print(printable(text), highlight=False, markup=False)
         if event["event"] == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
@@ -254,13 +254,14 @@ class _Bar:
     def _view(self) -> "RenderableType":
         from rich.console import Group
         from rich.table import Table
+        from rich.text import Text
 
         if not self._best:
             return self._bar
         table = Table("farm", "best so far", "", box=None, padding=(0, 2))
         shown = sorted(self._best.items())
         for farm, (aep, key) in shown[:MOST_FARMS]:
-            table.add_row(f"{farm} {self._names.get(farm, '')}", f"{aep:.2f} GWh", key)
+            table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
         if len(shown) > MOST_FARMS:
             table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
         return Group(self._bar, table)

@@ -57,6 +57,8 @@ def show(
 
 
 def _facts(result: "Result") -> Iterator[tuple[str, str]]:
+    from leeward.watch.rise import phases_of
+
     details = dict(result.details)
     unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
     yield "AEP", unknown
@@ -65,10 +67,12 @@ def _facts(result: "Result") -> Iterator[tuple[str, str]]:
         if isinstance(value, float) and math.isfinite(value):
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
-    yield from _phases(details.pop("phases", ""), details.pop("aep_by_phase", ()))
+    yield from ((f"after {phase}", f"{aep:.4f} GWh") for phase, aep in phases_of(result).items())
+    for name in ("phases", "aep_by_phase"):
+        details.pop(name, None)
     yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"
     seconds = details.pop("seconds", None)
-    if isinstance(seconds, float):
+    if isinstance(seconds, float) and math.isfinite(seconds):
         yield "took", duration(seconds) if seconds >= 10 else f"{seconds:.2f} s"
     work = details.pop("work", None)
     if isinstance(work, int) and work:  # none is known of somebody's own recipe
@@ -79,10 +83,3 @@ def _facts(result: "Result") -> Iterator[tuple[str, str]]:
     yield "digest", result.digest
     for name, value in sorted(details.items()):
         yield name.replace("_", " "), f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _phases(names: object, aeps: object) -> Iterator[tuple[str, str]]:
-    values = list(aeps) if hasattr(aeps, "__iter__") else []
-    words = str(names).split(",") if names else [f"phase {i}" for i in range(len(values))]
-    for word, aep in zip(words, values, strict=False):
-        yield f"after {word}", f"{aep:.4f} GWh"

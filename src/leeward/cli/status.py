@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.cli.sources import given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, table
+from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, send_control, table
 from leeward.wording import command, count, duration, json_text, run_command
 
 if TYPE_CHECKING:
@@ -71,7 +71,7 @@ def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
         print(json_text(seen.as_data()), flush=True)
         return
     if watch and is_terminal(sys.stdout):
-        print("\x1b[H\x1b[2J", end="")
+        send_control(sys.stdout, "\x1b[H\x1b[2J")
     elif watch:
         print(time.strftime("--- %Y-%m-%d %H:%M:%S"))
     print("\n".join(lines(seen)), flush=True)

@@ -23,7 +23,7 @@ from leeward.engine.local import LocalEngine
 from leeward.engine.order import Order
 from leeward.engine.outcomes import Engine, EngineLostError
 from leeward.engine.packing import Packing
-from leeward.engine.selection import as_keys, selection
+from leeward.engine.selection import as_keys, chosen_tasks
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.files import is_there, rename
@@ -164,8 +164,7 @@ class _Run:
         self.paths = paths
         self.options = options
         self._hear = hear
-        wanted = selection(options.only)
-        self.report = RunReport(paths, campaign, [key for key in campaign.tasks() if wanted(key)])
+        self.report = RunReport(paths, campaign, chosen_tasks(campaign, options.only))
         if not self.report.wanted:
             raise InputError(
                 f"none of the {campaign.n_tasks} tasks of {campaign.name} was asked for by {options.only!r:.80}"

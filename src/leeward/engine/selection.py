@@ -2,12 +2,13 @@
 
 import csv
 import io
-import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterable, Sequence
 from pathlib import Path
 
 from leeward.campaign import Campaign
+from leeward.campaign.campaign import MOST_TASKS
 from leeward.errors import InputError
+from leeward.parsing import parse_json
 from leeward.store.keys import Key
 
 Selection = Callable[[Key], bool]
@@ -17,6 +18,12 @@ EXAMPLE = '"farm=0,3 type=5 seed=0:10"'
 
 def parse_only(text: str) -> Selection:
     """`farm=0,3 type=5 seed=0:10`: numbers, and ranges as in Python; a field that is not named is not restricted."""
+    wanted = _parsed(text)
+    return lambda key: all(any(key[field] in part for part in parts) for field, parts in wanted.items())
+
+
+def _parsed(text: str) -> dict[int, list[range]]:
+    """Return the numbers that are wanted, by the position of their field in a key."""
     wanted: dict[int, list[range]] = {}
     for word in text.split():
         name, equals, numbers = word.partition("=")
@@ -27,7 +34,7 @@ def parse_only(text: str) -> Selection:
         wanted[FIELDS[name]] = [_numbers(part, word) for part in numbers.split(",")]
     if not wanted:
         raise InputError(f"--only is empty; expected something like {EXAMPLE}")
-    return lambda key: all(any(key[field] in part for part in parts) for field, parts in wanted.items())
+    return wanted
 
 
 def _numbers(part: str, word: str) -> range:
@@ -73,8 +80,8 @@ def read_keys(path: Path) -> list[Key]:
 
 
 def _from_json(path: Path, text: str) -> list[str]:
+    found = parse_json(text, str(path))
     try:
-        found = json.loads(text)
         entries = found["missing"] if isinstance(found, dict) else found
         return [entry["key"] if isinstance(entry, dict) else str(entry) for entry in entries]
     except (ValueError, KeyError, TypeError) as error:
@@ -83,14 +90,55 @@ def _from_json(path: Path, text: str) -> list[str]:
         ) from error
 
 
-def selection(only: str | Collection[Key] | None) -> Selection:
-    """What to run: all, by a text, or these."""
+def chosen_tasks(campaign: Campaign, only: str | Collection[Key] | None) -> list[Key]:
+    """Return the tasks to run, in the order of the campaign: all of them, those that a text names, or these.
+
+    Only these are made, however many tasks the campaign has.
+    """
     if only is None:
-        return lambda key: True
-    if isinstance(only, str):
-        return parse_only(only)
-    wanted = frozenset(only)
-    return wanted.__contains__
+        return list(campaign.tasks())
+    if not isinstance(only, str):
+        wanted = frozenset(only)
+        their_seeds = _in_order(campaign.seeds, {key.seed for key in wanted})
+        return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in wanted]
+    parts = _parsed(only)
+    farms, types = (
+        [number for number in numbers if field not in parts or any(number in part for part in parts[field])]
+        for field, numbers in enumerate((campaign.farms, campaign.types))
+    )
+    seeds = campaign.seeds if FIELDS["seed"] not in parts else _chosen_seeds(campaign, parts[FIELDS["seed"]])
+    if len(seeds) * len(farms) * len(types) > MOST_TASKS:
+        raise _too_many(campaign)
+    return _product(farms, types, seeds)
+
+
+def _product(farms: Iterable[int], types: Collection[int], seeds: Sequence[int]) -> list[Key]:
+    farms = list(farms)
+    return [Key(farm, kind, seed) for seed in seeds for farm in farms for kind in types]
+
+
+def _chosen_seeds(campaign: Campaign, parts: list[range]) -> Sequence[int]:
+    """Return the seeds of the campaign that are in one of the ranges."""
+    seeds = campaign.seeds
+    if len(seeds) <= MOST_TASKS:
+        return [seed for seed in seeds if any(seed in part for part in parts)]
+    if sum(map(len, parts)) > MOST_TASKS:
+        raise _too_many(campaign)
+    return _in_order(seeds, {seed for part in parts for seed in part})
+
+
+def _in_order(seeds: Sequence[int], wanted: Collection[int]) -> list[int]:
+    """Return those of the wanted numbers that are among the seeds, in the order of the seeds."""
+    if isinstance(seeds, range):
+        return sorted((seed for seed in wanted if seed in seeds), key=seeds.index)
+    return [seed for seed in seeds if seed in wanted]
+
+
+def _too_many(campaign: Campaign) -> InputError:
+    return InputError(
+        f"--only asks for more than {MOST_TASKS} of the {campaign.n_tasks} tasks of {campaign.name}; expected at most "
+        "as many: name fewer seeds, as in seed=0:10"
+    )
 
 
 def as_keys(wanted: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:

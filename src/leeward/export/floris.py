@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from leeward import __version__
+from leeward.errors import InputError
 from leeward.export.plant import Plant, closed_curve_points
 from leeward.export.yaml_text import yaml_text
 
@@ -95,7 +96,13 @@ def _turbine(turbine: "Turbine", number: int) -> dict[str, Any]:
 
 
 def _wake(plant: Plant) -> dict[str, Any]:
-    velocity, combination = NEAREST[plant.wake_model.name]
+    name = plant.wake_model.name
+    if name not in NEAREST:
+        raise InputError(
+            f"{plant.key}: the wake model {name} has no counterpart in FLORIS; expected one of {', '.join(NEAREST)}, "
+            "or another format, such as windio"
+        )
+    velocity, combination = NEAREST[name]
     settings = plant.wake_settings
     own: dict[str, dict[str, Any]] = {
         "turboparkgauss": {"A": settings.get("expansion", 0.04), "include_mirror_wake": True},

@@ -8,6 +8,7 @@ import numpy as np
 
 from leeward import __version__
 from leeward.export.tables import crs_of
+from leeward.wording import printable
 
 if TYPE_CHECKING:
     import xarray
@@ -78,7 +79,7 @@ def netcdf_dataset(layouts: "Layouts", campaign: "Campaign | None", by_seed: boo
         "Conventions": "CF-1.11",
         "title": title,
         "source": f"leeward {__version__}",
-        "history": f"{now} leeward {__version__}: exported from {layouts.path.name}",
+        "history": f"{now} leeward {__version__}: exported from {printable(layouts.path.name)}",
         **({} if campaign is None else {"campaign_name": campaign.name}),
         **({"crs": crs} if crs else {}),
     }

@@ -1,6 +1,5 @@
 """Read areas from GeoJSON and WKT, and bring their coordinates to projected metres."""
 
-import json
 import os
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -13,6 +12,7 @@ from shapely.geometry.base import BaseGeometry
 
 from leeward.errors import InputError
 from leeward.layout.area_parts import POLYGONS, check_polygon, polygon_of, polygons_of
+from leeward.parsing import LARGEST_DATA, parse_json, read_text
 
 if TYPE_CHECKING:
     import pyproj
@@ -123,16 +123,8 @@ def _load(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[s
     else:
         path = Path(source)
         where = str(path)
-        if not path.is_file():
-            raise InputError(f"{where}: no such file; expected a GeoJSON file, or JSON text that begins with '{{'")
-        try:
-            text = path.read_text(encoding="utf-8-sig")
-        except (OSError, UnicodeDecodeError) as error:
-            raise InputError(f"{where}: cannot be read ({error}); expected GeoJSON in UTF-8") from error
-    try:
-        data = json.loads(text)
-    except json.JSONDecodeError as error:
-        raise InputError(f"{where}: not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
+        text = read_text(path, "a GeoJSON file, or JSON text that begins with '{'", LARGEST_DATA)
+    data = parse_json(text, where)
     if not isinstance(data, Mapping):
         raise InputError(f"{where}: expected a GeoJSON object, found {data!r:.60}")
     return data, where

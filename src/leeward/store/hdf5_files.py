@@ -102,6 +102,27 @@ def signature_place(handle: int, size: int) -> int | None:
     return None
 
 
+def next_data(handle: int, place: int) -> int | None:
+    """Return where the next bytes of a file are that are not a hole, from `place` on; None if there are none."""
+    if not hasattr(os, "SEEK_DATA"):
+        return place if place < os.fstat(handle).st_size else None
+    try:
+        return os.lseek(handle, place, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return None
+
+
+def data_pieces(handle: int) -> Iterator[tuple[int, int]]:
+    """Yield where each piece of a file begins and ends that is not a hole."""
+    end = 0
+    while (start := next_data(handle, end)) is not None:
+        size = os.fstat(handle).st_size
+        end = os.lseek(handle, start, os.SEEK_HOLE) if hasattr(os, "SEEK_HOLE") else size
+        yield start, end
+
+
 def stated_end(handle: int, place: int) -> int | None:
     """The length that a file whose signature is there says it has; 0 where it is not understood; None: not there."""
     return _end_of_file(_read_at(handle, 64, place))

@@ -223,8 +223,13 @@ def _row_names() -> tuple[str, ...]:
 
 
 def _known(value: Value | None) -> Any:
-    """Not a number where there is none: of one turbine the closest two are infinitely far apart."""
-    return math.nan if value is None or (isinstance(value, float) and math.isinf(value)) else value
+    """Not a number where there is none: of one turbine the closest two are infinitely far apart.
+
+    Files of other origin may have words in these places.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
+        return math.nan
+    return value
 
 
 def _row(result: Result) -> dict[str, Any]:

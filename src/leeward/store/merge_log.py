@@ -11,7 +11,7 @@ from leeward.files import sync, sync_folder
 from leeward.store.audit import append_line, utc_now
 from leeward.store.merge_report import Conflict, MergeReport, Removal, Salvaged, SourceReport
 from leeward.store.temporary import Temporary, remove_left_overs
-from leeward.wording import json_text
+from leeward.wording import json_text, printable
 
 
 def write_logs(report: MergeReport) -> tuple[Path, Path]:
@@ -39,7 +39,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
     """Line by line: a log of a hundred thousand sources is never in memory as a whole."""
     with Temporary(path) as temporary:
         with open(temporary.handle, "wb", closefd=False) as file:
-            file.writelines(f"{line}\n".encode("utf-8", "backslashreplace") for line in lines)
+            file.writelines(f"{printable(line)}\n".encode() for line in lines)
         sync(temporary.handle)
         temporary.put_in_place()
 
@@ -51,7 +51,7 @@ def append_removals(logs: Iterable[Path], event: str, removals: list[Removal]) -
     for path in logs:
         lines = map(json_text, data) if path.suffix == ".jsonl" else text
         try:
-            append_line(path, "".join(f"{line}\n" for line in lines), durable=True)
+            append_line(path, "".join(f"{printable(line)}\n" for line in lines), durable=True)
         except OSError as error:
             raise StorageError(f"{path}: cannot be written ({error}); no source was removed after that") from error
 

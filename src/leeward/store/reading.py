@@ -23,7 +23,14 @@ from leeward.processes import end_with
 from leeward.store import foreign
 from leeward.store.carving.carve import Place, find, read
 from leeward.store.direct import Pages, checksums, sealed_result_at, sealed_results
-from leeward.store.hdf5_files import BadFileError, check_start, library_message, open_plain, signature_place
+from leeward.store.hdf5_files import (
+    BadFileError,
+    check_start,
+    data_pieces,
+    library_message,
+    open_plain,
+    signature_place,
+)
 from leeward.store.keys import Key, is_key
 from leeward.store.schema import (
     FORMAT_VERSION,
@@ -49,6 +56,7 @@ _MOST_GROUPS = 10_000_000
 _LONGEST_ROOT_TEXT = 64_000_000
 _MOST_BAD_FILES = 500  # then a fresh child goes on: libhdf5 may leak what it could not close
 _CHUNK = 16_000_000
+_MOST_HOLES = 1 << 30  # bytes; SHA-256 has to go through the zeros that holes stand for
 
 
 class Output:
@@ -126,12 +134,12 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
     """Answer one request but for what is returned: what there is to say about the file as a whole."""
     output.announce(kind="file")
     about: dict[str, Any] = {"size": -1, "sha256": "", "sealed": False, "attributes": {}, "reason": "", "bad": 0}
-    about["verdict"], about["is_passing"] = Verdict.VALID, False
+    about["verdict"], about["is_passing"], unhashed = Verdict.VALID, False, ""
     try:
         with open_plain(request["path"]) as (handle, size):
             about["size"] = size
             if request["sha256"]:
-                about["sha256"] = _sha256(handle, output)
+                about["sha256"], unhashed = _sha256(handle, size, output)
             with _groups(request, handle, size, about, output) as groups:
                 for found, numbers in groups:
                     about["bad"] += found["verdict"] is not Verdict.VALID
@@ -140,6 +148,7 @@ def _read_file(request: dict[str, Any], output: Output) -> dict[str, Any]:
         about["verdict"], about["reason"], about["is_passing"] = error.verdict, str(error), error.is_passing
     except LIBRARY_ERRORS as error:
         about["verdict"], about["reason"] = library_message(error)
+    about["reason"] = "; ".join(filter(None, (about["reason"], unhashed)))
     return about
 
 
@@ -158,14 +167,18 @@ def _groups(
         yield _read_groups(file, request, about, output)
 
 
-def _sha256(handle: int, output: Output) -> str:
+def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
+    """Return that of the file's bytes, and why there is none."""
+    holes = size - sum(end - start for start, end in data_pieces(handle))
+    if holes > _MOST_HOLES:
+        return "", f"no SHA-256: {holes} of its {size} bytes are holes"
     hashed = hashlib.sha256()
     os.lseek(handle, 0, os.SEEK_SET)
     while content := os.read(handle, _CHUNK):
         hashed.update(content)
         if len(content) == _CHUNK:
             output.announce(kind="alive")
-    return hashed.hexdigest()
+    return hashed.hexdigest(), ""
 
 
 @dataclass(frozen=True)

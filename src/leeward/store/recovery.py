@@ -5,17 +5,16 @@ carved from its bytes, wherever they lead. What needs another file than this one
 """
 
 import os
-import shutil
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import BinaryIO, Self
 
 from leeward.store.carving.checksum import is_whole, lookup3
 from leeward.store.doubts import doubtful
 from leeward.store.found import FoundFile, FoundResult
-from leeward.store.hdf5_files import BadFileError, open_plain, signature_place, stated_end
+from leeward.store.hdf5_files import BadFileError, data_pieces, open_plain, signature_place, stated_end
 from leeward.store.keys import Key
 from leeward.store.reader import Limits, Reader
 from leeward.store.schema import Result, Value
@@ -242,7 +241,7 @@ def _of_original(found: FoundResult, path: Path) -> FoundResult:
     """As if it had been read from there."""
     if found.sealed or found.result is None:
         return replace(found, path=path)
-    details = {**found.details, "source": path.name}
+    details = {**found.details, "source": path.name.encode("utf-8", "replace").decode()}
     return replace(found, path=path, details=details, result=replace(found.result, details=details))
 
 
@@ -250,10 +249,20 @@ def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
     return other is not None and one.digest == other.digest and repr(one.details) == repr(other.details)
 
 
+def _copy_data(source: int, target: BinaryIO) -> None:
+    """Copy a file, and leave its holes holes: they may be larger than the disk."""
+    for start, end in data_pieces(source):
+        target.seek(start)
+        for place in range(start, end, _PIECE):
+            target.write(os.pread(source, min(_PIECE, end - place), place))
+    target.truncate(os.fstat(source).st_size)
+    target.seek(0, os.SEEK_END)
+
+
 def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
     """One that is as long as it says, and that nobody seems to be writing."""
     with path.open("rb") as source, copy.open("wb") as target:
-        shutil.copyfileobj(source, target, _PIECE)
+        _copy_data(source.fileno(), target)
         if filler == b"\0":
             target.truncate(target.tell() + start.missing)  # zeros that take no room
         else:

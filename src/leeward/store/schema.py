@@ -438,7 +438,7 @@ def open_dataset(group: Any, name: str) -> Any:
         _wrong(f"{name} is in chunks of {properties.get_chunk()}; expected at most {MOST_NUMBERS_A_CHUNK} numbers each")
     if form == h5d.CHUNKED and properties.get_nfilters() == 0:
         _demand_whole_chunks(dataset, name, math.prod(properties.get_chunk()) * dataset.dtype.itemsize)
-    known = (h5z.FILTER_FLETCHER32, h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE)
+    known = (h5z.FILTER_FLETCHER32, h5z.FILTER_DEFLATE, h5z.FILTER_SHUFFLE, h5z.FILTER_LZF)
     for i in range(properties.get_nfilters()):
         if properties.get_filter(i)[0] not in known:
             _wrong(f"{name} is behind the filter {properties.get_filter(i)[0]}, which is not read here")

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leeward.campaign import Campaign
+from leeward.campaign.campaign import MOST_TASKS
 from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.files import NotAFileError, read_regular
 from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
@@ -83,7 +84,7 @@ def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:
 
 def united(campaigns: list[Campaign]) -> list[Campaign]:
     """One, with the seeds of all, if they differ in nothing else; else as they are."""
-    if len(campaigns) < 2:
+    if len(campaigns) < 2 or sum(len(campaign.seeds) for campaign in campaigns) > MOST_TASKS:
         return campaigns
     all_seeds = sorted({seed for campaign in campaigns for seed in campaign.seeds})
     is_range = all_seeds == list(range(all_seeds[0], all_seeds[-1] + 1))

@@ -13,10 +13,10 @@ Array = npt.NDArray[np.float64]
 def phases_of(result: Result) -> dict[str, float]:
     """AEP (GWh) after each phase, by its name; phases without names are numbered from 1."""
     values = result.details.get("aep_by_phase")
-    aeps = [float(aep) for aep in values] if isinstance(values, np.ndarray) else []
+    aeps = [float(aep) for aep in values] if isinstance(values, np.ndarray) and values.ndim == 1 else []
     words = str(result.details.get("phases", ""))
     names = words.split(",") if words else []
-    if len(set(names)) != len(aeps):
+    if not len(set(names)) == len(names) == len(aeps):
         names = [f"phase {number}" for number in range(1, len(aeps) + 1)]
     return {name: aep for name, aep in zip(names, aeps, strict=True) if math.isfinite(aep)}
 

@@ -8,6 +8,7 @@ from typing import Literal, TypeVar, get_args
 import numpy as np
 import numpy.typing as npt
 
+from leeward.campaign.campaign import MOST_TASKS
 from leeward.errors import InputError
 from leeward.store.keys import Key
 from leeward.watch.figures import FIGURES, Figures
@@ -193,9 +194,9 @@ def _whole(texts: Mapping[str, str], name: str) -> int | None:
 
 
 def _expected(seen: Observation) -> Integers:
-    """Keys of the campaign, shape (3, tasks)."""
+    """Keys of the campaign, shape (3, tasks); none where it has too many to list."""
     campaign = seen.campaign
-    if campaign is None:
+    if campaign is None or campaign.n_tasks > MOST_TASKS:
         return np.zeros((3, 0), dtype=np.int64)
     parts = (np.array(list(part), dtype=np.int64) for part in (campaign.farms, campaign.types, campaign.seeds))
     return np.stack([axis.ravel() for axis in np.meshgrid(*parts, indexing="ij")])

@@ -187,6 +187,11 @@ class _Handler(BaseHTTPRequestHandler):
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
         if has_body:  # of no use here, and not read
             self.close_connection = True
+        lengths = self.headers.get_all("Content-Length", [])
+        if len(lengths) > 1 or "," in "".join(lengths):  # somebody on the way may believe another one of them
+            self.close_connection = True
+            self._refuse(HTTPStatus.BAD_REQUEST, "more than one Content-Length", with_body)
+            return
         hosts = self.headers.get_all("Host", [])
         if len(hosts) != 1 or not self.server.access.knows_host(hosts[0]):
             self._refuse(

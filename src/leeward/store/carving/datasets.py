@@ -21,7 +21,8 @@ from leeward.store.verdicts import Verdict
 
 _COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
 _SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
-_DEFLATE, _SHUFFLE, _FLETCHER32 = 1, 2, 3
+_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
+_FIRST_NAMED = 256  # filters from this number on have a name in every version of the message
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
 _ZEROS = 4  # numbers of a chunk that are not all zero in a layout, but where its address leads elsewhere
@@ -35,9 +36,12 @@ class Stored(NamedTuple):
 
 
 class _Chunk(NamedTuple):
+    """mask: a bit for each filter that the numbers did not go through."""
+
     offset: tuple[int, ...]
     address: int
     size: int
+    mask: int = 0
 
 
 def read_dataset(pages: Pages, header: Header) -> Stored:
@@ -83,7 +87,8 @@ def _joined(
         raise BadGroupError(Verdict.IMPLAUSIBLE, "pieces of its layout lie on top of each other")
     whole = np.zeros(shape, dtype=dtype)
     for chunk in chunks:
-        data = _plain(pages.at(chunk.address, chunk.size), filters, dtype.itemsize, math.prod(chunk_shape))
+        used = _used(filters, chunk.mask)
+        data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
         if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
             raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as lost ones are")
@@ -125,9 +130,9 @@ def _chunks(
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
     (address,) = struct.unpack_from("<Q", layout, after + 1)
-    if mask or size > 16 * MOST_NUMBERS_A_CHUNK:
+    if size > 16 * MOST_NUMBERS_A_CHUNK:
         raise Unfamiliar("chunk")
-    return chunk_shape, [_Chunk((0,) * rank, address, size)]
+    return chunk_shape, [_Chunk((0,) * rank, address, size, mask)]
 
 
 def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
@@ -151,9 +156,10 @@ def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], si
     for number, offset in enumerate(offsets):
         one = body[14 + entry * number :][:entry]
         stored = int.from_bytes(one[8 : entry - 4], "little") if filtered else size
-        if (filtered and any(one[entry - 4 :])) or stored > 16 * MOST_NUMBERS_A_CHUNK:
+        if stored > 16 * MOST_NUMBERS_A_CHUNK:
             raise Unfamiliar("chunk")
-        chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored))
+        mask = int.from_bytes(one[entry - 4 :], "little") if filtered else 0
+        chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored, mask))
     return chunks
 
 
@@ -176,10 +182,10 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
         (child,) = struct.unpack_from("<Q", body, at + key)
         if level:
             yield from _in_tree(pages, child, rank, level)
-        elif mask or size > 16 * MOST_NUMBERS_A_CHUNK:
+        elif size > 16 * MOST_NUMBERS_A_CHUNK:
             raise Unfamiliar("chunk")
         else:
-            yield _Chunk(offset, child, size)
+            yield _Chunk(offset, child, size, mask)
 
 
 def _filters(body: bytes | None) -> list[int]:
@@ -193,14 +199,25 @@ def _filters(body: bytes | None) -> list[int]:
     found = []
     for _ in range(count):
         kind = int.from_bytes(body[at : at + 2], "little")
-        if kind not in (_DEFLATE, _SHUFFLE, _FLETCHER32):
+        if kind not in (_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF):
             raise Unfamiliar("an unknown filter")
-        name = int.from_bytes(body[at + 2 : at + 4], "little") if version == 1 else 0
-        at += 6 if version == 1 else 4
+        is_named = version == 1 or kind >= _FIRST_NAMED
+        name = int.from_bytes(body[at + 2 : at + 4], "little") if is_named else 0
+        at += 6 if is_named else 4
         values = int.from_bytes(body[at : at + 2], "little")
-        at += 2 + -(-name // 8) * 8 + 4 * (values + (values & 1 if version == 1 else 0))
+        if version == 1:  # padded
+            name, values = -(-name // 8) * 8, values + (values & 1)
+        at += 2 + name + 4 * values
         found.append(kind)
     return found
+
+
+def _used(filters: Sequence[int], mask: int) -> list[int]:
+    """Return the filters that a chunk went through. Only LZF is left out, of numbers that it cannot make smaller."""
+    left_out = [kind for number, kind in enumerate(filters) if mask >> number & 1]
+    if mask >> len(filters) or any(kind != _LZF for kind in left_out):
+        raise Unfamiliar("chunk")
+    return [kind for kind in filters if kind not in left_out]
 
 
 def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes:
@@ -215,11 +232,40 @@ def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes
                 data = inflating.decompress(data, width * count + 4)
             except zlib.error as error:
                 raise Unfamiliar("compressed numbers") from error
+        elif kind == _LZF:
+            data = _from_lzf(data, width * count + 4)
         else:
             whole = len(data) // width * width
             turned = np.frombuffer(data, dtype=np.uint8, count=whole).reshape(width, -1).T.tobytes()
             data = turned + data[whole:]
     return data
+
+
+def _from_lzf(data: bytes, most: int) -> bytes:
+    """Return what LZF, h5py's own filter, has compressed. Raise Unfamiliar for what it cannot have written."""
+    plain = bytearray()
+    at = 0
+    try:
+        while at < len(data) and len(plain) <= most:
+            control = data[at]
+            at += 1
+            if control < 32:  # as many bytes as they are, and one more
+                plain += data[at : at + control + 1]
+                at += control + 1
+                continue
+            length, distance = control >> 5, (control & 31) << 8
+            if length == 7:
+                length += data[at]
+                at += 1
+            start = len(plain) - distance - data[at] - 1
+            at += 1
+            if start < 0:
+                raise Unfamiliar("compressed numbers")
+            for place in range(start, start + length + 2):  # they may overlap
+                plain.append(plain[place])
+    except IndexError as error:
+        raise Unfamiliar("compressed numbers") from error
+    return bytes(plain)
 
 
 def is_sum_right(data: bytes, stored: bytes) -> bool:

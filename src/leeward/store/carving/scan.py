@@ -9,6 +9,7 @@ import numpy as np
 
 from leeward.store.carving.groups import HEAP, NODE
 from leeward.store.carving.headers import NEW
+from leeward.store.hdf5_files import next_data
 
 _WINDOW = 1 << 23
 _OVERLAP = 1 << 12
@@ -55,10 +56,11 @@ def scan(handle: int, base: int, alive: Callable[[], None] = lambda: None) -> Ma
 
 
 def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the file, each with its address, that overlap a little."""
+    """Pieces of the file, each with its address, that overlap a little. Holes are left out: no mark begins in one."""
     start = 0
-    while window := os.pread(handle, _WINDOW + _OVERLAP, base + start):
-        yield start, window
+    while (place := next_data(handle, base + start)) is not None:
+        start = max(start, (place - base) // _WINDOW * _WINDOW)
+        yield start, os.pread(handle, _WINDOW + _OVERLAP, base + start)
         start += _WINDOW
 
 
