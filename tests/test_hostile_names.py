@@ -84,7 +84,7 @@ def workers(tmp_path):
         ["report", f"workers/{ODD}.h5", "-o", f"r{ODD}.html"],
         ["missing", f"workers/{ODD}.h5"],
     ],
-    ids=lambda arguments: f"{arguments[0]}-{arguments[-1].strip(ODD)}",
+    ids=lambda arguments: " ".join(arguments).replace(ODD, "odd"),
 )
 def test_file_names_that_are_not_utf_8(tmp_path, workers, arguments):
     done = leeward_here(*arguments, cwd=tmp_path)

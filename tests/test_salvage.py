@@ -172,7 +172,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     def full(*arguments):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(recovery.shutil, "copyfileobj", full)
+    monkeypatch.setattr(recovery, "_copy_data", full)
     found = recover(path, tmp_path)
     assert len(found.results) >= 11
     assert found.notes == [f"extended: no copy could be made in {tmp_path.parent} (No space left on device)"]
