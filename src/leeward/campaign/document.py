@@ -14,7 +14,7 @@ _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 LARGEST_TEXT = 64_000_000  # characters
-MOST_VALUES = 1_000_000  # keys, numbers and words; PyYAML takes half a gigabyte for as many
+MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes; PyYAML takes 2 GB for as many
 MOST_COPIED = 1_000_000  # characters that aliases (*name) may stand for, all of them together
 
 Place = tuple[str | int, ...]  # keys and positions from the top of a file down to a value
