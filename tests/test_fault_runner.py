@@ -62,6 +62,17 @@ def test_counts_are_added_up_and_the_largest_is_kept(runner, tmp_path):
     assert "failed: test_soak.py::test_a_soak 2/2" in shown
 
 
+def test_the_parts_of_a_test_are_the_whole_of_it(runner):
+    """And what is cut into parts is an operation that there is."""
+    from operations import OPERATIONS
+    from parts import share
+
+    assert sorted(one for part in (1, 2, 3) for one in share(range(10), part, 3)) == list(range(10))
+    named = {end[end.index("[") + 1 : -1] for end in runner.PARTS if end.endswith("]")}
+    assert named
+    assert named <= OPERATIONS.keys()
+
+
 TESTS = '''
 import os, time
 from pathlib import Path

@@ -44,12 +44,18 @@ class Recorder:
         names = ",".join(f"?{name}" for name in (*sum(_KNOWN, ()), *_UNKNOWN))
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
         strace = ["strace", "-f", "--seccomp-bpf", "-qq", "-y", "-xx", "-s", "100000000", "-o", str(self._log)]
+        unwritten = {"PYTHONDONTWRITEBYTECODE": "1"}  # Python syncs none of it, and a torn file would fail the recipe
         self._process = subprocess.Popen(
             [*strace, "-e", f"trace={names}", "-e", "signal=none", sys.executable, str(_SCRIPT)],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             text=True,
-            env={**os.environ, **single, "PYTHONPATH": os.pathsep.join(sys.path)},  # where the tests' own modules are
+            env={
+                **os.environ,
+                **single,
+                **unwritten,
+                "PYTHONPATH": os.pathsep.join(sys.path),
+            },  # the tests' own modules
         )
         self._read = 0
         return self

@@ -95,11 +95,11 @@ def resumed(folder: Path, plan: tuple[int, int, int, int], source: str, commit: 
 
 
 def held(folder: Path) -> IO[bytes]:
-    """Return a file that is locked as long as it is open, or raise StateError: one storm at a time in a folder."""
+    """Return a file that is locked as long as it is open, or raise StateError: one run at a time in a folder."""
     lock = (folder / "lock").open("ab")
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
         lock.close()
-        raise StateError(f"{folder}: another storm goes on here. Wait for it, or take another folder.") from None
+        raise StateError(f"{folder}: another run goes on here. Wait for it, or take another folder.") from None
     return lock

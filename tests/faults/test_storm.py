@@ -108,7 +108,7 @@ def test_a_storm_goes_on_with_its_own_plan_and_source_only(tmp_path):
 
 
 def test_one_storm_at_a_time_in_a_folder(tmp_path):
-    with storm_state.held(tmp_path), pytest.raises(StateError, match="another storm goes on here"):
+    with storm_state.held(tmp_path), pytest.raises(StateError, match="another run goes on here"):
         storm_state.held(tmp_path)
     storm_state.held(tmp_path).close()
 
