@@ -1,11 +1,12 @@
 """Campaign files: what is wrong with one is said with its file, line and key."""
 
 import json
+import sys
 
 import pytest
 
 from campaign_cases import load_study, study
-from leeward.campaign import load
+from leeward.campaign import load, own_recipe
 from leeward.errors import InputError
 
 NORTH = "polygon_m: [[0, 0], [8000, 0], [8000, 2500], [2500, 2500], [2500, 8000], [0, 8000]]"
@@ -272,3 +273,12 @@ def test_capacity(tmp_path):
     own = load_study(tmp_path, ("name: north", "name: north\n    capacity_mw: 61"))
     assert own.n_turbines(0, 0) == 4
     assert load_study(tmp_path, ("name: north", "name: north\n    n_turbines: 5")).n_turbines(0, 0) == 5
+
+
+def test_a_custom_recipe_leaves_no_byte_code(tmp_path, monkeypatch):
+    """Python does not sync byte code: torn by a power cut, it would fail every task of the resumed run."""
+    (tmp_path / "recipe_without_byte_code.py").write_text("def place(problem, seed): ...\n")
+    monkeypatch.setattr(sys, "dont_write_bytecode", False)
+    own_recipe.import_recipe("recipe_without_byte_code:place", [str(tmp_path)])
+    assert [path.name for path in tmp_path.iterdir()] == ["recipe_without_byte_code.py"]
+    assert sys.dont_write_bytecode is False

@@ -67,11 +67,13 @@ def import_recipe(recipe: str, folders: Sequence[str]) -> None:
     """
     module = recipe.partition(":")[0]
     if module not in sys.modules:
-        before = list(sys.path)
+        before, writes_none = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
+        sys.dont_write_bytecode = True  # Python does not sync it: torn by a power cut, it would fail every task
         try:
             importlib.import_module(module)
         finally:
+            sys.dont_write_bytecode = writes_none
             sys.path[:] = [*before, *(folder for folder in folders if folder not in before)]
     expected = module_file(recipe, folders)
     found = getattr(sys.modules[module], "__file__", None)
