@@ -174,7 +174,7 @@ def test_names_that_are_too_long(paths, inside, arguments):
     assert "too long" in err
 
 
-CODES = {"status": 3, "missing layouts.run --csv -": 3, "check layouts.run": 0, "show farm0_t0_s0 --csv -": 0}
+CODES = {"status": 3, "missing layouts.run --csv -": 3, "check layouts.run": 3, "show farm0_t0_s0 --csv -": 0}
 CLOSED = {"status": ">&-", "missing layouts.run --csv -": "2>&-", "show farm0_t0_s0 --csv -": ">&- 2>&-"}
 
 
