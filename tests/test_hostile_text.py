@@ -2,16 +2,18 @@
 
 import json
 
+import h5py
 import pytest
 
 from campaign_cases import load_study
 from foreign_files import own_result, write_own_file
-from leeward.campaign import Campaign, counts, document
+from leeward import parsing
+from leeward.campaign import Campaign, counts
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.engine.selection import chosen_tasks, read_keys
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.store import schema
+from leeward.store import reading, schema
 from leeward.store.keys import Key
 from leeward.watch.campaigns import united
 from run_cases import leeward, leeward_here, make_campaign
@@ -47,7 +49,7 @@ def test_deep_nesting_is_refused_before_it_is_parsed(text):
     ids=["bomb", "long word", "itself", "values", "characters", "bool", "timestamp"],
 )
 def test_what_would_fill_the_memory_is_refused(text, says, monkeypatch):
-    monkeypatch.setattr(document, "MOST_VALUES", 5000)
+    monkeypatch.setattr(parsing, "MOST_VALUES", 5000)
     with pytest.raises(InputError, match=says):
         Campaign.from_text(text, "here")
 
@@ -177,3 +179,13 @@ def test_run_of_one_task_of_four_billion(tmp_path):
         refused = leeward_here(*command, cwd=tmp_path)
         assert refused.returncode == 2, command
         assert "has 4294967295 tasks; expected at most 10000000" in refused.stderr
+
+
+def test_the_text_of_a_file_is_first_read_in_the_child(tmp_path, monkeypatch):
+    """Should libyaml crash, only the child that reads the file is gone."""
+    path = write_own_file(tmp_path / "a.h5", [own_result()], campaign="seeds: 2")
+    seen = []
+    monkeypatch.setattr(parsing, "check_yaml", seen.append)
+    with h5py.File(path) as file:
+        reading._root_attributes(file.id)
+    assert seen == ["seeds: 2"]

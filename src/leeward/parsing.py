@@ -1,4 +1,4 @@
-"""Texts of unknown origin: their size, and the nesting of JSON, are checked before they are parsed."""
+"""Texts of unknown origin: their size, nesting and expansion are checked before they are parsed."""
 
 import json
 import os
@@ -6,10 +6,15 @@ import re
 from pathlib import Path
 from typing import Any
 
+import yaml
+
 from leeward.errors import InputError
 
 DEEPEST = 100  # brackets within brackets; GeoJSON needs about ten
 LARGEST_DATA = 256_000_000  # bytes of a GeoJSON or CSV file
+MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes; PyYAML takes 2 GB for as many
+MOST_COPIED = 1_000_000  # characters that aliases (*name) may stand for, all of them together
+_Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
@@ -44,3 +49,44 @@ def parse_json(text: str, where: str) -> Any:
         raise InputError(f"{where}: not JSON: {error.msg} in line {error.lineno}, column {error.colno}") from error
     except ValueError as error:  # a number of thousands of digits
         raise InputError(f"{where}: cannot be read as JSON ({error})") from error
+
+
+class TooMuchError(yaml.MarkedYAMLError):
+    """A text that would take too much memory, or overflow the stack, if it were parsed."""
+
+
+def check_yaml(text: str) -> None:
+    """Raise a TooMuchError for YAML that is nested too deeply, or holds too much with its aliases written out.
+
+    It looks at events, which libyaml makes without recursion; what makes data of them overflows the stack.
+    """
+    open_anchors: list[tuple[str | None, int]] = []  # of each collection around: its anchor, the size before it
+    sizes: dict[str, int] = {}  # characters and values below each anchor, aliases written out
+    size, copied = 0, 0
+    for values, event in enumerate(yaml.parse(text, Loader=_Loader)):
+        size += 1
+        if isinstance(event, yaml.CollectionStartEvent):
+            open_anchors.append((event.anchor, size))
+        elif isinstance(event, yaml.CollectionEndEvent):
+            anchor, before = open_anchors.pop()
+            if anchor is not None:
+                sizes[anchor] = size - before
+        elif isinstance(event, yaml.ScalarEvent):
+            size += len(event.value)
+            if event.anchor is not None:
+                sizes[event.anchor] = len(event.value)
+        elif isinstance(event, yaml.AliasEvent):
+            if any(anchor == event.anchor for anchor, _ in open_anchors):
+                raise _too_much(event, f"*{event.anchor:.60} contains itself; expected values that end")
+            size += sizes.get(str(event.anchor), 0)
+            copied += sizes.get(str(event.anchor), 0)
+        if len(open_anchors) > DEEPEST:
+            raise _too_much(event, f"nested too deeply; expected at most {DEEPEST} levels")
+        if values > MOST_VALUES:
+            raise _too_much(event, f"too many values; expected at most {MOST_VALUES}")
+        if copied > MOST_COPIED:
+            raise _too_much(event, f"aliases that stand for too much; expected at most {MOST_COPIED} characters")
+
+
+def _too_much(event: Any, problem: str) -> TooMuchError:
+    return TooMuchError(None, None, problem, event.start_mark)

@@ -8,14 +8,12 @@ from typing import Any
 import yaml
 
 from leeward.errors import InputError
-from leeward.parsing import DEEPEST, read_text
+from leeward.parsing import TooMuchError, check_yaml, read_text
 
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _Dumper: Any = getattr(yaml, "CSafeDumper", yaml.SafeDumper)
 
 LARGEST_TEXT = 64_000_000  # characters
-MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes; PyYAML takes 2 GB for as many
-MOST_COPIED = 1_000_000  # characters that aliases (*name) may stand for, all of them together
 
 Place = tuple[str | int, ...]  # keys and positions from the top of a file down to a value
 
@@ -179,7 +177,7 @@ def _parse(text: str, where: str) -> Any:
     if len(text) > LARGEST_TEXT:
         raise InputError(f"{where}: has {len(text)} characters; expected at most {LARGEST_TEXT}")
     try:
-        _check_size(text)
+        check_yaml(text)
         return yaml.load(text, Loader=_CampaignLoader)  # a safe loader
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
@@ -189,50 +187,9 @@ def _parse(text: str, where: str) -> Any:
         raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
 
 
-class _TooMuchError(yaml.MarkedYAMLError):
-    """A text that would take too much memory, or overflow the stack, if it were parsed."""
-
-
-def _check_size(text: str) -> None:
-    """Raise a _TooMuchError for what is nested too deeply, or holds too much with its aliases written out.
-
-    It looks at events, which libyaml makes without recursion; what makes data of them overflows the stack.
-    """
-    open_anchors: list[tuple[str | None, int]] = []  # of each collection around: its anchor, the size before it
-    sizes: dict[str, int] = {}  # characters and values below each anchor, aliases written out
-    size, copied = 0, 0
-    for values, event in enumerate(yaml.parse(text, Loader=_CampaignLoader)):
-        size += 1
-        if isinstance(event, yaml.CollectionStartEvent):
-            open_anchors.append((event.anchor, size))
-        elif isinstance(event, yaml.CollectionEndEvent):
-            anchor, before = open_anchors.pop()
-            if anchor is not None:
-                sizes[anchor] = size - before
-        elif isinstance(event, yaml.ScalarEvent):
-            size += len(event.value)
-            if event.anchor is not None:
-                sizes[event.anchor] = len(event.value)
-        elif isinstance(event, yaml.AliasEvent):
-            if any(anchor == event.anchor for anchor, _ in open_anchors):
-                raise _too_much(event, f"*{event.anchor:.60} contains itself; expected values that end")
-            size += sizes.get(str(event.anchor), 0)
-            copied += sizes.get(str(event.anchor), 0)
-        if len(open_anchors) > DEEPEST:
-            raise _too_much(event, f"nested too deeply; expected at most {DEEPEST} levels")
-        if values > MOST_VALUES:
-            raise _too_much(event, f"too many values; expected at most {MOST_VALUES}")
-        if copied > MOST_COPIED:
-            raise _too_much(event, f"aliases that stand for too much; expected at most {MOST_COPIED} characters")
-
-
-def _too_much(event: Any, problem: str) -> _TooMuchError:
-    return _TooMuchError(None, None, problem, event.start_mark)
-
-
 def _in_words(error: yaml.MarkedYAMLError, text: str) -> str:
     problem = str(error.problem or error.context)
-    if isinstance(error, _TooMuchError):
+    if isinstance(error, TooMuchError):
         return problem
     if "is given twice" in problem:
         return f"{problem}; expected each key once"

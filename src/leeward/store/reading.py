@@ -293,9 +293,21 @@ def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
         text = name.decode("utf-8", "backslashreplace")
         try:
             attributes[text] = read_attribute(root, name, _LONGEST_ROOT_TEXT)
+            if text == "campaign":
+                _try_yaml(str(attributes[text]))
         except (BadGroupError, *LIBRARY_ERRORS) as error:
             notes.append(f"the attribute {text:.60} of the file cannot be used ({error!s:.200})")
     return attributes, "; ".join(notes[:3])
+
+
+def _try_yaml(text: str) -> None:
+    """Let libyaml read a text. Should it crash, this process ends, and not the parent, which parses the text next."""
+    import yaml
+
+    from leeward.parsing import check_yaml
+
+    with contextlib.suppress(yaml.YAMLError):  # the parent finds the same, and says so
+        check_yaml(text)
 
 
 def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[str]]:
