@@ -127,15 +127,22 @@ def rename(source: Path, target: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether there is a file of this name, also if another machine has just made it.
-
-    NFS remembers for up to a minute that a name was missing, until its folder is opened.
-    """
+    """Return whether there is a file of this name, also if another machine has just made it."""
     try:
-        os.close(os.open(path.parent, os.O_RDONLY))
+        refresh(path.parent)
     except FileNotFoundError:
         return False
     return os.path.lexists(path)
+
+
+def refresh(folder: Path) -> None:
+    """Have the names in a folder looked up afresh.
+
+    NFS remembers for up to a minute which names are there, and which file each one stands for, until the folder is
+    opened.
+    """
+    if os.name == "posix":
+        os.close(os.open(folder, os.O_RDONLY))
 
 
 def write_all(handle: int, content: bytes) -> None:

@@ -14,7 +14,7 @@ from pathlib import Path
 from interception import KILLS, Fault
 from operation import KEY, STORED, Act, Operation, prepared, run_paths, seeds, simple, traced_python
 
-from foreign_files import own_result, write_crashed_folder
+from foreign_files import left_behind, own_result, write_crashed_folder
 from leeward.store import lock as locks
 from leeward.store.audit import Audit, read_lines
 from leeward.store.clean import clean
@@ -298,8 +298,8 @@ def with_output(folder: Path) -> None:
 
 def _with_left_overs(folder: Path) -> None:
     _with_bad_file(folder)
-    (run_paths(folder).shard(KEY).parent / f".{KEY}.h5.0011.tmp").write_bytes(b"half")
-    (folder / ".layouts.h5.0022.tmp").write_bytes(b"half")
+    (run_paths(folder).shard(KEY).parent / f".{KEY}.h5.0123abcd.tmp").write_bytes(b"half")
+    (folder / left_behind("layouts.h5")).write_bytes(b"half")
 
 
 def start_cleaning(merged: bool, folder: Path, fault: Fault | None) -> Act:
@@ -314,7 +314,7 @@ def is_cleaned(folder: Path) -> None:
 
 def _moved_and_tidied(folder: Path) -> None:
     _moved(folder)
-    assert not [path for path in folder.rglob("*.tmp") if path.name.endswith(("0011.tmp", "0022.tmp"))]
+    assert not list(folder.rglob("*.0123abcd.tmp"))
 
 
 # --- packing ---------------------------------------------------------------------------------------------------------

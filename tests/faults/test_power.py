@@ -47,7 +47,7 @@ KNOWN = {
     # where there are no links, a damaged output may be only under its other name, until the next merge
     "merge, over a damaged output, links fail": r"; (after a kill: )?there is no output any more",
     # where there are no links, a lock may be there that is not whole: it needs --take-over
-    "take the lock, no links": r"; .*(the lock cannot be read|held by process 0 on an unknown host)",
+    "take the lock, no links": r"; .*lock cannot be read",
 }
 
 

@@ -15,7 +15,7 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.engine.adopt import refusal
 from leeward.errors import BadSourceError, InputError, StorageError
-from leeward.files import read_regular, replace_file
+from leeward.files import read_regular, replace_file, sync_folder
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.index import Brief, IndexLines, index_line
 from leeward.store.keys import Key
@@ -67,6 +67,17 @@ class Stored:
         self.makers[key] = self._known_makers.setdefault(maker, maker)
         if found.origin == OWN:
             self.fingerprints[key] = sys.intern(found.fingerprint)
+
+
+def sync_names(paths: RunPaths) -> None:
+    """Make the names of all results durable: a killed process may have renamed one, and not synced its folder."""
+    folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
+    try:
+        for folder in (*folders, paths.results, paths.packs):
+            with contextlib.suppress(FileNotFoundError):  # there are no packs, or the folder was just removed
+                sync_folder(folder)
+    except OSError as error:
+        raise StorageError(f"{paths.results}: cannot be synced ({error})") from error
 
 
 def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:

@@ -272,6 +272,7 @@ class _Run:
         if len(files):
             self.tell("checking", shards=files.likely_results or len(files))
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
+        patiently(lambda: resume.sync_names(self.paths))
         stored = patiently(lambda: resume.read_stored(files, self._cores(len(files)), notice))
         self.coordinator.results = self.report.results = stored.results
         resume.refuse_changed(self.campaign, self.paths, stored)

@@ -28,6 +28,7 @@ from leeward.files import (
     NotAFileError,
     open_regular,
     read_regular,
+    refresh,
     rename,
     sync,
     sync_folder,
@@ -59,14 +60,16 @@ def read_owner(path: Path) -> tuple[Owner | None, int]:
 
 
 def _content(path: Path) -> bytes:
-    """Return what is in a lock. Open it again if it was replaced on the server of an NFS at this moment."""
-    for _ in range(STALE_TRIES):
+    """Return what is in a lock now. Open it again if it was replaced on the server of an NFS at this moment."""
+    tries = STALE_TRIES
+    while True:
         try:
+            refresh(path.parent)  # a lock that another machine has replaced would be read from memory otherwise
             return read_regular(path, LARGEST)
         except OSError as error:
-            if error.errno != errno.ESTALE:
+            tries -= 1
+            if error.errno != errno.ESTALE or tries == 0:
                 raise
-    return read_regular(path, LARGEST)
 
 
 class Lock:
