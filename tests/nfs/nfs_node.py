@@ -13,6 +13,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from multiprocessing.connection import Client, Connection, Listener
 from pathlib import Path
 from typing import Any
@@ -92,7 +93,7 @@ class Server:
         place = self._folder / str(len(self._codes))
         pid = os.fork()
         if pid == 0:
-            run_leeward(arguments, cwd, before, place)
+            run_and_end(lambda: run_leeward(arguments, cwd, before, place))
         self._codes[pid] = None
         self._arguments[pid] = [str(place), *arguments]
         return pid
@@ -118,19 +119,11 @@ class Server:
         return self._names["answer"]
 
 
-def run_leeward(arguments: list[str], cwd: str, before: str, place: Path) -> None:
-    """Run the command line in this process, which was forked for it, and end the process."""
+def run_and_end(work: Callable[[], None]) -> None:
+    """Do the work in this process, which was forked for it, and end the process."""
     code: Any = 1
     try:
-        os.setsid()
-        os.chdir(cwd)
-        for name, handle in (("out", 1), ("err", 2)):
-            os.dup2(os.open(f"{place}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
-        sys.argv = ["leeward", *arguments]
-        exec(before, {})
-        from leeward import cli
-
-        cli.main()
+        work()
         code = 0
     except SystemExit as end:
         code = end.code or 0
@@ -140,6 +133,19 @@ def run_leeward(arguments: list[str], cwd: str, before: str, place: Path) -> Non
         sys.stdout.flush()
         sys.stderr.flush()
         os._exit(code if isinstance(code, int) else 1)
+
+
+def run_leeward(arguments: list[str], cwd: str, before: str, place: Path) -> None:
+    """Run the command line."""
+    os.setsid()
+    os.chdir(cwd)
+    for name, handle in (("out", 1), ("err", 2)):
+        os.dup2(os.open(f"{place}.{name}", os.O_WRONLY | os.O_CREAT | os.O_TRUNC), handle)
+    sys.argv = ["leeward", *arguments]
+    exec(before, {})
+    from leeward import cli
+
+    cli.main()
 
 
 class Forked(subprocess.Popen[bytes]):
@@ -147,28 +153,17 @@ class Forked(subprocess.Popen[bytes]):
 
     def __init__(self, command: list[str], *arguments: Any, **options: Any) -> None:
         if command[1:3] == ["-P", "-m"]:  # the function does not return, so that no other program is started
-            options["preexec_fn"] = lambda: run_module(command[3:], options["env"])
+            options["preexec_fn"] = lambda: run_and_end(lambda: run_module(command[3:], options["env"]))
         super().__init__(command, *arguments, **options)
 
 
 def run_module(command: list[str], environment: dict[str, str]) -> None:
-    """Run a module as the main one in this process, which was forked for it, and end the process."""
-    code: Any = 1
-    try:
-        os.closerange(3, 4096)  # the parent waits until the last one is closed
-        os.environ.update(environment)
-        sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
-        sys.argv = command
-        runpy.run_module(command[0], run_name="__main__", alter_sys=True)
-        code = 0
-    except SystemExit as end:
-        code = end.code or 0
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        sys.stdout.flush()
-        sys.stderr.flush()
-        os._exit(code if isinstance(code, int) else 1)
+    """Run a module as the main one."""
+    os.closerange(3, 4096)  # the parent waits until the last one is closed
+    os.environ.update(environment)
+    sys.stdin, sys.stdout, sys.stderr = open(0), open(1, "w"), open(2, "w")  # noqa: SIM115
+    sys.argv = command
+    runpy.run_module(command[0], run_name="__main__", alter_sys=True)
 
 
 def import_all() -> None:
