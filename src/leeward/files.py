@@ -1,5 +1,6 @@
 """Files that appear whole or not at all, and reading that accepts regular files only."""
 
+import contextlib
 import errno
 import os
 import secrets
@@ -130,7 +131,7 @@ def is_there(path: Path) -> bool:
     """Return whether there is a file of this name, also if another machine has just made it."""
     try:
         refresh(path.parent)
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return False
     return os.path.lexists(path)
 
@@ -142,7 +143,8 @@ def refresh(folder: Path) -> None:
     opened.
     """
     if os.name == "posix":
-        os.close(os.open(folder, os.O_RDONLY))
+        with contextlib.suppress(PermissionError):  # a folder whose names this user may not list
+            os.close(os.open(folder, os.O_RDONLY | os.O_DIRECTORY))
 
 
 def write_all(handle: int, content: bytes) -> None:

@@ -26,7 +26,7 @@ from leeward.engine.packing import Packing
 from leeward.engine.selection import as_keys, chosen_tasks
 from leeward.engine.stopping import StopNowError, StopRequests
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import is_there, rename
+from leeward.files import is_there, refresh, rename
 from leeward.store.audit import Audit, utc_now
 from leeward.store.index import Brief, index_line, output_index_path
 from leeward.store.keys import Key
@@ -186,6 +186,7 @@ class _Run:
             self.paths.lock, take_over=self.options.take_over, tell=lambda text: self.tell("waiting", message=text)
         )
         try:
+            refresh(self.paths.output.parent)  # another machine may just have written the output
             if text := filesystem.remark(self.paths.root):
                 self.tell("file-system", message=text)
             with StopRequests() as stop:

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from leeward.errors import LeewardError
+from leeward.files import refresh
 from leeward.store.sources import is_run
 from leeward.store.verdicts import Verdict
 
@@ -41,6 +42,8 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
     """A handle of the file, and its size; never waits, as opening a pipe would, nor follows a link in a run."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
+        if not os.path.lexists(path):
+            refresh(Path(path).parent)  # another machine may have made it
         if os.path.islink(path):
             _refuse_if_in_run(path)
         else:

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.errors import InputError
-from leeward.files import TEMPORARY
+from leeward.files import TEMPORARY, is_there
 from leeward.store.paths import RunPaths
 
 ENDINGS = (".h5", ".hdf5")
@@ -38,7 +38,7 @@ def gather(paths: Iterable[Path]) -> list[Source]:
     sources: dict[str, Source] = {}
     for path in paths:
         demand_possible(path)
-        if not os.path.lexists(path):
+        if not is_there(path):
             raise InputError(f"{path}: no such file or folder")
         for source in _sources(path):
             sources.setdefault(os.path.realpath(source.path), source)
