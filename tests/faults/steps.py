@@ -184,6 +184,7 @@ class _Problems:
         latest = next((call for call, _ in reversed(before) if call in BY_PATH), "")
         place = self._outcome.calls[one.fault.number - 1][1]
         is_at_stake = latest in ("replace", "link", "mkdir") and (one.folder / place).is_dir()
+        is_at_stake &= not place.endswith("/quarantine")
         if one.fault.mode in ERRORS and is_at_stake and ["fsync", place] not in calls:
             self.add(one, "done again, and the folder was not synced")
 
