@@ -181,10 +181,10 @@ class _Problems:
         What was moved to quarantine, or removed, may as well come back.
         """
         before = self._outcome.calls[: one.fault.number - 1]
-        latest = next((call for call, _ in reversed(before) if call in BY_PATH), "")
+        latest, named = next((call for call in reversed(before) if call[0] in BY_PATH), ("", ""))
         place = self._outcome.calls[one.fault.number - 1][1]
-        is_at_stake = latest in ("replace", "link", "mkdir") and (one.folder / place).is_dir()
-        is_at_stake &= not place.endswith("/quarantine")
+        is_new = latest in ("link", "mkdir") or (latest == "replace" and named.endswith(".tmp"))
+        is_at_stake = is_new and (one.folder / place).is_dir()
         if one.fault.mode in ERRORS and is_at_stake and ["fsync", place] not in calls:
             self.add(one, "done again, and the folder was not synced")
 
