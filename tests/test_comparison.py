@@ -101,6 +101,7 @@ def test_a_farm_that_was_moved(folder):
         assert ("m outside the area of farm 0" in merged.stderr) is is_refused
 
 
+@pytest.mark.slow
 def test_adopted_results_have_no_fingerprint_to_compare(folder):
     layout = results(folder / "one" / "layouts.h5")["farm0_t0_s0"].layout.copy()
     layout[0] -= layout[0].min() + 50.0  # outside, by less than a spacing
@@ -113,6 +114,7 @@ def test_adopted_results_have_no_fingerprint_to_compare(folder):
     assert leeward_here("merge", "a.run", "-o", "m.h5", cwd=folder).returncode == 0
 
 
+@pytest.mark.slow
 def test_a_file_merged_from_different_campaigns_is_compared_with_none(folder):
     shard(folder, "one", 1).unlink()
     shard(folder, "two", 0).unlink()

@@ -168,6 +168,7 @@ def test_campaigns_of_four_billion_seeds_are_not_listed(tmp_path):
     assert united([one, other]) == [one, other]
 
 
+@pytest.mark.slow
 def test_run_of_one_task_of_four_billion(tmp_path):
     make_campaign(tmp_path, seeds="0:4294967295", execution={"engine": "inline"})
     done = leeward_here("run", "campaign.yaml", "--only", "seed=0", cwd=tmp_path)

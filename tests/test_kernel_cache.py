@@ -430,8 +430,8 @@ if way == "link":
 
 
 @as_root
-@pytest.mark.parametrize("way", ["folder", "link"])
-@pytest.mark.parametrize("mode", [0o770, 0o777])
+@pytest.mark.parametrize("way", ["folder", pytest.param("link", marks=pytest.mark.slow)])
+@pytest.mark.parametrize("mode", [pytest.param(0o770, marks=pytest.mark.slow), 0o777])
 def test_a_folder_that_another_user_has_swapped_runs_no_code(tmp_path, warm, mode, way):
     """The swap comes after the first look at the folder, and before the kernel is read."""
     shared, mark = tmp_path / "shared", tmp_path / "code was run"
@@ -457,6 +457,7 @@ def test_a_folder_that_another_user_has_swapped_runs_no_code(tmp_path, warm, mod
     assert (shared / OURS / kernel).read_bytes() == trap(mark)  # nothing was written there either
 
 
+@pytest.mark.slow
 def test_a_kernel_that_others_can_write_is_not_read(tmp_path, warm):
     """Where they could, a file by itself is reason enough; it is made again as it should be."""
     cache, mark = tmp_path / "cache", tmp_path / "code was run"
@@ -521,6 +522,7 @@ def test_a_table_is_mapped_and_read_only(tmp_path, monkeypatch):
     np.testing.assert_array_equal(table, np.arange(12.0))
 
 
+@pytest.mark.slow
 def test_a_run_with_workers_warns_once(tmp_path):
     """The workers warn in their logs."""
     run_cases.make_campaign(tmp_path, seeds=2)
@@ -573,6 +575,7 @@ def test_a_file_in_the_place_of_the_kernels_costs_no_result(tmp_path, warm):
     assert err.count("cannot use its cache folder") == 1
 
 
+@pytest.mark.slow
 def test_a_read_only_cache_is_read(tmp_path, warm):
     if os.getuid() != 0 or subprocess.run(["mount", "-t", "tmpfs", "tmpfs", tmp_path]).returncode:
         pytest.skip("only root can mount a read-only file system")

@@ -196,6 +196,7 @@ def test_turbines_closer_than_a_rotor_are_adopted_only_on_demand(tmp_path):
     assert "adopt" in alone.stderr
 
 
+@pytest.mark.slow
 def test_an_own_result_with_a_wrong_aep_is_not_believed(tmp_path):
     make_campaign(tmp_path, seeds=2, execution=INLINE)
     assert leeward_here("run", "campaign.yaml", "-o", "other.h5", cwd=tmp_path).returncode == 0
@@ -210,6 +211,7 @@ def test_an_own_result_with_a_wrong_aep_is_not_believed(tmp_path):
     assert found["farm0_t0_s1"].details["aep_claimed"] == wrong.aep
 
 
+@pytest.mark.slow
 def test_results_adopted_by_an_older_leeward_are_shown_and_adopted_again(tmp_path):
     """Those keep the AEP of their file as `aep`, and that of the wake engine as `aep_here`."""
     campaign = load(make_campaign(tmp_path, seeds=1, execution=INLINE))

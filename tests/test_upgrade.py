@@ -121,6 +121,7 @@ def test_other_settings_and_another_version(folder, upgrade):
     assert "method_version: 2, was 1" in done.stderr
 
 
+@pytest.mark.slow
 def test_adopted_results_have_an_aep_of_one_version_too(folder, upgrade):
     upgrade(2)
     done = leeward_here(*RUN, "-o", "b.h5", "--adopt", "layouts.h5", cwd=folder)
