@@ -246,7 +246,7 @@ MOUNTS = r"""
 @pytest.mark.parametrize(
     ("folder", "said"),
     [
-        ("/work/layouts.run", ""),
+        ("/data/layouts.run", ""),
         ("/scratch/layouts.run", ""),
         ("/home/me/layouts.run", "is on NFS 4.2: another node may see new results up to a minute late"),
         ("/homely/layouts.run", ""),
