@@ -32,7 +32,7 @@ def json_text(
     separators: tuple[str, str] | None = None,
     default: Callable[[Any], Any] | None = None,
 ) -> str:
-    """As JSON that everybody reads: null for what is no finite number, escapes for halves of characters."""
+    """Return strict JSON: null for a number that is not finite, escapes for bytes that are not UTF-8."""
     try:
         text = json.dumps(data, indent=indent, separators=separators, default=default, allow_nan=False)
         if "\\ud" not in text:

@@ -28,7 +28,7 @@ Place = tuple[int, int]  # number of a file among the sources, and of a result i
 
 
 class Computed(NamedTuple):
-    """What the wake engine says of a layout. aep: GWh; wake_loss: a share; spacing: of the closest two, m."""
+    """The numbers of a layout by the wake engine. aep: GWh; wake_loss: a share; spacing: of the closest two, m."""
 
     aep: float
     wake_loss: float

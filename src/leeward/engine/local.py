@@ -359,7 +359,7 @@ def _how(code: int) -> str:
 
 
 def _signal_name(code: int) -> str:
-    """Of the signal that ended a process."""
+    """Return the name of the signal that ended a process."""
     return signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
 
 

@@ -1,4 +1,4 @@
-"""Which leeward made a result, and with which method version."""
+"""The leeward and the method version that made a result."""
 
 import re
 from collections.abc import Mapping

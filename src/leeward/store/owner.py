@@ -49,7 +49,7 @@ class Owner:
 
     @property
     def is_gone(self) -> bool:
-        """Whether this very process has certainly ended. False where it cannot be known from here."""
+        """Return whether this very process has certainly ended; False where that cannot be known from here."""
         if self.host != socket.gethostname() or self.machine_id != _text("/etc/machine-id"):
             return False
         if self.boot_id != _text("/proc/sys/kernel/random/boot_id"):

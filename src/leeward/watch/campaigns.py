@@ -99,7 +99,7 @@ def campaign_text(path: Path) -> str:
 
 
 def _texts(paths: Collection[Path]) -> Iterator[tuple[Path, str]]:
-    """What each of these files says its campaign is."""
+    """Return the campaign text that each of these files carries."""
     for path, attributes in file_attributes(paths):
         yield path, str(attributes.get("campaign", ""))
 

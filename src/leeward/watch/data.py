@@ -79,7 +79,7 @@ class HostSeen:
 
 @dataclass(frozen=True)
 class Holder:
-    """Who holds the lock. state: "alive", "dead" or "unknown" (not to be judged from here).
+    """The holder of a lock. state: "alive", "dead" or "unknown" (not to be judged from here).
 
     age_s: for how long its counter was seen to stand still; None where its process is seen, or the lock is unreadable.
     """
