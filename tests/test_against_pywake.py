@@ -80,7 +80,7 @@ def test_a_tabulated_rose(model, turbine, pywake):
     directions, speeds = np.arange(0.0, 360.0, 22.5), np.array([6.0, 8.0, 9.5, 11.0, 14.0])
     probability = rng.random((16, 5))
     probability /= probability.sum()
-    site = Site.from_table(directions, speeds, probability, 0.07)
+    site = Site.from_table(directions, speeds, probability, 0.07, kind="exact")
     x, y = random_layout(25, seed=8)
     farm = WindFarm(site, turbine, model)
 
@@ -88,6 +88,24 @@ def test_a_tabulated_rose(model, turbine, pywake):
         return peer.peer_table(directions, speeds, probability, 0.07)
 
     assert_same(pywake, [farm], site_of, [turbine], x, y, np.zeros(25, int), directions, speeds)
+
+
+@pytest.mark.parametrize("sectors", [4, 8, 12, 36])
+def test_a_table_of_bins_is_spread_as_pywake_spreads_it(sectors, turbine, pywake):
+    rng = np.random.default_rng(sectors)
+    directions, speeds = np.arange(sectors) * 360.0 / sectors, np.arange(4.0, 24.0, 2.0)
+    probability = rng.random((sectors, len(speeds)))
+    probability /= probability.sum()
+    intensity = np.repeat(rng.uniform(0.05, 0.1, (sectors, 1)), len(speeds), axis=1)
+    site = Site.from_table(directions, speeds, probability, intensity)
+    assert site.figures()["kind"] == "bins"
+    x, y = random_layout(25, seed=8)
+
+    def site_of(peer):
+        return peer.peer_table(directions, speeds, probability, (("wd", "ws"), intensity))
+
+    everywhere = np.arange(360.0)
+    assert_same(pywake, [WindFarm(site, turbine)], site_of, [turbine], x, y, np.zeros(25, int), everywhere, speeds)
 
 
 @pytest.mark.parametrize("name", ["farm0_t5_s0", "farm3_t2_s0", "farm5_t5_s49", "farm9_t4_s24"])

@@ -14,7 +14,7 @@ NAN, INF = float("nan"), float("inf")
 
 @pytest.fixture(scope="module")
 def farm(turbine):
-    return WindFarm(Site.from_table([0.0, 90.0], [8.0, 10.0], np.full((2, 2), 0.25)), turbine)
+    return WindFarm(Site.from_table([0.0, 90.0], [8.0, 10.0], np.full((2, 2), 0.25), kind="exact"), turbine)
 
 
 @pytest.mark.parametrize(

@@ -225,7 +225,7 @@ def test_sites_of_files(tmp_path):
     series = load_study(tmp_path, (weibull, "  time_series: {file: wind.csv}\n"))
     same = load_study(
         tmp_path,
-        (weibull, "  table: {wind_directions_deg: [270, 280, 10], wind_speeds_m_s: [9, 10, 8], "
+        (weibull, "  table: {kind: exact, wind_directions_deg: [270, 280, 10], wind_speeds_m_s: [9, 10, 8], "
                   f"probability: [{1 / 3!r}, {1 / 3!r}, {1 / 3!r}]}}\n"),
     )  # fmt: skip
     assert series.fingerprint(0, 0) == same.fingerprint(0, 0)

@@ -50,6 +50,7 @@ TABULAR = {
     "hub_height_m": 120,
 }
 TABLE = {
+    "kind": "exact",
     "wind_directions_deg": [0.0, 100.0, 250.0],
     "wind_speeds_m_s": [8.0, 12.0],
     "probability": [[0.1, 0.2], [0.1, 0.1], [0.3, 0.2]],

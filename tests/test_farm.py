@@ -141,7 +141,7 @@ def test_many_conditions_one_speed_each_equal_the_rose(turbine):
     """A rose as a table, and the same conditions as a series: two loops, one answer."""
     directions, speeds, probability = rose(10.0, speeds=(5.0, 8.0, 9.0, 13.0, 20.0))
     x, y = random_layout(15, seed=10)
-    table = WindFarm(Site.from_table(directions, speeds, probability, 0.07), turbine)
+    table = WindFarm(Site.from_table(directions, speeds, probability, 0.07, kind="exact"), turbine)
     series = WindFarm(
         Site.from_time_series(
             np.repeat(directions, 5), np.tile(speeds, len(directions)), 0.07, weight=probability.ravel()
@@ -194,8 +194,10 @@ def test_more_speeds_than_a_kernel_takes_at_once(turbine):
     x, y = random_layout(4, seed=15, density_m=800.0)
     directions = np.array([10.0, 100.0, 250.0])
     probability = np.full((3, 1201), 1 / 3603)
-    simulation = WindFarm(Site.from_table(directions, speeds, probability), turbine).simulate(x, y, per_condition=True)
-    few = WindFarm(Site.from_table(directions, speeds[::100], probability[:, ::100]), turbine)
+    simulation = WindFarm(Site.from_table(directions, speeds, probability, kind="exact"), turbine).simulate(
+        x, y, per_condition=True
+    )
+    few = WindFarm(Site.from_table(directions, speeds[::100], probability[:, ::100], kind="exact"), turbine)
     np.testing.assert_allclose(
         simulation.condition_speed_m_s[:, :, ::100],
         few.simulate(x, y, per_condition=True).condition_speed_m_s,
@@ -303,7 +305,7 @@ def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
 
 @pytest.mark.slow
 def test_worth_and_gain_are_exact_where_thrust_is_constant():
-    site = Site.from_table([0.0, 90.0, 200.0, 270.0], [9.0], np.full((4, 1), 0.25), 0.075)
+    site = Site.from_table([0.0, 90.0, 200.0, 270.0], [9.0], np.full((4, 1), 0.25), 0.075, kind="exact")
     farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
     x, y = random_layout(8, seed=25, density_m=500.0, apart_m=260.0)
     worth = farm.turbine_worth(x, y)

@@ -134,7 +134,7 @@ def test_the_mean_is_that_of_all_conditions_weighted_by_energy():
     types = [Turbine.generic(15, 240, 150), SMALL]
     directions, speeds = [10.0, 200.0, 290.0], [0.5, 8.0, 12.0]
     probability = np.array([[0.1, 0.2, 0.05], [0.1, 0.1, 0.05], [0.15, 0.2, 0.05]])
-    site = Site.from_table(directions, speeds, probability, np.linspace(0.05, 0.1, 9).reshape(3, 3))
+    site = Site.from_table(directions, speeds, probability, np.linspace(0.05, 0.1, 9).reshape(3, 3), kind="exact")
     x, y = [0.0, 900.0, 300.0], [0.0, 100.0, 1500.0]
     flow = WindFarm(site, [types[0], types[1], types[1]]).flow(x, y)
     at_x, at_y = np.meshgrid([-500.0, 400.0, 1500.0], [-800.0, 700.0])
@@ -165,7 +165,7 @@ def test_threads_change_nothing(site, turbine):
 @pytest.mark.tiny
 def test_turbulence_is_the_nearest_condition_s():
     """Of a table whose turbulence differs; a wake in it is wider, so that it is weaker on its axis."""
-    site = Site.from_table([260.0, 280.0], [6.0, 12.0], np.full((2, 2), 0.25), [[0.02, 0.05], [0.1, 0.2]])
+    site = Site.from_table([260.0, 280.0], [6.0, 12.0], np.full((2, 2), 0.25), [[0.02, 0.05], [0.1, 0.2]], kind="exact")
     flow = WindFarm(site, Turbine.generic(15, 240, 150)).flow([0.0], [0.0])
 
     def behind(direction, speed, **options):

@@ -24,7 +24,7 @@ def test_default_model_against_its_twin():
     x, y = [0.0, 300.0, 900.0, -200.0], [0.0, 1400.0, 2600.0, 4000.0]
     turbines = [TYPES[0], TYPES[1], TYPES[0], TYPES[1]]
     directions, speeds = [185.0, 200.0, 350.0], [8.0, 12.0]
-    site = Site.from_table(directions, speeds, np.full((3, 2), 1 / 6), 0.09)
+    site = Site.from_table(directions, speeds, np.full((3, 2), 1 / 6), 0.09, kind="exact")
     ours = WindFarm(site, turbines).simulate(x, y, per_condition=True).condition_speed_m_s
     for d, direction in enumerate(directions):
         for s, speed in enumerate(speeds):

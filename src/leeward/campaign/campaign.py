@@ -417,7 +417,7 @@ def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
 
 def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
     """Check what was read, and make it stand for itself."""
-    spec = validated(CampaignSpec, source.document)
+    spec = validated(CampaignSpec, source.document).with_table_kind()
     if source.folder is None and spec.is_complete:
         places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
     else:

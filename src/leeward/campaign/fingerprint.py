@@ -75,7 +75,13 @@ def digest(value: Any) -> str:
 
 
 def site_settings(site: SiteSpec) -> dict[str, Any]:
-    return site.model_dump(exclude_none=True)
+    """Return the figures of the site. Exact conditions do not say so here: they did not before there were bins."""
+    settings = site.model_dump(exclude_none=True)
+    if site.table is not None:
+        settings["table"].pop("speed_bins")  # a campaign with everything written out has the centres
+        if site.table.kind == "exact":
+            settings["table"].pop("kind")
+    return settings
 
 
 def area_settings(farm: FarmSpec) -> dict[str, Any]:

@@ -30,7 +30,12 @@ def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
     if spec.table is not None:
         rose = spec.table
         return Site.from_table(
-            rose.wind_directions_deg, rose.wind_speeds_m_s, rose.probability, rose.turbulence_intensity
+            rose.wind_directions_deg,
+            rose.wind_speeds_m_s,
+            rose.probability,
+            rose.turbulence_intensity,
+            kind=rose.kind,
+            speed_bins=rose.speed_bins,
         )
     if spec.time_series is not None:
         return _series(spec.time_series, folder)

@@ -51,6 +51,8 @@ class TableSpec(Strict):
     wind_speeds_m_s: Numbers = Field(description="the wind speeds, m/s")
     probability: Figures = Field(description="a row of probabilities, one for each speed, for each direction")
     turbulence_intensity: Figures = 0.1
+    kind: Literal["bins", "exact"] | None = None
+    speed_bins: Literal["centres", "edges"] = "centres"
 
 
 class TimeSeriesSpec(Strict):
@@ -341,6 +343,17 @@ class CampaignSpec(Strict):
         if self.spacing_m is not None:
             return {"spacing_m": self.spacing_m}
         return {"spacing_diameters": float(self.spacing_diameters or 0.0)}
+
+    def with_table_kind(self) -> Self:
+        """Return the campaign with the kind of its table stated.
+
+        A frozen table that does not say what it is comes from a version that knew exact conditions only.
+        """
+        table = self.site.table
+        if not self.frozen or table is None or table.kind is not None:
+            return self
+        exact = table.model_copy(update={"kind": "exact"})
+        return self.model_copy(update={"site": self.site.model_copy(update={"table": exact})})
 
     @property
     def is_complete(self) -> bool:

@@ -7,8 +7,7 @@ from leeward.errors import InputError
 
 Array = npt.NDArray[np.float64]
 
-# sums that come out of rounding may exceed 1 by this much
-SLACK = 1e-6
+SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
 FARTHEST_M = 1e8  # no projection of the Earth reaches as far
 
 
@@ -40,7 +39,7 @@ def positive(value: float, what: str) -> float:
 
 
 def probabilities(values: Array, what: str) -> Array:
-    """`values`, none of them negative, which add up to no more than 1."""
+    """Return `values`; raise InputError if one is negative or they add up to more than 1.01."""
     for place in np.argwhere(values < 0)[:1]:
         index = ", ".join(str(i) for i in place)
         raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}; expected 0 or more")

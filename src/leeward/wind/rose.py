@@ -10,6 +10,7 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind.conditions import Conditions
 from leeward.wind.site import Site
+from leeward.wind.table_site import BinnedSite
 
 Array = npt.NDArray[np.float64]
 
@@ -53,7 +54,10 @@ def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[fl
     own = len(known.get("sector_frequency", ()))
     if own and known["interpolation"] == "nearest" and sectors in (None, own):
         return WindRose(_of_weibull(known, begins), tuple(begins.tolist()))
-    shares = _counted(site.conditions, sectors or own or _sectors(site.conditions), begins)
+    conditions = site.conditions
+    if isinstance(site, BinnedSite) and _even_circle(site.bins.direction):
+        conditions = site.bins
+    shares = _counted(conditions, sectors or own or _sectors(conditions), begins)
     return WindRose(shares, tuple(begins.tolist()))
 
 

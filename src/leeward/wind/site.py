@@ -3,7 +3,6 @@
 The wind is the same at every point of a site. Three kinds: Weibull distributions by sector, a table, a time series.
 """
 
-import functools
 import os
 from abc import ABC, abstractmethod
 from typing import Any
@@ -13,7 +12,7 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import finite_array, probabilities, turbulence
-from leeward.wind.conditions import Conditions
+from leeward.wind.conditions import HOURS_PER_YEAR, Conditions
 
 Array = npt.NDArray[np.float64]
 
@@ -21,7 +20,6 @@ DEFAULT_DIRECTIONS = np.arange(360.0)
 DEFAULT_SPEEDS = np.arange(3.0, 26.0)
 INTERPOLATIONS = ("nearest", "linear")
 GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
-CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relative to it
 
 
 class Site(ABC):
@@ -52,6 +50,20 @@ class Site(ABC):
 
         The keys are those of a campaign file's `weibull` or `table`: `from_weibull` or `from_table` makes it again.
         """
+
+    @abstractmethod
+    def describe(self) -> str:
+        """Say what kind of wind this is, in a few words."""
+
+    @property
+    def covered_hours(self) -> float:
+        """The hours a year that the conditions of the site stand for: 8760 if their probabilities add up to 1."""
+        return float(self.conditions.weight.sum()) * HOURS_PER_YEAR
+
+    @property
+    def mean_speed_m_s(self) -> float:
+        """The mean wind speed of the conditions."""
+        return float((self.conditions.weight * self.conditions.speed).sum() / self.conditions.weight.sum())
 
     @staticmethod
     def from_weibull(
@@ -87,17 +99,30 @@ class Site(ABC):
         speeds: npt.ArrayLike,
         probability: npt.ArrayLike,
         turbulence_intensity: npt.ArrayLike = 0.1,
+        *,
+        kind: str | None = None,
+        speed_bins: str = "centres",
     ) -> "Site":
-        """A tabulated wind rose.
+        """Return the site of a tabulated wind rose.
 
         probability: shape (directions, speeds); or shape (directions,), with one speed for all directions or one for
         each. turbulence_intensity: one number, or of the shape of `probability`.
+        kind: "bins" spreads each probability evenly over the bin round its direction, and the site has a condition
+        every degree; "exact" takes each condition as it stands. By default a table of several speeds whose directions
+        are evenly spaced over the full circle and more than 5 degrees apart is bins, other evenly spaced ones are
+        exact, and the rest must say.
+        speed_bins: the speeds are the "centres" of bins, or their "edges" (then one more than probabilities of a
+        direction). A bin is evaluated at its centre.
         """
-        return TableSite(
+        from leeward.wind.table_site import table_site
+
+        return table_site(
             _angles(_one_or_more(directions, "directions")),
             _one_or_more(speeds, "speeds"),
             finite_array(probability, "probability", (1, 2)),
             turbulence(turbulence_intensity, "turbulence_intensity"),
+            kind,
+            speed_bins,
         )
 
     @staticmethod
@@ -112,6 +137,8 @@ class Site(ABC):
         turbulence_intensity: one number or a series; weight: a series of shares of time that add up to at most 1
         (by default every condition counts the same).
         """
+        from leeward.wind.table_site import TableSite
+
         degrees = _angles(finite_array(direction, "direction"))
         metres = finite_array(speed, "speed")
         if len(degrees) == 0:
@@ -202,6 +229,10 @@ class WeibullSite(Site):
             "interpolation": INTERPOLATIONS[int(self._linear)],
         }
 
+    def describe(self) -> str:
+        directions, speeds = self.conditions.speed.shape
+        return f"Weibull distributions of {len(self._frequency)} sectors, on {directions} directions × {speeds} speeds"
+
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
         if not self._whole_circle:
             return self._table().coarser(directions, speeds)
@@ -232,8 +263,10 @@ class WeibullSite(Site):
         intensity = by_sector(self._turbulence, direction, True)
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
 
-    def _table(self) -> "TableSite":
+    def _table(self) -> Site:
         """The bins as they are."""
+        from leeward.wind.table_site import TableSite
+
         conditions = self.conditions
         return TableSite(
             conditions.direction, conditions.speed[0], conditions.weight, conditions.turbulence_intensity, checked=False
@@ -250,90 +283,6 @@ class WeibullSite(Site):
         place = uniform * (start + end) / (start + np.sqrt(start**2 + uniform * (end**2 - start**2)))
         offset = 0.0 if self._linear else -0.5
         return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
-
-
-class TableSite(Site):
-    """See `Site.from_table` and `Site.from_time_series`."""
-
-    def __init__(
-        self,
-        directions: Array,
-        speeds: Array,
-        probability: Array,
-        turbulence_intensity: Array,
-        what: str = "table",
-        checked: bool = True,
-    ) -> None:
-        count = len(directions)
-        if probability.ndim == 1:
-            shape: tuple[int, ...] = (count,)
-            speeds = np.broadcast_to(speeds, (count,)) if speeds.size == 1 else speeds
-            expected_speeds = count
-        else:
-            shape = (count, speeds.size)
-            expected_speeds = speeds.size
-        if probability.shape != shape or speeds.shape != (expected_speeds,):
-            raise InputError(
-                f"{what}: {count} directions, {speeds.size} speeds and probabilities of the shape {probability.shape}; "
-                "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
-            )
-        for i in np.flatnonzero(speeds < 0)[:1]:
-            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
-        speeds = np.maximum(speeds, CALM)
-        if checked:  # bins of part of the circle may add up to more than 1
-            probabilities(probability, f"{what}: probabilities")
-        if probability.sum() == 0:
-            raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
-        if turbulence_intensity.size != 1 and turbulence_intensity.shape != shape:
-            raise InputError(
-                f"{what}: turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or the "
-                f"shape {shape}"
-            )
-        table = (count, 1) if probability.ndim == 1 else shape
-        speed = speeds[:, None] if probability.ndim == 1 else np.broadcast_to(speeds, table)
-        intensity = turbulence_intensity.reshape(table) if turbulence_intensity.size > 1 else turbulence_intensity
-        self.conditions = Conditions(
-            directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
-        )
-
-    def figures(self) -> dict[str, Any]:
-        """Speeds that differ from row to row, as of a time series, are one for each direction."""
-        conditions = self.conditions
-        one_each = conditions.speed.shape[1] == 1
-        return {
-            "wind_directions_deg": conditions.direction.tolist(),
-            "wind_speeds_m_s": (conditions.speed[:, 0] if one_each else conditions.speed[0]).tolist(),
-            "probability": (conditions.weight[:, 0] if one_each else conditions.weight).tolist(),
-            "turbulence_intensity": (
-                conditions.turbulence_intensity[:, 0] if one_each else conditions.turbulence_intensity
-            ).tolist(),
-        }
-
-    @functools.cached_property
-    def _order(self) -> npt.NDArray[np.int64]:
-        """All conditions in order of direction and speed: draws are spread evenly over both."""
-        direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
-        return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
-
-    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
-        if self.conditions.weight.size <= 2 * directions:
-            return self
-        drawn = self.draw(2 * directions, np.random.default_rng(0))
-        columns = drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0]
-        return TableSite(drawn.direction, *columns, checked=False)
-
-    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """From the conditions of the table or series themselves."""
-        total = self.conditions.weight.sum()
-        place, _ = place_in(self.conditions.weight.ravel()[self._order], shifted_lattice(count, rng)[0])
-        chosen = self._order[place]
-        row = chosen // self.conditions.weight.shape[1]
-        return Conditions(
-            self.conditions.direction[row],
-            self.conditions.speed.ravel()[chosen][:, None],
-            np.full((count, 1), total / count),
-            self.conditions.turbulence_intensity.ravel()[chosen][:, None],
-        )
 
 
 def _below(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:

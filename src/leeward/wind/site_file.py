@@ -122,4 +122,5 @@ def _table(
         data["ws"].values,
         by_sector(table, bins, is_linear(interpolation)) * share,
         by_sector(_open_circle(file, data, intensity), bins, True),
+        kind="exact",  # the bins of the file are spread already
     )

@@ -1,0 +1,263 @@
+"""Sites from tables and time series: exact conditions, or bins whose probability is spread over them."""
+
+import functools
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.errors import InputError
+from leeward.wind.checks import probabilities
+from leeward.wind.conditions import Conditions
+from leeward.wind.site import Site, place_in, shifted_lattice, speed_bin_edges
+
+Array = npt.NDArray[np.float64]
+
+KINDS = ("bins", "exact")
+SPEED_BINS = ("centres", "edges")
+COARSE_DEG = 5.0  # directions farther apart than this are bins by default
+STEP_DEG = 1.0  # bins are evaluated at least every so many degrees
+CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relative to it
+HINT = "say which with kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
+
+
+class TableSite(Site):
+    """Exact conditions, as they stand; see `Site.from_table` and `Site.from_time_series`."""
+
+    def __init__(
+        self,
+        directions: Array,
+        speeds: Array,
+        probability: Array,
+        turbulence_intensity: Array,
+        what: str = "table",
+        checked: bool = True,
+    ) -> None:
+        count = len(directions)
+        if probability.ndim == 1:
+            shape: tuple[int, ...] = (count,)
+            speeds = np.broadcast_to(speeds, (count,)) if speeds.size == 1 else speeds
+            expected_speeds = count
+        else:
+            shape = (count, speeds.size)
+            expected_speeds = speeds.size
+        if probability.shape != shape or speeds.shape != (expected_speeds,):
+            edges = probability.ndim == 2 and probability.shape == (count, speeds.size - 1)
+            raise InputError(
+                f"{what}: {count} directions, {speeds.size} speeds and probabilities of the shape {probability.shape}; "
+                "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
+                + ("; if the speeds are the edges of bins, say speed_bins: edges" if edges else "")
+            )
+        for i in np.flatnonzero(speeds < 0)[:1]:
+            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
+        speeds = np.maximum(speeds, CALM)
+        if checked:  # bins of part of the circle may add up to more than 1
+            probabilities(probability, f"{what}: probabilities")
+        if probability.sum() == 0:
+            raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
+        if turbulence_intensity.size != 1 and turbulence_intensity.shape != shape:
+            raise InputError(
+                f"{what}: turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or the "
+                f"shape {shape}"
+            )
+        table = (count, 1) if probability.ndim == 1 else shape
+        speed = speeds[:, None] if probability.ndim == 1 else np.broadcast_to(speeds, table)
+        intensity = turbulence_intensity.reshape(table) if turbulence_intensity.size > 1 else turbulence_intensity
+        self.conditions = Conditions(
+            directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
+        )
+
+    def figures(self) -> dict[str, Any]:
+        """Speeds that differ from row to row, as of a time series, are one for each direction."""
+        return {"kind": "exact", **_figures(self.conditions)}
+
+    def describe(self) -> str:
+        directions, speeds = self.conditions.speed.shape
+        if speeds == 1:
+            return f"{directions} exact conditions"
+        return f"table of {directions} directions × {speeds} speeds, each an exact condition"
+
+    @functools.cached_property
+    def _order(self) -> npt.NDArray[np.int64]:
+        """All conditions in order of direction and speed: draws are spread evenly over both."""
+        direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
+        return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
+
+    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+        if self.conditions.weight.size <= 2 * directions:
+            return self
+        drawn = self.draw(2 * directions, np.random.default_rng(0))
+        columns = drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0]
+        return TableSite(drawn.direction, *columns, checked=False)
+
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions:
+        """Draw from the conditions themselves."""
+        total = self.conditions.weight.sum()
+        place, _ = place_in(self.conditions.weight.ravel()[self._order], shifted_lattice(count, rng)[0])
+        chosen = self._order[place]
+        row = chosen // self.conditions.weight.shape[1]
+        return Conditions(
+            self.conditions.direction[row],
+            self.conditions.speed.ravel()[chosen][:, None],
+            np.full((count, 1), total / count),
+            self.conditions.turbulence_intensity.ravel()[chosen][:, None],
+        )
+
+
+class BinnedSite(TableSite):
+    """A table of direction bins. Its conditions are at most 1 degree apart; speeds are the centres of speed bins."""
+
+    def __init__(self, bins: Conditions, starts: Array, widths: Array) -> None:
+        """bins: one row for each bin. starts, widths: where each bin begins and how wide it is, degrees."""
+        self.bins = bins
+        self._starts = starts
+        self._widths = widths
+        self.conditions = self._spread(np.maximum(np.ceil(widths / STEP_DEG - 1e-9), 1.0).astype(np.int64))
+
+    def figures(self) -> dict[str, Any]:
+        return {"kind": "bins", **_figures(self.bins)}
+
+    def describe(self) -> str:
+        bins, speeds = self.bins.speed.shape
+        widths = sorted({round(float(width), 6) for width in self._widths})
+        wide = f"{widths[0]:g}°" if len(widths) == 1 else f"{widths[0]:g} to {widths[-1]:g}°"
+        return (
+            f"table of {bins} directions × {speeds} speeds, read as bins of {wide} that are spread over "
+            f"{len(self.conditions.direction)} directions; speeds are bin centres"
+        )
+
+    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+        """Spread the bins over about as many directions, and sort their speeds into bins round these."""
+        if self.bins.speed.shape[1] == 1:  # each direction has a speed of its own
+            return super().coarser(directions, speeds)
+        classes = np.atleast_1d(np.asarray(speeds, dtype=np.float64))
+        into = _overlap(speed_bin_edges(self.bins.speed[0]), speed_bin_edges(classes))
+        fewer = np.maximum(np.round(directions * self._widths / self._widths.sum()), 1.0).astype(np.int64)
+        rose = self._spread(fewer)
+        weight = rose.weight @ into
+        if not weight.any():  # no wind at these speeds
+            return super().coarser(directions, speeds)
+        present = weight > 0.0
+        mean = (rose.weight * rose.turbulence_intensity) @ into / np.where(present, weight, 1.0)
+        intensity = np.where(present, mean, rose.turbulence_intensity.mean(axis=1, keepdims=True))
+        return TableSite(rose.direction, classes, weight, intensity, checked=False)
+
+    def _spread(self, counts: npt.NDArray[np.int64]) -> Conditions:
+        """Return conditions with as many evenly spaced directions in each bin as `counts` says.
+
+        An even number of them starts on the edge of the bin, an odd number is centred in it: so twelve sectors become
+        the whole degrees, and each belongs to the sector that PyWake's nearest-sector interpolation gives it.
+        """
+        bin_of = np.repeat(np.arange(len(counts)), counts)
+        within = np.arange(len(bin_of)) - np.repeat(np.cumsum(counts) - counts, counts)
+        place = (within + 0.5 * (counts[bin_of] % 2)) / counts[bin_of]
+        direction = (self._starts[bin_of] + place * self._widths[bin_of]) % 360.0
+        direction = np.where(np.abs(direction - np.round(direction)) < 1e-9, np.round(direction) % 360.0, direction)
+        order = np.argsort(direction, kind="stable")
+        bin_of, direction = bin_of[order], direction[order]
+        return Conditions(
+            direction,
+            np.array(self.bins.speed[bin_of]),
+            self.bins.weight[bin_of] / counts[bin_of][:, None],
+            _round_circle(self.bins.direction, self.bins.turbulence_intensity, direction),
+        )
+
+
+def table_site(
+    directions: Array,
+    speeds: Array,
+    probability: Array,
+    turbulence_intensity: Array,
+    kind: str | None,
+    speed_bins: str,
+) -> Site:
+    """See `Site.from_table`."""
+    if kind is not None and kind not in KINDS:
+        raise InputError(f"table: kind is {kind!r:.40}; expected bins or exact")
+    if speed_bins not in SPEED_BINS:
+        raise InputError(f"table: speed_bins is {speed_bins!r:.40}; expected centres or edges")
+    if speed_bins == "edges":
+        if kind == "exact":
+            raise InputError("table: kind is exact and speed_bins is edges; exact conditions have speeds, not bins")
+        speeds = _centres(speeds)
+    exact = TableSite(directions, speeds, probability, turbulence_intensity)
+    table = exact.conditions
+    if kind is None:
+        kind = _default_kind(table, is_binned=speed_bins == "edges")
+    if kind == "exact":
+        return exact
+    if table.speed.shape[1] > 1 and (np.diff(table.speed[0]) <= 0).any():
+        raise InputError("table: the speeds do not increase; expected increasing speeds, the centres of bins")
+    direction = table.direction % 360.0
+    order = np.argsort(direction, kind="stable")
+    in_order = Conditions(direction[order], table.speed[order], table.weight[order], table.turbulence_intensity[order])
+    return BinnedSite(in_order, *_bins(in_order.direction))
+
+
+def _default_kind(table: Conditions, is_binned: bool) -> str:
+    """Return what a table is that does not say so, or raise InputError if it has to."""
+    count, speeds = table.speed.shape
+    if count == 1 and not is_binned:
+        return "exact"
+    steps = _steps(np.sort(table.direction % 360.0))
+    if not np.allclose(steps, 360.0 / count, rtol=0.0, atol=1e-6):
+        shown = ", ".join(f"{direction:g}" for direction in table.direction[:6]) + (", ..." if count > 6 else "")
+        raise InputError(f"table: the directions ({shown}) are not evenly spaced over the full circle: {HINT}")
+    return "bins" if is_binned or (speeds > 1 and 360.0 / count > COARSE_DEG + 1e-9) else "exact"
+
+
+def _steps(directions: Array) -> Array:
+    """Return how far it is from each of the sorted directions to the next, round the circle."""
+    return np.diff(np.r_[directions, directions[0] + 360.0])
+
+
+def _bins(directions: Array) -> tuple[Array, Array]:
+    """Return start and width of the bins round sorted directions: half-way to the next ones.
+
+    Where even steps cover only part of the circle, the outermost bins are as wide as the others.
+    """
+    if len(directions) < 2:
+        raise InputError("table: a single direction is not a bin: its width is not known; expected kind: exact")
+    steps = _steps(directions)
+    for i in np.flatnonzero(steps < 1e-9)[:1]:
+        raise InputError(f"table: the direction {directions[i]:g} is there twice (0 and 360 are the same)")
+    gap = int(np.argmax(steps))
+    others = np.delete(steps, gap)
+    if steps[gap] > others.max() + 1e-6 and np.allclose(others, others[0], rtol=0.0, atol=1e-6):
+        steps[gap] = others[0]
+    before, after = 0.5 * np.roll(steps, 1), 0.5 * steps
+    return directions - before, before + after
+
+
+def _centres(edges: Array) -> Array:
+    """Return the centres between the edges of speed bins."""
+    if len(edges) < 2:
+        raise InputError(f"table: speed_bins is edges, and there are {len(edges)} of them; expected at least two")
+    for i in np.flatnonzero(np.diff(edges) <= 0)[:1]:
+        raise InputError(f"table: speed [{i + 1}] is {edges[i + 1]:g} after {edges[i]:g}; expected increasing edges")
+    return np.asarray(0.5 * (edges[:-1] + edges[1:]))
+
+
+def _overlap(edges: Array, classes: Array) -> Array:
+    """Return which share of each bin lies in each class; shape (bins, classes)."""
+    low = np.maximum(edges[:-1, None], classes[:-1])
+    high = np.minimum(edges[1:, None], classes[1:])
+    return np.asarray(np.maximum(high - low, 0.0) / np.diff(edges)[:, None])
+
+
+def _round_circle(directions: Array, values: Array, at: Array) -> Array:
+    """Return values of shape (directions, speeds) at other directions, linear in between."""
+    columns = [np.interp(at, directions, column, period=360.0) for column in values.T]
+    return np.ascontiguousarray(np.array(columns).T)
+
+
+def _figures(conditions: Conditions) -> dict[str, Any]:
+    one_each = conditions.speed.shape[1] == 1
+    return {
+        "wind_directions_deg": conditions.direction.tolist(),
+        "wind_speeds_m_s": (conditions.speed[:, 0] if one_each else conditions.speed[0]).tolist(),
+        "probability": (conditions.weight[:, 0] if one_each else conditions.weight).tolist(),
+        "turbulence_intensity": (
+            conditions.turbulence_intensity[:, 0] if one_each else conditions.turbulence_intensity
+        ).tolist(),
+    }
