@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from leeward.campaign.remarks import installed_of
+from leeward.capacity import capacity_factor, per_cent
 from leeward.errors import InputError
 from leeward.wind import Turbine, WakeModel
 from leeward.wind.conditions import Conditions
@@ -36,6 +38,7 @@ class Plant:
     crs: str
     fingerprint: str
     aep_gwh: float
+    installed_mw: float
     x: Array
     y: Array
     turbines: tuple[Turbine, ...]
@@ -46,6 +49,12 @@ class Plant:
     site: dict[str, Any]
     wake_model: WakeModel
     area: "Area"
+
+    @property
+    def energy_words(self) -> str:
+        """AEP, installed power and capacity factor, for a comment."""
+        factor = per_cent(capacity_factor(self.aep_gwh, self.installed_mw))
+        return f"{self.aep_gwh!r} GWh from {self.installed_mw:g} MW installed, capacity factor {factor}"
 
     @property
     def types(self) -> list[int]:
@@ -93,6 +102,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         crs=campaign.crs or "",
         fingerprint=result.fingerprint,
         aep_gwh=float(result.aep),
+        installed_mw=installed_of(campaign, result),
         x=result.x,
         y=result.y,
         turbines=turbines,

@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leeward.campaign.layouts import open_layouts
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import Convergence
 from leeward.plots.distribution import AepCell
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import layout_view
