@@ -56,11 +56,9 @@ def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
     )
 
 
-def megawatts(power: float | None) -> str:
-    """Return an installed power with its unit, or a dash where it is unknown."""
-    return "–" if power is None or math.isnan(power) else f"{power:.6g} MW"
-
-
-def per_cent(fraction: float | None) -> str:
-    """Return a capacity factor as per cent, or a dash where it is unknown."""
-    return "–" if fraction is None or math.isnan(fraction) else f"{100.0 * fraction:.1f} %"
+def yield_words(aep_gwh: float | None, installed_mw: float | None) -> str:
+    """Return installed power and capacity factor in words, as far as they are known; "" where they are not."""
+    if installed_mw is None or math.isnan(installed_mw):
+        return ""
+    factor = capacity_factor(aep_gwh, installed_mw)
+    return f"{installed_mw:.6g} MW installed" + ("" if math.isnan(factor) else f", capacity factor {factor:.2%}")

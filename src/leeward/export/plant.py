@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.campaign.remarks import installed_of
-from leeward.capacity import capacity_factor, per_cent
+from leeward.capacity import yield_words
 from leeward.errors import InputError
 from leeward.wind import Turbine, WakeModel
 from leeward.wind.conditions import Conditions
@@ -53,8 +53,7 @@ class Plant:
     @property
     def energy_words(self) -> str:
         """AEP, installed power and capacity factor, for a comment."""
-        factor = per_cent(capacity_factor(self.aep_gwh, self.installed_mw))
-        return f"{self.aep_gwh!r} GWh from {self.installed_mw:g} MW installed, capacity factor {factor}"
+        return f"{self.aep_gwh!r} GWh; {yield_words(self.aep_gwh, self.installed_mw)}"
 
     @property
     def types(self) -> list[int]:

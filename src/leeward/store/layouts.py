@@ -1,4 +1,4 @@
-"""The results of a file or a run directory, for whoever wants to work with them: what `leeward.open_layouts` returns."""
+"""The results of a file or a run directory, as `leeward.open_layouts` returns them."""
 
 import copy
 import difflib

@@ -1,9 +1,11 @@
 """What a snapshot consists of."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from leeward.capacity import comparison_remark
 from leeward.wording import duration
 
 _NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.optimise` says it
@@ -163,6 +165,20 @@ class Snapshot:
             )
             for name, workers in grouped.items()
         )
+
+    @functools.cached_property
+    def _installed_mw(self) -> dict[tuple[int, int], float | None]:
+        return {(cell.farm_idx, cell.type_idx): cell.installed_mw for cell in self.cells}
+
+    def installed_mw(self, farm_idx: int, type_idx: int) -> float | None:
+        """Return the installed power of a farm with a turbine type, MW; None where it is not known."""
+        return self._installed_mw.get((farm_idx, type_idx))
+
+    @property
+    def comparison_remark(self) -> str:
+        """A sentence that says where types are compared by capacity factor; empty if nowhere."""
+        names = [f"{farm} {self.farms.get(farm, '')}".strip() for farm in self.by_capacity_factor]
+        return comparison_remark(names, len(self.farms))
 
     @property
     def activity(self) -> str:
