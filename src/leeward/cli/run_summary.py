@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
-from leeward.capacity import capacity_factor
+from leeward.capacity import capacity_factor, merit
 from leeward.cli.wording import table
 from leeward.wording import count, duration
 
@@ -110,12 +110,30 @@ def _table(report: "RunReport") -> str:
     campaign = report.campaign
     has_wanted = any(campaign.capacity_wanted_mw(farm) is not None for farm in {farm for farm, _ in expected})
     header = ["farm", "type", "done", "failed", "MW", *(["short MW"] if has_wanted else [])]
-    header += ["best GWh", "capacity factor", "median GWh", "wake loss"]
+    header += ["best GWh", "capacity factor", "median GWh", "wake loss", ""]
+    best = _best_types(campaign, cells)
     rows = [
-        [*_names(campaign, *pair), *_numbers(campaign, pair, *expected[pair], cells.get(pair, []), has_wanted)]
+        [
+            *_names(campaign, *pair),
+            *_numbers(campaign, pair, *expected[pair], cells.get(pair, []), has_wanted),
+            "best type" if pair in best else "",
+        ]
         for pair in sorted(expected)
     ]
-    return table([header, *rows], right=range(2, len(header)))
+    return table([header, *rows], right=range(2, len(header) - 1))
+
+
+def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]") -> set[tuple[int, int]]:
+    """Return farm and type of the best type of each farm that has results of several."""
+    from leeward.campaign.remarks import is_by_capacity_factor
+
+    ranked: dict[int, list[tuple[float, int]]] = {}
+    for (farm, kind), found in sorted(cells.items()):
+        aep = max((brief.aep for brief in found if not math.isnan(brief.aep)), default=None)
+        value = merit(aep, campaign.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm))
+        if aep is not None:
+            ranked.setdefault(farm, []).append((value, kind))
+    return {(farm, max(types, key=lambda ranks: ranks[0])[1]) for farm, types in ranked.items() if len(types) > 1}
 
 
 def _names(campaign: "Campaign", farm: int, kind: int) -> list[str]:
