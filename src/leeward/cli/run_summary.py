@@ -115,7 +115,7 @@ def _table(report: "RunReport") -> str:
     rows = [
         [
             *_names(campaign, *pair),
-            *_numbers(campaign, pair, *expected[pair], cells.get(pair, []), has_wanted),
+            *_numbers(campaign, pair, expected[pair], cells.get(pair, []), has_wanted),
             "best type" if pair in best else "",
         ]
         for pair in sorted(expected)
@@ -142,10 +142,11 @@ def _names(campaign: "Campaign", farm: int, kind: int) -> list[str]:
 
 
 def _numbers(
-    campaign: "Campaign", pair: tuple[int, int], expected: int, failed: int, found: "list[Brief]", has_wanted: bool
+    campaign: "Campaign", pair: tuple[int, int], counts: Sequence[int], found: "list[Brief]", has_wanted: bool
 ) -> list[str]:
+    """Return what a row says of a farm and type. counts: of its tasks, and of those that failed."""
     installed, wanted = campaign.installed_mw(*pair), campaign.capacity_wanted_mw(pair[0])
-    cells = [f"{len(found)}/{expected}", str(failed), f"{installed:.6g}"]
+    cells = [f"{len(found)}/{counts[0]}", str(counts[1]), f"{installed:.6g}"]
     if has_wanted:
         cells.append("-" if wanted is None else f"{shortfall(installed, wanted):.4g}")
     known = [brief for brief in found if not math.isnan(brief.aep)]

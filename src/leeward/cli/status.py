@@ -127,7 +127,7 @@ def _grid(seen: "Snapshot") -> Iterator[str]:
         shown = types[start : start + across]
         yield table(_grid_rows(seen, cells, shown), right=range(1, len(shown) + 4))
     if any(seen.types.values()):
-        yield "  types: " + ", ".join(f"t{number} {name}" for number, name in seen.types.items())
+        yield "  types: " + "; ".join(f"t{number} {name}" for number, name in seen.types.items())
     yield from (f"  {remark}" for remark in seen.remarks)
     if seen.failed:
         yield "  (n!): so many failed"
