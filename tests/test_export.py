@@ -17,12 +17,12 @@ import yaml
 from export_cases import campaign_data, make_run
 from foreign_files import left_behind, own_result, write_own_file
 from leeward.campaign import load
+from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.cli.tables import read_layout
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, target
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from run_cases import leeward_here
 
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")

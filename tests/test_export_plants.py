@@ -12,11 +12,11 @@ import pytest
 
 from export_cases import LEFT, LOW, SITE, campaign_data, make_run
 from leeward.campaign import load
+from leeward.campaign.layouts import open_layouts
 from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import closed_curve_points, curve_points, plant_of
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.store.schema import Result
 from leeward.wind import Turbine
 from run_cases import leeward_here

@@ -8,11 +8,11 @@ import pytest
 
 import leeward
 from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
+from leeward.campaign.layouts import open_layouts
 from leeward.errors import InputError, LeewardError
 from leeward.formats.rows import LAYOUT_COLUMNS, TURBINE_COLUMNS
 from leeward.store.grid import grid_dataset
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.store.paths import RunPaths
 from leeward.store.shard import store_result
 

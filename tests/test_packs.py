@@ -9,6 +9,7 @@ import pytest
 
 import run_cases
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
+from leeward.campaign.layouts import open_layouts
 from leeward.engine import packing as engine_packing
 from leeward.engine.packing import Packing
 from leeward.errors import StorageError
@@ -18,7 +19,6 @@ from leeward.store.check import check
 from leeward.store.clean import clean
 from leeward.store.index import output_index, output_index_path
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.store.merge import merge, merge_run
 from leeward.store.packs import finish, pack, unpack
 from leeward.store.paths import RunPaths

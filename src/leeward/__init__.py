@@ -10,10 +10,10 @@ __all__ = ["__version__", "load", "open_layouts", "run"]
 
 if TYPE_CHECKING:
     from leeward.campaign import load as load
+    from leeward.campaign.layouts import open_layouts as open_layouts
     from leeward.engine.run import run as run
-    from leeward.store.layouts import open_layouts as open_layouts
 
-_HOMES = {"load": "leeward.campaign", "run": "leeward.engine.run", "open_layouts": "leeward.store.layouts"}
+_HOMES = {"load": "leeward.campaign", "run": "leeward.engine.run", "open_layouts": "leeward.campaign.layouts"}
 
 
 def __getattr__(name: str) -> Any:

@@ -8,10 +8,10 @@ from pathlib import Path
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
-from leeward.campaign.counts import turbine_count
+from leeward.campaign.counts import capacity_wanted, turbine_count
 from leeward.campaign.document import Document, Place, dump, plain
 from leeward.campaign.execution import Execution
-from leeward.campaign.fingerprint import Fingerprints, differences, method_version
+from leeward.campaign.fingerprint import Fingerprints, differences, method_version, optimiser_settings
 from leeward.campaign.own_recipe import check_recipe, import_recipe, with_recipe_digest
 from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
@@ -93,6 +93,11 @@ class Campaign:
     @property
     def recipe(self) -> str:
         return self._spec.optimiser.recipe
+
+    @property
+    def optimiser(self) -> Mapping[str, Any]:
+        """The settings of the optimiser that the recipe uses, by name."""
+        return optimiser_settings(self._spec.optimiser)
 
     @property
     def grid_size(self) -> int:
@@ -220,9 +225,21 @@ class Campaign:
     def n_turbines(self, farm_idx: int, type_idx: int) -> int:
         return turbine_count(self._spec, self._farm(farm_idx), self._type(type_idx))
 
+    def capacity_wanted_mw(self, farm_idx: int) -> float | None:
+        """Return the capacity that was asked for (MW); None where the number of turbines was given."""
+        return capacity_wanted(self._spec, self._farm(farm_idx))
+
+    def installed_mw(self, farm_idx: int, type_idx: int) -> float:
+        """Return the installed power of a farm (MW): number of turbines × rated power."""
+        return self.n_turbines(farm_idx, type_idx) * self.rated_power_mw(type_idx)
+
     def diameter(self, type_idx: int) -> float:
         """Rotor diameter of a turbine type, m."""
         return float(self._type(type_idx).rotor_diameter_m)
+
+    def hub_height_m(self, type_idx: int) -> float:
+        """Return the hub height of a turbine type, m."""
+        return float(self._type(type_idx).hub_height_m)
 
     def rated_power_mw(self, type_idx: int) -> float:
         """As it was given; a generic turbine's curve ends a little below."""

@@ -1,4 +1,4 @@
-"""How many turbines a farm has."""
+"""How many turbines a farm has, and for which capacity."""
 
 import math
 
@@ -16,12 +16,19 @@ def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> i
     return count
 
 
+def capacity_wanted(spec: CampaignSpec, farm: FarmSpec) -> float | None:
+    """Return the capacity that was asked for (MW); None where the number of turbines was given."""
+    if farm.n_turbines is not None or (farm.capacity_mw is None and spec.turbines_per_farm is not None):
+        return None
+    return spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
+
+
 def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
     if farm.n_turbines is not None:
         return farm.n_turbines
     if farm.capacity_mw is None and spec.turbines_per_farm is not None:
         return spec.turbines_per_farm
-    capacity = spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
+    capacity = capacity_wanted(spec, farm)
     if capacity is None:
         raise InputError("is missing, and capacity_mw too; expected one of them: how many turbines a farm has")
     count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, whatever the last bit

@@ -19,6 +19,7 @@ from leeward.campaign.spec import (
     CampaignSpec,
     FarmsFile,
     FarmSpec,
+    GenericTurbine,
     NeighboursSpec,
     SiteSpec,
     TabulatedTurbine,
@@ -127,10 +128,17 @@ def _types(spec: CampaignSpec, source: Source) -> list[Any]:
             if number in taken:
                 raise InputError(f"has the type_idx {number}, which another one has; expected each number once")
             taken.add(number)
-            made = turbine_of(turbine)  # refuses what cannot be
-            name = turbine.name or f"generic {made.rated_power_mw:g} MW"
+            turbine_of(turbine)  # refuses what cannot be
+            name = turbine.name or _label(turbine)
             found.append(turbine.model_copy(update={"type_idx": number, "name": name}))
     return found
+
+
+def _label(turbine: Any) -> str:
+    """Return what a turbine type without a name is called."""
+    if isinstance(turbine, GenericTurbine):
+        return f"generic {turbine.rated_power_mw:g} MW"
+    return f"{turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m"
 
 
 def _turbine(entry: Any, folder: Path | None) -> Any:

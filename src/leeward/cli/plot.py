@@ -73,8 +73,9 @@ def plot(
     key: Annotated[
         list[str] | None,
         typer.Option(
-            help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3" or 0,5,3. Default: the one with the '
-            "highest AEP. For convergence it can be given several times."
+            help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3" or 0,5,3. Default: the best one, '
+            "by AEP, or by capacity factor where installed power differs by more than 0.5 %. For convergence it can be "
+            "given several times."
         ),
     ] = None,
     farm: Annotated[
@@ -175,6 +176,7 @@ def _existing(place: Path) -> Path:
 
 
 def _layout(wanted: Wanted) -> "Figure":
+    from leeward.campaign.remarks import installed_of
     from leeward.plots import PlacedTurbines, layout_figure
     from leeward.plots.runs import layout_problem, title_of
     from leeward.watch.single import find_result
@@ -184,7 +186,7 @@ def _layout(wanted: Wanted) -> "Figure":
     key = _one_key(wanted, place)
     result = find_result(place, key).result
     # the stored energy, as everywhere; that of another program may be of another wake model
-    placed = PlacedTurbines(result.x, result.y, result.aep)
+    placed = PlacedTurbines(result.x, result.y, result.aep, installed_of(campaign, result))
     return layout_figure(layout_problem(campaign, key), placed, name=title_of(campaign, key))
 
 
@@ -211,15 +213,17 @@ def _aep(wanted: Wanted) -> "Figure":
 
 def _convergence(wanted: Wanted) -> "Figure":
     from leeward.plots import convergence_figure
-    from leeward.plots.runs import best_key, convergences, known_aeps
+    from leeward.plots.runs import convergences, known_aeps
 
     place = given_place(wanted.place)
-    keys = list(dict.fromkeys(wanted.keys)) or [best_key(known_aeps(place, wanted.choice))]
+    known, _ = told_campaigns(wanted.campaign_file, [place])
+    campaign = known[0] if known else None
+    keys = list(dict.fromkeys(wanted.keys)) or [_best_key(wanted, place)]
     if wanted.all_seeds:
         cells = {key[:2] for key in keys}
         others = [key for key in known_aeps(place, wanted.choice) if key[:2] in cells]
         keys = list(dict.fromkeys([*keys, *others]))
-    return convergence_figure(convergences(place, keys))
+    return convergence_figure(convergences(place, keys, campaign))
 
 
 def _rose(wanted: Wanted) -> "Figure":
@@ -258,11 +262,22 @@ def _flow(wanted: Wanted) -> "Figure":
 
 def _one_key(wanted: Wanted, place: Path) -> "Key":
     """The key that was named, else that of the best result there."""
-    from leeward.plots.runs import best_key, known_aeps
-
     if len(wanted.keys) > 1:
         raise InputError(f"{len(wanted.keys)} keys for a picture of one layout; expected one --key")
-    return wanted.keys[0] if wanted.keys else best_key(known_aeps(place, wanted.choice))
+    return wanted.keys[0] if wanted.keys else _best_key(wanted, place)
+
+
+def _best_key(wanted: Wanted, place: Path) -> "Key":
+    """Return the key of the best result, and say so where that is not the one with the highest AEP."""
+    from leeward.plots.runs import best_key, known_aeps
+
+    campaigns, _ = told_campaigns(wanted.campaign_file, [place])
+    campaign = campaigns[0] if campaigns else None
+    key, is_by_factor = best_key(known_aeps(place, wanted.choice), campaign)
+    if is_by_factor:
+        words = "installed power differs by more than 0.5 %: the one with the highest capacity factor"
+        print(f"leeward: note: drawn is {key}; {words}", file=sys.stderr)
+    return key
 
 
 DRAW: "dict[Picture, Callable[[Wanted], Figure]]" = {

@@ -7,12 +7,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import given_key, given_place
+from leeward.cli.sources import given_key, given_place, told_campaigns
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import table
 from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
+    from leeward.campaign import Campaign
     from leeward.store.schema import Result
 
 COLUMNS = ["turbine", "x_m", "y_m"]
@@ -30,7 +31,8 @@ def show(
 ) -> None:
     """Show one layout: its coordinates, what it yields and what made it.
 
-    What it yields: AEP, wake loss, closest spacing, and the phases of the optimisation. `leeward plot layout` draws it.
+    What it yields: AEP, installed power, capacity factor, wake loss, closest spacing, and the phases of the
+    optimisation. `leeward plot layout` draws it.
 
     Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use.
     """
@@ -38,7 +40,8 @@ def show(
     check_files(target, None)
     from leeward.watch.single import find_result
 
-    seen = find_result(given_place(path), given_key(key))
+    place = given_place(path)
+    seen = find_result(place, given_key(key))
     positions = list(enumerate(seen.result.layout.T.tolist()))
     rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
     if target is not None:
@@ -51,22 +54,57 @@ def show(
         print(table([COLUMNS, *shown], right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
-    print(table(_facts(seen.result)))
+    campaigns, _ = told_campaigns(None, [place])
+    campaign = campaigns[0] if len(campaigns) == 1 else None
+    print(table(_facts(seen.result, campaign)))
+    for remark in _remarks(seen.result, campaign):
+        print(remark)
     if target is not None:
         print(f"written: {target}")
 
 
-def _facts(result: "Result") -> Iterator[tuple[str, str]]:
+def _remarks(result: "Result", campaign: "Campaign | None") -> Iterator[str]:
+    """Yield the sentence that says how the types of this farm are compared, where it is not by AEP."""
+    from leeward.campaign.remarks import is_by_capacity_factor
+    from leeward.capacity import comparison_remark
+
+    farm = result.key.farm_idx
+    if campaign is not None and farm in campaign.farms and is_by_capacity_factor(campaign, farm):
+        yield comparison_remark([f"{farm} {campaign.farms[farm]}"], len(campaign.farms))
+
+
+def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
+    """Yield names of farm and turbine type, recipe and effort, as far as the campaign tells them."""
+    from leeward.campaign.remarks import optimiser_words
+
+    key = result.key
+    if campaign is not None and key.farm_idx in campaign.farms:
+        yield "farm", f"{key.farm_idx} {campaign.farms[key.farm_idx]}"
+    if campaign is not None and key.type_idx in campaign.types:
+        yield "turbine type", f"t{key.type_idx} {campaign.types[key.type_idx]}"
+    if campaign is not None and result.origin == "leeward":
+        yield "optimiser", optimiser_words(campaign)
+
+
+def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
+    from leeward.campaign.remarks import installed_of
+    from leeward.capacity import capacity_factor
     from leeward.watch.rise import phases_of
 
     details = dict(result.details)
     unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
     yield "AEP", unknown
+    installed = installed_of(campaign, result)
+    factor = capacity_factor(result.aep, installed)
+    yield "installed", "not known" if math.isnan(installed) else f"{installed:.6g} MW"
+    yield "capacity factor", "not known" if math.isnan(factor) else f"{factor:.2%}"
+    details.pop("installed_mw", None)
     for name, text in (("wake_loss", "{:z.2%}"), ("min_spacing_m", "{:.1f} m"), ("violation_m", "{:.3g} m")):
         value = details.pop(name, None)
         if isinstance(value, float) and math.isfinite(value):
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
+    yield from _origin(result, campaign)
     yield from ((f"after {phase}", f"{aep:.4f} GWh") for phase, aep in phases_of(result).items())
     for name in ("phases", "aep_by_phase"):
         details.pop(name, None)

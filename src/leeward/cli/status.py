@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from leeward.capacity import yield_words
 from leeward.cli.sources import given_place
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, send_control, table
 from leeward.wording import command, count, duration, json_text, run_command
@@ -82,6 +83,8 @@ def lines(seen: "Snapshot") -> Iterator[str]:
     yield f"{seen.campaign or 'campaign not known'}: {seen.run or seen.output}"
     yield f"  {_totals(seen)}"
     yield f"  {_activity(seen)}"
+    if seen.optimiser:
+        yield f"  {seen.optimiser}"
     if seen.cells:
         yield ""
         yield from _grid(seen)
@@ -119,24 +122,34 @@ def _grid(seen: "Snapshot") -> Iterator[str]:
     room = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH_ELSEWHERE
     widest = max(len(_cell_text(cell)) for cell in seen.cells)
     names = max(len(f"{farm} {name}") for farm, name in seen.farms.items())
-    across = max(1, (room - names - 38) // (widest + 2))
+    across = max(1, (room - names - 60) // (widest + 2))
     for start in range(0, len(types), across):
-        yield table(_grid_rows(seen, cells, types[start : start + across]), right=range(1, across + 2))
+        shown = types[start : start + across]
+        yield table(_grid_rows(seen, cells, shown), right=range(1, len(shown) + 4))
     if any(seen.types.values()):
-        yield "  types: " + ", ".join(f"t{number} {name}" for number, name in seen.types.items())
+        yield "  types: " + "; ".join(f"t{number} {name}" for number, name in seen.types.items())
+    yield from (f"  {remark}" for remark in seen.remarks)
     if seen.failed:
         yield "  (n!): so many failed"
 
 
 def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Sequence[int]) -> Iterator[list[str]]:
-    yield ["farm", *(f"t{number}" for number in types), "best GWh", ""]
+    from leeward.watch import best_cell
+
+    yield ["farm", *(f"t{number}" for number in types), "best GWh", "MW", "capacity factor", ""]
     for farm, name in seen.farms.items():
         row = [cells[farm, kind] for kind in types]
-        best = max(
-            (cell for cell in row if cell.best_aep is not None), key=lambda cell: cell.best_aep or 0, default=None
-        )
-        found = ["-", ""] if best is None else [f"{best.best_aep:.2f}", str(best.best_key)]
-        yield [f"{farm} {name}", *map(_cell_text, row), *found]
+        best = best_cell(row, farm in seen.by_capacity_factor)
+        yield [f"{farm} {name}", *map(_cell_text, row), *_best_words(best)]
+
+
+def _best_words(best: "Cell | None") -> list[str]:
+    """Return AEP, installed power, capacity factor and key of the best result of a farm."""
+    if best is None:
+        return ["-", "-", "-", ""]
+    power = "-" if best.installed_mw is None else f"{best.installed_mw:.6g}"
+    factor = "-" if best.capacity_factor is None else f"{best.capacity_factor:.2%}"
+    return [f"{best.best_aep:.2f}", power, factor, str(best.best_key)]
 
 
 def _cell_text(cell: "Cell") -> str:
@@ -155,7 +168,7 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
         yield table(_host_row(host) for host in hosts)
         yield ""
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
-    yield table(_worker_row(worker) for worker in order[:MOST_LISTED])
+    yield table(_worker_row(worker, seen) for worker in order[:MOST_LISTED])
     if len(order) > MOST_LISTED:
         yield f"  and {len(order) - MOST_LISTED} more: {command('status', seen.path, '--json')}"
 
@@ -165,12 +178,21 @@ def _host_row(host: "HostSeen") -> list[str]:
     return [host.host, count(host.workers, "worker"), f"{host.busy} with a task in hand", hung]
 
 
-def _worker_row(worker: "WorkerSeen") -> list[str]:
-    best = "" if worker.best_aep is None else f", {worker.best_aep:.2f} GWh so far"
+def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
+    best = "" if worker.best_aep is None else f", {worker.best_aep:.2f} GWh so far{_power(worker, seen)}"
     doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
     since = "" if worker.task_s is None else f"for {duration(worker.task_s)}"
     hung = "LOOKS HUNG: " if worker.looks_hung else ""
     return [worker.name, worker.task or "-", doing, since, f"{hung}last sign of life {duration(worker.age_s)} ago"]
+
+
+def _power(worker: "WorkerSeen", seen: "Snapshot") -> str:
+    """Return installed power and capacity factor of a worker's task, as far as they are known."""
+    from leeward.watch.present import key_of
+
+    key = key_of(worker.task or "")
+    words = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
+    return f" ({words})" if words else ""
 
 
 def _failures(seen: "Snapshot") -> Iterator[str]:
@@ -208,10 +230,20 @@ def _next(seen: "Snapshot") -> Iterator[str]:
             yield f"To go on: {command(*go_on)}"
         elif not seen.output_exists and seen.done:
             yield f"Not merged yet: {command(*go_on)} makes {seen.output} of what is there."
-        if seen.failed:
-            yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
+        yield from _about_failed(seen, command(*go_on, "--retry-failed"))
     elif seen.missing and not seen.run:
         yield f"To see which are missing: {command('missing', seen.path)}"
     places = [seen.run] if seen.run else []
     places += [seen.output] if seen.output_exists else []
     yield f"Counted, not verified: {command('check', *places)} verifies."
+
+
+def _about_failed(seen: "Snapshot", retry: str) -> Iterator[str]:
+    """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
+    from leeward.watch.data import MAKE_ROOM
+
+    out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+    if out_of_room:
+        yield f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
+    if seen.failed > out_of_room:
+        yield f"To try failed tasks again: {retry}"

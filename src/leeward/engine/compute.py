@@ -69,6 +69,7 @@ def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
         "phases": ",".join(phase.name for phase in solution.phases),
         "wake_loss": solution.wake_loss,
         "min_spacing_m": solution.min_spacing_m,
+        "installed_mw": len(solution.x) * campaign.rated_power_mw(key.type_idx),
         "seconds": solution.seconds,
         "host": socket.gethostname(),
         "created": utc_now(),

@@ -5,6 +5,7 @@ from typing import Any, BinaryIO
 import numpy as np
 
 from leeward import __version__
+from leeward.capacity import capacity_factor
 from leeward.export.plant import Plant, curve_points
 from leeward.wording import json_text
 
@@ -31,6 +32,8 @@ def arrays(plant: Plant) -> dict[str, Any]:
         "crs": plant.crs,
         "fingerprint": plant.fingerprint,
         "aep_gwh": plant.aep_gwh,
+        "installed_mw": plant.installed_mw,
+        "capacity_factor": capacity_factor(plant.aep_gwh, plant.installed_mw),
         "x_m": plant.x,
         "y_m": plant.y,
         "neighbour_x_m": plant.neighbour_x,

@@ -6,6 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 
+from leeward.campaign.layouts import rated_powers
 from leeward.errors import InputError
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
@@ -40,13 +41,13 @@ def open_results(path: Path) -> Layouts:
     demand_place(path)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UserWarning)  # of what is damaged: `bad` tells it
-        layouts = Layouts(path)
+        layouts = Layouts(path, rated_powers=rated_powers)
         run = run_of(path)
         if path.is_file() or run is None or not run.output.is_file():
             return layouts
         present = present_at(path).seeds
         elsewhere = (Key(*pair, seed) not in layouts for pair, seeds in present.items() for seed in seeds)
-        return Layouts(path, also=run.output) if any(elsewhere) else layouts
+        return Layouts(path, also=run.output, rated_powers=rated_powers) if any(elsewhere) else layouts
 
 
 def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:

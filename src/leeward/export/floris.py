@@ -66,8 +66,8 @@ def floris_input(plant: Plant) -> dict[str, Any]:
 def _comments(plant: Plant) -> list[str]:
     known = [
         f"{plant.key} of the campaign {plant.campaign}, as a FLORIS 4 input; written by leeward {__version__}",
-        f"annual energy production: {plant.aep_gwh!r} GWh, by leeward's wake model {plant.wake_model.name}; FLORIS has "
-        "wake models of its own, which give another figure",
+        f"annual energy production: {plant.energy_words}; by leeward's wake model {plant.wake_model.name}: FLORIS "
+        "has wake models of its own, which give another figure",
         "every condition of the site is in flow_field; how probable each is, FLORIS takes from elsewhere: the array "
         "probability of `leeward export -o FILE.npz`, in the same order",
     ]

@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import numpy as np
 
 from leeward import __version__
+from leeward.capacity import GWH_PER_MW
 from leeward.export.tables import crs_of
+from leeward.store.grid import UNITS
 from leeward.wording import printable
 
 if TYPE_CHECKING:
@@ -21,6 +23,8 @@ NAMES = {
     "x": ("easting of the turbine", "projection_x_coordinate"),
     "y": ("northing of the turbine", "projection_y_coordinate"),
     "aep": ("annual energy production", ""),
+    "installed_mw": ("installed power of the layout", ""),
+    "capacity_factor": ("energy as a share of that at full load all year (8760 h)", ""),
     "wake_loss": ("share of the energy that is lost to wakes", ""),
     "min_spacing_m": ("distance of the closest two turbines; none of one turbine", ""),
     "n_turbines": ("number of turbines, 0 where there is no layout; beyond it x and y are not a number", ""),
@@ -102,3 +106,13 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
     rated = {kind: campaign.rated_power_mw(kind) for kind in known}
     dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
+    _fill_capacity(dataset)
+
+
+def _fill_capacity(dataset: "xarray.Dataset") -> None:
+    """Take the installed power from the campaign where the results and their own campaign do not tell it."""
+    planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)
+    dataset["installed_mw"] = dataset["installed_mw"].fillna(planned)
+    dataset["capacity_factor"] = dataset["aep"] / (GWH_PER_MW * dataset["installed_mw"])
+    for name in ("installed_mw", "capacity_factor"):
+        dataset[name].attrs["units"] = UNITS[name]

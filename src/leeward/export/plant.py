@@ -6,6 +6,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from leeward.campaign.remarks import installed_of
+from leeward.capacity import yield_words
 from leeward.errors import InputError
 from leeward.wind import Turbine, WakeModel
 from leeward.wind.conditions import Conditions
@@ -36,6 +38,7 @@ class Plant:
     crs: str
     fingerprint: str
     aep_gwh: float
+    installed_mw: float
     x: Array
     y: Array
     turbines: tuple[Turbine, ...]
@@ -46,6 +49,11 @@ class Plant:
     site: dict[str, Any]
     wake_model: WakeModel
     area: "Area"
+
+    @property
+    def energy_words(self) -> str:
+        """AEP, installed power and capacity factor, for a comment."""
+        return f"{self.aep_gwh!r} GWh; {yield_words(self.aep_gwh, self.installed_mw)}"
 
     @property
     def types(self) -> list[int]:
@@ -93,6 +101,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         crs=campaign.crs or "",
         fingerprint=result.fingerprint,
         aep_gwh=float(result.aep),
+        installed_mw=installed_of(campaign, result),
         x=result.x,
         y=result.y,
         turbines=turbines,

@@ -45,7 +45,7 @@ def windio_plant(plant: Plant) -> dict[str, Any]:
 def _comments(plant: Plant) -> list[str]:
     options = ", ".join(f"{name} {value}" for name, value in plant.wake_settings.items() if name != "name")
     known = [f"{plant.key} of the campaign {plant.campaign}, as a windIO plant; written by leeward {__version__}"]
-    known += [f"annual energy production: {plant.aep_gwh!r} GWh"]
+    known += [f"annual energy production: {plant.energy_words}"]
     known += [f"wake model: {plant.wake_model.name}{f' ({options})' if options else ''}"]
     known += [f"fingerprint: {plant.fingerprint}"] if plant.fingerprint else []
     if len(plant.neighbour_x):

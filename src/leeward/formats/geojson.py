@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
+from leeward.capacity import capacity_factor
 from leeward.errors import InputError
 from leeward.formats.rows import description
 
@@ -68,6 +69,8 @@ def turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[st
         "hub_height_m": _known(about.hub_height_m),
         "rated_power_mw": _known(about.rated_power_mw),
         "layout_aep_gwh": _known(result.aep),
+        "installed_mw": _known(about.installed_mw),
+        "capacity_factor": _known(capacity_factor(result.aep, about.installed_mw)),
     }
     points = _points(result.x, result.y, demanded_crs(campaign), str(result.key))
     for turbine, point in enumerate(points):

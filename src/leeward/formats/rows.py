@@ -5,6 +5,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
+from leeward.campaign.remarks import installed_of
+from leeward.capacity import capacity_factor
 from leeward.formats.tabular import csv_text
 
 if TYPE_CHECKING:
@@ -40,6 +42,10 @@ _MACHINE = (
     Column("hub_height_m", "number", "m", "hub height"),
     Column("rated_power_mw", "number", "MW", "rated power of one turbine"),
 )
+_CAPACITY = (
+    Column("installed_mw", "number", "MW", "installed power of the whole layout"),
+    Column("capacity_factor", "number", "1", "energy as a share of that at full load all year (8760 h)"),
+)
 _CRS = Column("crs", "text", "", "coordinate system of x and y")
 TURBINE_COLUMNS = (
     *_NAMES,
@@ -49,10 +55,12 @@ TURBINE_COLUMNS = (
     _CRS,
     *_MACHINE,
     Column("layout_aep_gwh", "number", "GWh", "annual energy production of the whole layout"),
+    *_CAPACITY,
 )
 LAYOUT_COLUMNS = (
     *_NAMES,
     Column("aep_gwh", "number", "GWh", "annual energy production of the layout"),
+    *_CAPACITY,
     Column("wake_loss", "number", "1", "share of the energy that is lost to wakes"),
     Column("min_spacing_m", "number", "m", "distance of the closest two turbines; none of one turbine"),
     Column("n_turbines", "whole", "", "number of turbines"),
@@ -76,19 +84,21 @@ class Description:
     crs: str = ""
     hub_height_m: float = NOT_KNOWN
     rated_power_mw: float = NOT_KNOWN
+    installed_mw: float = NOT_KNOWN
 
 
 def description(result: "Result", campaign: "Campaign | None") -> Description:
     """Of a result that may be of no campaign, or of a farm or type that the campaign does not have (any more)."""
+    installed = installed_of(campaign, result)
     if campaign is None:
-        return Description()
+        return Description(installed_mw=installed)
     key = result.key
     farm, kind = campaign.farms.get(key.farm_idx), campaign.types.get(key.type_idx)
     crs = campaign.crs or ""
     if kind is None:
-        return Description(farm or "", "", crs)
-    hub_height = campaign.turbine(key.type_idx).hub_height_m
-    return Description(farm or "", kind, crs, hub_height, campaign.rated_power_mw(key.type_idx))
+        return Description(farm or "", "", crs, installed_mw=installed)
+    hub_height = campaign.hub_height_m(key.type_idx)
+    return Description(farm or "", kind, crs, hub_height, campaign.rated_power_mw(key.type_idx), installed)
 
 
 def columns_of(per: Per) -> tuple[Column, ...]:
@@ -100,13 +110,14 @@ def rows_of(result: "Result", about: Description, per: Per) -> Iterator[tuple[Ce
     """The rows of one layout, in the order of the columns: one a turbine, or a single one."""
     names = (str(result.key), *result.key, about.farm, about.turbine_type)
     machine = (float(result.diameter), about.hub_height_m, about.rated_power_mw)
+    energy = (float(result.aep), about.installed_mw, capacity_factor(result.aep, about.installed_mw))
     if per == "turbine":
         for turbine, (x, y) in enumerate(result.layout.T.tolist()):
-            yield (*names, turbine, x, y, about.crs, *machine, float(result.aep))
+            yield (*names, turbine, x, y, about.crs, *machine, *energy)
         return
     yield (
         *names,
-        float(result.aep),
+        *energy,
         *(_detail(result, name) for name in ("wake_loss", "min_spacing_m")),
         result.n_turbines,
         *machine,

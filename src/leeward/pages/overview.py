@@ -2,12 +2,27 @@
 
 from collections.abc import Iterator, Sequence
 
+from leeward.capacity import capacity_factor, yield_words
 from leeward.pages.charts import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import MARKS, WORDS, facts, gwh, link, pager, section, state_mark, table, to_copy
+from leeward.pages.parts import (
+    MARKS,
+    WORDS,
+    facts,
+    gwh,
+    link,
+    megawatts,
+    pager,
+    percent,
+    section,
+    state_mark,
+    table,
+    to_copy,
+)
 from leeward.store.keys import Key
-from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen
+from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen, best_cell
+from leeward.watch.data import MAKE_ROOM
 from leeward.watch.present import key_of
 from leeward.wording import command, count, duration, run_command
 
@@ -34,6 +49,8 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
         parts.append(("time left", duration(seen.seconds_left)))
     if seen.beyond:
         parts.append(("not in the campaign", seen.beyond))
+    if seen.optimiser:
+        parts.append(("optimiser", seen.optimiser))
     return section(
         "progress",
         headline,
@@ -63,13 +80,14 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
     header += [
         tag("span", {"title": name}, f"t{number}", tag("small", None, name)) for number, name in seen.types.items()
     ]
-    header += ["best, GWh"]
+    header += ["best, GWh", "installed, MW", "capacity factor"]
     lines = [_grid_line(seen, cells, farm, links) for farm in shown]
     return section(
         "grid",
         "Farms and turbine types",
-        table(header, lines, right=(len(header) - 1,), caption="results by farm and turbine type"),
+        table(header, lines, right=range(len(header) - 3, len(header)), caption="results by farm and turbine type"),
         _legend(),
+        [tag("p", None, remark) for remark in seen.remarks],
         pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
         _rest(pages) if not links.is_live and pages > 1 else None,
         live=live,
@@ -78,12 +96,14 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
 
 def _grid_line(seen: Snapshot, cells: dict[tuple[int, int], Cell], farm: int, links: Links) -> list[Child]:
     row = [cells[farm, kind] for kind in seen.types]
-    known = [cell for cell in row if cell.best_aep is not None]
-    best = max(known, key=lambda cell: cell.best_aep or 0.0, default=None)
+    best = best_cell(row, farm in seen.by_capacity_factor)
     key = None if best is None else key_of(best.best_key or "")
     name = link(links.cell(farm), f"{farm} {seen.farms[farm]}")
-    found = "–" if best is None or key is None else link(links.task(key), gwh(best.best_aep), title=str(key))
-    return [name, *(_cell(cell, links) for cell in row), found]
+    cells_of_farm = [_cell(cell, links) for cell in row]
+    if best is None or key is None:
+        return [name, *cells_of_farm, "–", "–", "–"]
+    found = link(links.task(key), gwh(best.best_aep), title=str(key))
+    return [name, *cells_of_farm, found, megawatts(best.installed_mw), percent(best.capacity_factor)]
 
 
 def _cell(cell: Cell, links: Links) -> Markup:
@@ -93,6 +113,8 @@ def _cell(cell: Cell, links: Links) -> Markup:
     words += f", {cell.failed} failed" if cell.failed else ""
     words += f", {cell.running} in work" if cell.running else ""
     words += f", best {gwh(cell.best_aep)} GWh" if cell.best_aep is not None else ""
+    power = yield_words(cell.best_aep, cell.installed_mw)
+    words += f", {power}" if power else ""
     marks = [
         tag("span", {"class": f"state-{state}"}, f" {MARKS[state]}{number}")
         for state, number in (("failed", cell.failed), ("running", cell.running))
@@ -133,26 +155,30 @@ def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool
         f"{host.host}: {count(host.workers, 'worker')}, {host.busy} with a task, {host.hung} that look hung"
         for host in seen.hosts
     ]
-    header = ["worker", "task", "doing", "step", "best so far, GWh", "for", "last sign of life"]
+    header = ["worker", "task", "doing", "step", "best so far, GWh", "capacity factor", "for", "last sign of life"]
     more = len(order) - len(shown)
     return section(
         "workers",
         count(len(seen.workers), "live worker"),
         tag("ul", {"class": "plain"}, [tag("li", None, host) for host in hosts]) if len(hosts) > 1 else None,
-        table(header, [_worker_row(worker, links) for worker in shown], right=(3, 4, 5), caption="live workers"),
+        table(
+            header, [_worker_row(worker, seen, links) for worker in shown], right=(3, 4, 5, 6), caption="live workers"
+        ),
         tag("p", None, link("/workers", f"and {more} more")) if more > 0 else None,
         live=live,
     )
 
 
-def _worker_row(worker: WorkerSeen, links: Links) -> list[Child]:
+def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]:
     key = key_of(worker.task or "")
     task = "–" if key is None else link(links.task(key), str(key))
     age = f"{duration(worker.age_s)} ago"
-    seen = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
+    sign = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
+    factor = None if key is None else capacity_factor(worker.best_aep, seen.installed_mw(*key[:2]))
     doing = (worker.phase or worker.state) if worker.task else worker.state
     since = "" if worker.task_s is None else duration(worker.task_s)
-    return [worker.name, task, doing, worker.step if worker.task else "", gwh(worker.best_aep), since, seen]
+    step = worker.step if worker.task else ""
+    return [worker.name, task, doing, step, gwh(worker.best_aep), percent(factor), since, sign]
 
 
 def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
@@ -161,10 +187,14 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
         return section("failures", "Failures", tag("p", None, "None."), live=live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
+    out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
     return section(
         "failures",
         f"{count(seen.failed, 'task')} failed",
-        tag("p", None, "To try all failed tasks again: ", to_copy(retry)) if seen.failed else None,
+        tag("p", None, f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}")
+        if out_of_room
+        else None,
+        tag("p", None, "To try failed tasks again: ", to_copy(retry)) if seen.failed > out_of_room else None,
         [failure(failed, seen, links) for failed in shown],
         tag("p", None, link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
         tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
@@ -185,8 +215,15 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
         tag("h3", None, name, " ", state_mark(state)),
         tag("p", None, tag("strong", None, failed.message), tag("br"), tag("small", None, times)),
         _traceback(failed) if failed.traceback else None,
-        tag("p", None, "Again: ", to_copy(retry_command(key, seen))) if key is not None and failed.final else None,
+        _again(failed, key, seen) if failed.final else None,
     )
+
+
+def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
+    """What to do about a task that is not tried again by itself."""
+    if failed.is_out_of_room:
+        return tag("p", None, MAKE_ROOM)
+    return None if key is None else tag("p", None, "Again: ", to_copy(retry_command(key, seen)))
 
 
 def _traceback(failed: FailedTask) -> Markup:

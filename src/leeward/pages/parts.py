@@ -113,6 +113,11 @@ def gwh(value: float | None, digits: int = 2) -> str:
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
+def megawatts(value: float | None) -> str:
+    """Installed power without its unit, or a dash."""
+    return "–" if value is None or math.isnan(value) else f"{value:.6g}"
+
+
 def percent(value: float | None) -> str:
     """A share, or a dash."""
     return "–" if value is None or math.isnan(value) else f"{value:z.2%}"

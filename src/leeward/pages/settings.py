@@ -7,8 +7,9 @@ import numpy as np
 
 from leeward import __version__
 from leeward.campaign import Campaign
+from leeward.campaign.remarks import comparison_remarks, optimiser_words
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.parts import facts, section, table
+from leeward.pages.parts import facts, megawatts, section, table
 from leeward.watch.drawings import FarmShape
 from leeward.wording import count
 
@@ -26,7 +27,8 @@ def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], version
         "Method and settings",
         facts(_common(campaign, known, versions)),
         tag("h3", None, "Turbine types"),
-        _types(campaign, farm),
+        _types(campaign),
+        [tag("p", None, remark) for remark in comparison_remarks(campaign)],
         tag("h3", None, "Farms"),
         _farms(campaign, shapes),
         tag(
@@ -41,7 +43,7 @@ def _common(campaign: Campaign, known: Mapping[str, Any], versions: str) -> Iter
     yield "coordinates", campaign.crs or "projected metres, no name given"
     yield "wake model", _words(known["wake_model"])
     yield "least spacing", _spacing(known["spacing"])
-    yield "optimiser", _words(known["optimiser"])
+    yield "optimiser", f"{optimiser_words(campaign)}{_rest(known['optimiser'])}"
     yield "wind", _site(known["site"])
     yield "neighbours", _neighbours(known["neighbours"])
     yield "method version", known["method_version"]
@@ -54,6 +56,13 @@ def _words(settings: Mapping[str, Any]) -> str:
     name = values.pop("name", values.pop("recipe", None))
     rest = ", ".join(f"{key.replace('_', ' ')} {_value(value)}" for key, value in values.items())
     return rest if name is None else f"{name}: {rest}" if rest else str(name)
+
+
+def _rest(settings: Mapping[str, Any]) -> str:
+    """Return the settings of the optimiser beside recipe and effort, in words."""
+    told = ("recipe", "effort", "time_budget_s", "work")
+    rest = _words({name: value for name, value in settings.items() if name not in told})
+    return f"; {rest}" if rest else ""
 
 
 def _value(value: object) -> str:
@@ -90,17 +99,13 @@ def _neighbours(figures: Sequence[Mapping[str, Any]]) -> str:
     return count(sum(len(group["x_m"]) for group in figures), "turbine")
 
 
-def _types(campaign: Campaign, farm: int) -> Markup:
+def _types(campaign: Campaign) -> Markup:
     rows: list[list[Child]] = []
     for kind, name in list(campaign.types.items())[:MOST_ROWS]:
-        turbine = campaign.settings(farm, kind)["turbine"]
-        shown = {key: value for key, value in turbine.items() if isinstance(value, int | float)}
-        rows.append([f"t{kind}", name, *(_value(shown.get(key, "–")) for key in _TURBINE)])
+        figures = campaign.rated_power_mw(kind), campaign.diameter(kind), campaign.hub_height_m(kind)
+        rows.append([f"t{kind}", name, *map(_value, figures)])
     header = ["", "name", "rated power, MW", "rotor, m", "hub height, m"]
     return table(header, rows, right=(2, 3, 4), caption="turbine types")
-
-
-_TURBINE = ("rated_power_mw", "rotor_diameter_m", "hub_height_m")
 
 
 def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
@@ -108,8 +113,12 @@ def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
     rows: list[list[Child]] = []
     for farm, name in list(campaign.farms.items())[:MOST_ROWS]:
         size = "–" if farm not in shapes else f"{_km2(shapes[farm]):.1f}"
-        rows.append([farm, name, size, *(campaign.n_turbines(farm, kind) for kind in kinds)])
-    header = ["farm", "name", "km²", *(f"turbines of t{kind}" for kind in kinds)]
+        wanted = campaign.capacity_wanted_mw(farm)
+        counts = (
+            f"{campaign.n_turbines(farm, kind)} ({megawatts(campaign.installed_mw(farm, kind))} MW)" for kind in kinds
+        )
+        rows.append([farm, name, size, megawatts(wanted), *counts])
+    header = ["farm", "name", "km²", "wanted, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
 
 

@@ -5,6 +5,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from leeward.capacity import by_capacity_factor
 from leeward.pages.charts import (
     convergence,
     is_curve,
@@ -16,14 +17,15 @@ from leeward.pages.charts import (
     rose_key,
 )
 from leeward.pages.html import Child, Markup, join, tag
-from leeward.pages.parts import RINGS, facts, figure_with, gwh, metres, percent, section, table, yes_or_no
+from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store.schema import Result
 from leeward.watch.drawings import LayoutView
 from leeward.watch.rise import history_of, phases_of
 from leeward.wind import WindRose
 from leeward.wording import duration, work_done
 
-SHOWN = ("wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
+UNEQUAL = "Installed power differs by more than 0.5 %: compare the capacity factors, not the AEPs."
+SHOWN = ("installed_mw", "wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
 
 
 def plan(
@@ -58,6 +60,8 @@ def result_facts(view: LayoutView) -> Markup:
 def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     details = result.details
     yield "AEP", tag("strong", None, f"{gwh(result.aep, 4)} GWh")
+    yield "installed", f"{megawatts(view.installed_mw)} MW"
+    yield "capacity factor", percent(view.capacity_factor)
     yield "wake loss", percent(_number(details.get("wake_loss")))
     yield "closest turbines", _spacing(result, view)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
@@ -129,6 +133,7 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
         for view in views
     ]
     rows = list(_compared(first, second))
+    is_by_factor = by_capacity_factor([first.installed_mw, second.installed_mw])
     header = ["", str(first.result.key), str(second.result.key), "difference"]
     return section(
         "comparison",
@@ -136,6 +141,7 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
         tag("div", {"class": "sides"}, *plans),
         spacing_switch(first),
         table(header, rows, right=(1, 2, 3), caption="the two layouts in figures"),
+        tag("p", None, UNEQUAL) if is_by_factor else None,
         live=live,
     )
 
@@ -150,6 +156,8 @@ def _figures(view: LayoutView) -> dict[str, float | None]:
     result, details = view.result, view.result.details
     return {
         "AEP, GWh": _number(result.aep),
+        "installed, MW": _number(view.installed_mw),
+        "capacity factor, %": _number(100.0 * view.capacity_factor),
         "wake loss, %": None if (loss := _number(details.get("wake_loss"))) is None else 100.0 * loss,
         "closest turbines, m": _number(details.get("min_spacing_m")),
         "turbines": float(result.n_turbines),

@@ -5,10 +5,31 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leeward.pages.charts import farm_map, neighbours_near, rank_chart, strip_chart
+from leeward.capacity import capacity_factor, comparison_remark, yield_words
+from leeward.pages.charts import (
+    AEP,
+    CAPACITY_FACTOR,
+    Quantity,
+    farm_map,
+    neighbours_near,
+    rank_chart,
+    strip_chart,
+)
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import RINGS, WORDS, figure_with, gwh, link, metres, percent, section, state_mark, table
+from leeward.pages.parts import (
+    RINGS,
+    WORDS,
+    figure_with,
+    gwh,
+    link,
+    megawatts,
+    metres,
+    percent,
+    section,
+    state_mark,
+    table,
+)
 from leeward.store.keys import Key
 from leeward.store.schema import Result
 from leeward.watch import Snapshot
@@ -21,11 +42,14 @@ COLUMNS = (
     ("key", "task"),
     ("state", "state"),
     ("aep", "AEP, GWh"),
+    ("installed_mw", "installed, MW"),
+    ("capacity_factor", "capacity factor"),
     ("wake_loss", "wake loss"),
     ("min_spacing_m", "closest"),
     ("n_turbines", "turbines"),
     ("seconds", "seconds"),
 )
+NUMBERS = range(2, len(COLUMNS))  # columns of numbers
 
 
 def task_list(
@@ -38,7 +62,7 @@ def task_list(
     return section(
         "tasks",
         f"{total} tasks" if total != 1 else "1 task",
-        table(header, [task_row(row, links) for row in rows], right=(2, 3, 4, 5, 6), caption="tasks"),
+        table(header, [task_row(row, links) for row in rows], right=NUMBERS, caption="tasks"),
         _pager(page, -(-total // PAGE), shown, query, links),
         live=live,
     )
@@ -50,6 +74,8 @@ def task_row(row: TaskSeen, links: Links) -> list[Child]:
         link(links.task(row.key), str(row.key)),
         state_mark(row.state),
         gwh(row.aep),
+        megawatts(row.installed_mw),
+        percent(row.capacity_factor),
         percent(row.wake_loss),
         metres(row.min_spacing_m),
         "–" if row.n_turbines is None else row.n_turbines,
@@ -89,22 +115,33 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
             return None
         kind = f"t{wanted.type_idx} {seen.types.get(wanted.type_idx, '')}".strip()
         best = link(links.task(keys[0]), f"seed {keys[0].seed}")
-        caption = ["The best: ", best, f", {gwh(float(aeps[0]))} GWh; the band holds the middle half."]
+        power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
+        about = f", {gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band holds the middle half."
+        caption = ["The best: ", best, about]
         return section(
             "spread",
             f"{title}, {kind}: AEP over seeds",
             figure_with(rank_chart(keys, aeps, links.task), *caption),
             live=live,
         )
-    columns = {f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind) for kind, name in seen.types.items()}
+    of = quantity_of(seen, wanted.farm_idx)
+    columns = {
+        f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind, of) for kind, name in seen.types.items()
+    }
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
     words = "By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."
-    pictures = [figure_with(strip_chart(columns, links.task), words)]
+    words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
+    pictures = [figure_with(strip_chart(columns, links.task, of=of), words)]
     if differ(columns):
-        closer = strip_chart(columns, links.task, relative=True)
+        closer = strip_chart(columns, links.task, relative=True, of=of)
         pictures.append(figure_with(closer, "The same, each type as per cent above its own median."))
-    return section("spread", f"{title}: AEP over seeds", *pictures, live=live)
+    return section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
+
+
+def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:
+    """Return what the turbine types of a farm are compared in."""
+    return CAPACITY_FACTOR if farm_idx in seen.by_capacity_factor else AEP
 
 
 def differ(columns: Mapping[str, tuple[Sequence[Key], Array]]) -> bool:
@@ -113,29 +150,34 @@ def differ(columns: Mapping[str, tuple[Sequence[Key], Array]]) -> bool:
     return len(known) > 1 and any(len(aeps) > 1 for aeps in known) and all(np.median(aeps) > 0 for aeps in known)
 
 
-def best_first(tasks: TaskTable, farm_idx: int, type_idx: int) -> tuple[list[Key], Array]:
-    """Keys and AEP (GWh) of what is done of a farm and turbine type."""
-    rows = tasks.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep", backwards=True))
-    aeps = tasks.aep[rows]
-    known = ~np.isnan(aeps)
-    return [task.key for task in tasks.rows(rows[known])], aeps[known]
+def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AEP) -> tuple[list[Key], Array]:
+    """Keys and AEP (GWh), or capacity factor (%), of what is done of a farm and turbine type."""
+    rows = tasks.chosen(TaskFilter(farm_idx, type_idx, state="done", order=of.order, backwards=True))
+    values = of.scale * getattr(tasks, of.order)[rows]
+    known = ~np.isnan(values)
+    return [task.key for task in tasks.rows(rows[known])], values[known]
 
 
 def best_map(
-    shapes: Sequence[FarmShape], best: Mapping[int, Result], neighbours: Array, words: str, links: Links
+    shapes: Sequence[FarmShape],
+    best: Mapping[int, Result],
+    neighbours: Array,
+    words: str,
+    links: Links,
+    installed: Mapping[int, float] | None = None,
 ) -> Markup:
     """The best layout of each farm, by farm_idx, on a map, with the near ones of the neighbours, shape (2, neighbours).
 
-    words: what it shows, if there is any layout.
+    words: what it shows, if there is any layout. installed: MW of these layouts, by farm_idx.
     """
     others = neighbours_near(shapes, neighbours)
     shown = words if best else "The areas of the farms, to scale."
     about = f"{shown} {RINGS}" if len(others) else shown
-    return figure_with(farm_map(shapes, best, links.task, others), about)
+    return figure_with(farm_map(shapes, best, links.task, others, installed or {}), about)
 
 
-def best_list(best: Sequence[Result], seen: Snapshot, links: Links) -> Markup:
-    """The best layout of each farm in a line."""
+def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:
+    """The best layout of each farm in a line, and how types were compared. installed: MW of these layouts, by farm."""
     if not best:
         return tag("p", None, "There is no layout yet.")
     rows: list[list[Child]] = [
@@ -144,13 +186,16 @@ def best_list(best: Sequence[Result], seen: Snapshot, links: Links) -> Markup:
             f"t{result.key.type_idx} {seen.types.get(result.key.type_idx, '')}",
             link(links.task(result.key), str(result.key)),
             gwh(result.aep),
+            megawatts(installed.get(farm)),
+            percent(capacity_factor(result.aep, installed.get(farm))),
             percent(loss if isinstance(loss := result.details.get("wake_loss"), float) else None),
             result.n_turbines,
         ]
-        for result in best
+        for farm, result in best.items()
     ]
-    header = ["farm", "turbine type", "layout", "AEP, GWh", "wake loss", "turbines"]
-    return table(header, rows, right=(3, 4, 5), caption="best layouts")
+    header = ["farm", "turbine type", "layout", "AEP, GWh", "installed, MW", "capacity factor", "wake loss", "turbines"]
+    remark = tag("p", None, seen.comparison_remark) if seen.comparison_remark else None
+    return tag("div", None, table(header, rows, right=range(3, 8), caption="best layouts"), remark)
 
 
 def downloads(query: Mapping[str, str]) -> Markup:
@@ -173,7 +218,7 @@ def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) ->
     if name == now.removeprefix("-"):
         arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")
     else:
-        arrow, then = "", "-aep" if name == "aep" else name
+        arrow, then = "", f"-{name}" if name in ("aep", "capacity_factor") else name
     wanted = {**query, "sort": then, "page": ""}
     return link(links.tasks(wanted), title, arrow)
 

@@ -1,5 +1,6 @@
 """The best layout of each farm, all on one map."""
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -12,6 +13,7 @@ from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
+from leeward.capacity import capacity_factor
 from leeward.errors import InputError
 from leeward.layout.labels import apart, label_place
 from leeward.layout.surroundings import Bounds, loss_span, widened
@@ -54,13 +56,15 @@ LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
 MANY, MOST_LARGER = 100, 2.0  # of more farms the map is larger, at most twice
 MAP_INCHES = 6.6  # the longer side of the map
+BY_FACTOR = ["Types are compared by capacity factor:", "their installed power differs by more than 0.5 %."]
 
 
 @dataclass(frozen=True)
 class FarmLayout:
     """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the share that each turbine loses to wakes.
 
-    label: a few characters that stand in the map; name: what the key beside it says.
+    label: a few characters that stand in the map; name: what the key beside it says. installed_mw: not a number where
+    it is not known. is_by_factor: it is the best of several turbine types by its capacity factor, not by its AEP.
     """
 
     label: str
@@ -71,6 +75,8 @@ class FarmLayout:
     aep_gwh: float
     rotor_diameter_m: float
     wake_loss: npt.ArrayLike | None = None
+    installed_mw: float = math.nan
+    is_by_factor: bool = False
 
 
 def plot_best_layouts(
@@ -140,7 +146,7 @@ def best_layouts_figure(
     lines = max(int(height / KEY_LINE), FEW_LINES)
     columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
     longest = max(len(_line(farm, columns)) for farm in farms[: lines * columns])
-    tall = max(height, KEY_LINE * min(len(farms), lines))
+    tall = max(height, KEY_LINE * (min(len(farms), lines) + 1 + len(BY_FACTOR)))
     lines_above = None if title is None else wrapped(title, width)
     more = 0 if lines_above is None else lines_above.count("\n")
     figure = new_figure(width + 1.0 + columns * KEY_LETTER * longest, tall + 1.3 + more * TITLE_LINE)
@@ -189,13 +195,17 @@ def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
 
 
 def _line(farm: FarmLayout, columns: int = 1) -> str:
-    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME // columns)}: {farm.aep_gwh:.1f} GWh"
+    factor = capacity_factor(farm.aep_gwh, farm.installed_mw)
+    power = "" if math.isnan(factor) else f", {farm.installed_mw:.6g} MW, {100.0 * factor:.1f} %"
+    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME // columns)}: {farm.aep_gwh:.1f} GWh{power}"
 
 
 def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
     lines = [_line(farm, columns) for farm in farms[:most]]
     if len(farms) > most:
         lines.append(f"and {len(farms) - most} more")
+    lines += ["%: capacity factor"] if any(not math.isnan(farm.installed_mw) for farm in farms) else []
+    lines += BY_FACTOR if any(farm.is_by_factor for farm in farms) else []
     ax.legend(
         [Line2D([], [], linestyle="none") for _ in lines],
         [literal(line) for line in lines],

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
+from leeward.capacity import by_capacity_factor, capacity_factor
 from leeward.errors import InputError
 from leeward.plots.style import FAINT, INK, LABEL, SMALL, TINY, colours_apart, dress, literal, new_figure, shortened
 
@@ -23,16 +24,18 @@ LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
 LONGEST_NAME = 32  # letters: longer ones are cut off, or they would push the axes off the figure
 NAMED_BEST = 12  # up to so many cells the best seed has its number beside it
+BY_FACTOR = "capacity factor, %\n(installed power of types\ndiffers by more than 0.5 %)"
 NAMED_WIDTH = 0.44  # inches: a cell that is narrower has no room for that number
 
 
 @dataclass(frozen=True)
 class AepCell:
-    """The results of one farm with one turbine type: AEP (GWh) by seed."""
+    """The results of one farm with one turbine type: AEP (GWh) by seed, and installed power, None if unknown."""
 
     farm: str
     turbine: str
     aep_gwh: Mapping[int, float]
+    installed_mw: float | None = None
 
     @property
     def best_seed(self) -> int:
@@ -54,6 +57,7 @@ def plot_aep_distribution(
     farms = list(dict.fromkeys(cell.farm for cell in shown))
     types = list(dict.fromkeys(cell.turbine for cell in shown))
     colours = dict(zip(types, colours_apart(len(types)), strict=True))
+    by_factor = _is_by_factor(shown)
     groups = farms if len(farms) > 1 else types
     beside = len(types) if len(farms) > 1 else 1
     step = 0.84 / beside
@@ -63,7 +67,7 @@ def plot_aep_distribution(
             middle = farms.index(cell.farm) + (types.index(cell.turbine) - 0.5 * (beside - 1)) * step
         else:
             middle = float(types.index(cell.turbine))
-        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, is_named)
+        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, is_named, by_factor)
     for line in range(1, len(groups)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(groups) - 0.45)
@@ -80,7 +84,8 @@ def plot_aep_distribution(
             tick.set_rotation_mode("anchor")
     dress(ax, None)
     ax.tick_params(axis="x", length=0)
-    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else "AEP, GWh", color=INK, fontsize=LABEL)
+    measure = BY_FACTOR if by_factor else "AEP, GWh"
+    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
     lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
     if title is not None:
@@ -116,9 +121,11 @@ def _draw_cell(
     colour: str,
     relative: bool,
     named: bool,
+    by_factor: bool,
 ) -> None:
     seeds = list(cell.aep_gwh)
     values = np.array([cell.aep_gwh[seed] for seed in seeds])
+    values = values * (100.0 * capacity_factor(1.0, cell.installed_mw)) if by_factor else values
     if relative:
         values = 100.0 * (values / np.median(values) - 1.0)
     if len(values) >= BOX_FROM:
@@ -153,6 +160,14 @@ def _draw_cell(
             fontsize=TINY,
             color=INK,
         )
+
+
+def _is_by_factor(cells: Sequence[AepCell]) -> bool:
+    """Return whether types are drawn by capacity factor: installed power differs between those of a farm."""
+    farms = {cell.farm for cell in cells}
+    return all(cell.installed_mw is not None for cell in cells) and any(
+        by_capacity_factor(cell.installed_mw for cell in cells if cell.farm == farm) for farm in farms
+    )
 
 
 def _short(name: str) -> str:

@@ -9,6 +9,7 @@ import numpy.typing as npt
 from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
 
+from leeward.capacity import yield_words
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, loss_span, widened
 from leeward.plots.ground import (
@@ -46,11 +47,12 @@ class Placed(Protocol):
 
 @dataclass(frozen=True)
 class PlacedTurbines:
-    """See `Placed`."""
+    """See `Placed`. installed_mw: None for that of the problem's turbines."""
 
     x: Array
     y: Array
     aep_gwh: float
+    installed_mw: float | None = None
 
 
 PANEL_INCHES = 5.0  # the longer side of an area's drawing
@@ -149,7 +151,8 @@ def layout_figure(
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
-            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %",
+            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %"
+            + _power(problem, solution, aep),
         )
         ax.label_outer()
     colour_bar(figure, dots, axes, "wake loss of each turbine, %")
@@ -170,6 +173,14 @@ def _panels(bounds: Bounds, count: int) -> tuple[Figure, list["Axes"]]:
 
 def _energy(aep_gwh: float) -> str:
     return "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
+
+
+def _power(problem: "LayoutProblem", solution: Placed, aep_gwh: float) -> str:
+    """Return a further line with installed power and capacity factor."""
+    planned = sum(turbine.rated_power_mw for turbine in problem.turbines[: len(solution.x)])
+    installed = getattr(solution, "installed_mw", None) or planned
+    words = yield_words(aep_gwh, installed)
+    return f"\n{words}" if words else ""
 
 
 def _turbines(problem: "LayoutProblem", solution: Placed) -> str:

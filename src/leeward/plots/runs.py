@@ -8,12 +8,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leeward.campaign.layouts import open_layouts
+from leeward.campaign.remarks import installed_of, is_by_capacity_factor
+from leeward.capacity import by_capacity_factor, merit, yield_words
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import Convergence
-from leeward.plots.distribution import AepCell
+from leeward.plots.distribution import LONGEST_NAME, AepCell
+from leeward.plots.style import shortened
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import layout_view
@@ -73,9 +76,22 @@ def _aeps_at(path: Path) -> dict[Key, float | None]:
     return found
 
 
-def best_key(aeps: Mapping[Key, float]) -> Key:
-    """Of the highest AEP; the first of equal ones."""
-    return max(aeps, key=lambda key: aeps[key])
+def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> tuple[Key, bool]:
+    """Return the key of the best result, the first of equal ones, and whether it is the best by its capacity factor.
+
+    It is that where installed power differs by more than 0.5 %, and the one with the highest AEP elsewhere.
+    """
+    factor = by_capacity_factor(_planned_mw(campaign, *pair) for pair in {key[:2] for key in aeps})
+    return _highest(aeps, campaign, factor), factor
+
+
+def _highest(aeps: Mapping[Key, float], campaign: "Campaign | None", factor: bool) -> Key:
+    return max(aeps, key=lambda key: merit(aeps[key], _planned_mw(campaign, *key[:2]), factor))
+
+
+def _planned_mw(campaign: "Campaign | None", farm: int, kind: int) -> float | None:
+    is_known = campaign is not None and farm in campaign.farms and kind in campaign.types
+    return campaign.installed_mw(farm, kind) if campaign is not None and is_known else None
 
 
 def layout_problem(campaign: "Campaign", key: Key) -> "LayoutProblem":
@@ -91,13 +107,20 @@ def title_of(campaign: "Campaign", key: Key) -> str:
 
 
 def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[FarmLayout]:
-    """The layout with the highest AEP of each farm of the campaign that has any."""
+    """The best layout of each farm of the campaign that has any: see `best_key`."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
         raise BadSourceError(f"{path}: none of its results is of the campaign {campaign.name}")
-    farms = sorted({key.farm_idx for key in aeps})
-    best = [best_key({key: aep for key, aep in aeps.items() if key.farm_idx == farm}) for farm in farms]
-    return [_farm_layout(campaign, result) for result in _results(path, best)]
+    by_farm: dict[int, dict[Key, float]] = {}
+    for key in sorted(aeps):
+        by_farm.setdefault(key.farm_idx, {})[key] = aeps[key]
+    factors = {farm: is_by_capacity_factor(campaign, farm) for farm in by_farm}
+    best = [_highest(known, campaign, factors[farm]) for farm, known in by_farm.items()]
+    several = {farm for farm, known in by_farm.items() if len({key.type_idx for key in known}) > 1}
+    return [
+        _farm_layout(campaign, result, factors[result.key.farm_idx] and result.key.farm_idx in several)
+        for result in _results(path, best)
+    ]
 
 
 def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
@@ -106,7 +129,7 @@ def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
 
-def _farm_layout(campaign: "Campaign", result: "Result") -> FarmLayout:
+def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> FarmLayout:
     key = result.key
     view = layout_view(campaign, result)
     return FarmLayout(
@@ -118,6 +141,8 @@ def _farm_layout(campaign: "Campaign", result: "Result") -> FarmLayout:
         aep_gwh=result.aep,
         rotor_diameter_m=result.diameter,
         wake_loss=view.wake_loss,
+        installed_mw=view.installed_mw,
+        is_by_factor=is_by_factor,
     )
 
 
@@ -128,10 +153,21 @@ def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[A
     cells: dict[tuple[int, int], dict[int, float]] = {}
     for key, aep in known_aeps(path, choice).items():
         cells.setdefault((key.farm_idx, key.type_idx), {})[key.seed] = aep
+    installed = {pair: _planned_mw(campaign, *pair) for pair in cells}
+    types = {kind: _with_power(name, installed, kind) for kind, name in types.items()}
     return [
-        AepCell(farms.get(farm, f"farm {farm}"), types.get(kind, f"type {kind}"), by_seed)
-        for (farm, kind), by_seed in sorted(cells.items())
+        AepCell(farms.get(pair[0], f"farm {pair[0]}"), types.get(pair[1], f"type {pair[1]}"), by_seed, installed[pair])
+        for pair, by_seed in sorted(cells.items())
     ]
+
+
+def _with_power(name: str, installed: Mapping[tuple[int, int], float | None], kind: int) -> str:
+    """Return the name of a turbine type with its installed power, from the least to the largest of the farms."""
+    known = sorted(mw for (_, other), mw in installed.items() if other == kind and mw is not None)
+    if not known:
+        return name
+    power = "–".join(dict.fromkeys(f"{mw:.5g}" for mw in (known[0], known[-1])))
+    return f"{shortened(name, LONGEST_NAME - len(power) - 5)}, {power} MW"
 
 
 def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
@@ -140,11 +176,13 @@ def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
     return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
-def convergences(path: Path, keys: Sequence[Key]) -> list[Convergence]:
-    """How the AEP of these results rose."""
-    return [_convergence(result) for result in _results(path, keys)]
+def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
+    """How the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
+    return [_convergence(result, campaign) for result in _results(path, keys)]
 
 
-def _convergence(result: "Result") -> Convergence:
+def _convergence(result: "Result", campaign: "Campaign | None") -> Convergence:
     by_phase = phases_of(result)
-    return Convergence(str(result.key), list(by_phase), list(by_phase.values()), history_of(result))
+    power = yield_words(result.aep, installed_of(campaign, result)).replace(", ", "\n")
+    label = f"{result.key}\n{power}" if power else str(result.key)
+    return Convergence(label, list(by_phase), list(by_phase.values()), history_of(result))

@@ -10,16 +10,18 @@ import numpy as np
 
 from leeward import __version__
 from leeward.campaign import Campaign
+from leeward.campaign.remarks import installed_of
+from leeward.capacity import capacity_factor
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
 from leeward.pages.charts import loss_range, loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, percent, section, table, to_copy
+from leeward.pages.parts import facts, gwh, megawatts, percent, section, table, to_copy
 from leeward.store.keys import Key
 from leeward.store.schema import Result
-from leeward.watch import Observation, Snapshot, audit_events, best_of_cells, best_of_farms, observe
+from leeward.watch import Observation, Snapshot, audit_events, best_of_all, best_of_cells, best_of_farms, observe
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
 from leeward.watch.single import find_result, find_results
 from leeward.watch.tasks import Figures, TaskFilter, TaskTable
@@ -52,6 +54,11 @@ class Gathered:
     rose: WindRose | None
     audit: Sequence[dict[str, Any]]
     unread: Sequence[str]
+
+    @property
+    def installed(self) -> dict[int, float]:
+        """Installed power (MW) of the best layouts, by farm."""
+        return {farm: installed_of(self.seen.campaign, result) for farm, result in self.best.items()}
 
 
 def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambda _: None) -> str:
@@ -134,7 +141,7 @@ def _summary(found: Gathered, links: Links) -> Markup:
         tag("p", None, f"As of {made}, of {Path(seen.run or seen.output).name}. Counted, not verified: "),
         tag("p", None, to_copy(command("check", Path(seen.output).name)), " verifies every result."),
         overview.progress(seen),
-        tasks.best_list(list(found.best.values()), seen, links),
+        tasks.best_list(found.best, found.installed, seen, links),
     )
 
 
@@ -145,7 +152,7 @@ def _map(found: Gathered, links: Links) -> Markup | None:
         shape for shape in found.shapes.values() if len(found.shapes) <= MOST_DRAWN or shape.farm_idx in found.best
     ]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links)
+    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 
@@ -158,18 +165,20 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     seen = found.seen.snapshot
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
-        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind) for kind in seen.types}
+        of = tasks.quantity_of(seen, farm)
+        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind, of) for kind in seen.types}
         if any(len(aeps) for _, aeps in columns.values()):
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            closer = strip_chart(columns, links.task, CHART, relative=True) if tasks.differ(columns) else None
+            closer = strip_chart(columns, links.task, CHART, relative=True, of=of) if tasks.differ(columns) else None
             has_closer |= closer is not None
-            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART), closer))
+            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART, of=of), closer))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
     words = f"Boxes hold the middle half, their line is the median, the ringed dot the best seed. Types: {types}."
     words += " Below, each type as per cent above its own median." if has_closer else ""
     words += f" These are the first {len(charts)} of {len(seen.farms)} farms." if len(seen.farms) > MOST_DRAWN else ""
+    words += f" {seen.comparison_remark}" if seen.comparison_remark else ""
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
@@ -200,6 +209,8 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     loss = result.details.get("wake_loss")
     lines = [
         ("AEP", f"{gwh(result.aep)} GWh"),
+        ("installed", f"{megawatts(view.installed_mw)} MW"),
+        ("capacity factor", percent(view.capacity_factor)),
         ("wake loss", percent(loss if isinstance(loss, float) else None)),
         ("turbines", f"{result.n_turbines}, {view.kind}" if view.kind else str(result.n_turbines)),
     ]
@@ -235,20 +246,22 @@ def _tables(found: Gathered, links: Links) -> Markup:
         "turbine type",
         "done",
         *(f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")),
+        "installed, MW",
+        "capacity factor of the best",
     ]
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
         names = [title for _, title in tasks.COLUMNS]
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
-        inner = table(names, lines, right=range(2, 7), caption="all tasks")
+        inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
         listed = tag("details", None, tag("summary", None, f"all {count(len(every), 'task')}"), inner)
     else:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
         listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
     cut = len(seen.cells) - len(rows)
     left_out = tag("p", None, f"{cut} more farms and types are left out here.") if cut else None
-    aeps = table(header, rows, right=range(2, 7), caption="AEP by farm and type")
+    aeps = table(header, rows, right=range(2, 9), caption="AEP by farm and type")
     return section("figures", "Tables", aeps, left_out, listed)
 
 
@@ -256,11 +269,13 @@ def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
     seen = found.seen.snapshot
     _, aeps = tasks.best_first(found.tasks, farm, kind)
     names = [f"{farm} {seen.farms[farm]}".strip(), f"t{kind} {seen.types[kind]}".strip()]
+    installed = seen.installed_mw(farm, kind)
     if not len(aeps):
-        return [*names, 0, "–", "–", "–", "–"]
+        return [*names, 0, "–", "–", "–", "–", megawatts(installed), "–"]
     figures = (aeps.max(), np.median(aeps), aeps.min())
     spread = gwh(float(aeps.std(ddof=1))) if len(aeps) > 1 else "–"
-    return [*names, len(aeps), *(gwh(float(value)) for value in figures), spread]
+    power = [megawatts(installed), percent(capacity_factor(float(aeps.max()), installed))]
+    return [*names, len(aeps), *(gwh(float(value)) for value in figures), spread, *power]
 
 
 def _missing(found: Gathered, links: Links) -> Markup:
@@ -294,7 +309,7 @@ def _absent(table_of_tasks: TaskTable) -> Iterable[Any]:
 
 def _loading(seen: Snapshot) -> Markup:
     """Five lines; a test runs them."""
-    _, best = max(best_of_cells(seen.cells).values(), key=lambda found: found[0], default=(0.0, "farm0_t0_s0"))
+    best = best_of_all(seen.cells) or "farm0_t0_s0"
     file = Path(seen.output if seen.output_exists else seen.run or seen.output).name
     program = (
         "import leeward\n"

@@ -16,7 +16,17 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Rows = Mapping[Key, tuple[Array, Mapping[str, Any]]]  # coordinates, shape (2, turbines), and what else there is to say
 
-UNITS = {"x": "m", "y": "m", "aep": "GWh", "diameter": "m", "min_spacing_m": "m", "seconds": "s", "wake_loss": "1"}
+UNITS = {
+    "x": "m",
+    "y": "m",
+    "aep": "GWh",
+    "installed_mw": "MW",
+    "capacity_factor": "1",
+    "wake_loss": "1",
+    "min_spacing_m": "m",
+    "diameter": "m",
+    "seconds": "s",
+}
 MOST_BYTES = 2**30  # of coordinates, where nine in ten of them would be nothing
 
 

@@ -1,17 +1,17 @@
-"""The results of a file or a run directory, for whoever wants to work with them: `leeward.open_layouts`."""
+"""The results of a file or a run directory, as `leeward.open_layouts` returns them."""
 
 import copy
 import difflib
 import math
-import os
 import warnings
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
+from leeward.capacity import capacity_factor, installed_power
 from leeward.errors import BadSourceError, InputError, LeewardError
 from leeward.files import NotAFileError, read_regular
 from leeward.store.found import FoundFile, FoundResult
@@ -28,7 +28,17 @@ if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]
     import xarray
 
-_COLUMNS = ("aep", "wake_loss", "min_spacing_m", "n_turbines", "diameter", "steps", "seconds")
+_COLUMNS = (
+    "aep",
+    "installed_mw",
+    "capacity_factor",
+    "wake_loss",
+    "min_spacing_m",
+    "n_turbines",
+    "diameter",
+    "steps",
+    "seconds",
+)
 _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
 _IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # a unit has no other place there
 
@@ -45,14 +55,7 @@ class BadLayoutError(LeewardError):
 
 
 LayoutKey = Key | tuple[int, int, int] | str
-
-
-def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
-    """The results in a `layouts.h5`, a run directory, or the worker files of another script (one, or a folder of them).
-
-    Every result is checked on the way; damaged ones are left out, listed in `bad`, and warned of.
-    """
-    return Layouts(Path(path))
+RatedPowers = Callable[[str], Mapping[int, float]]
 
 
 class Layouts(Mapping[Key, Result]):
@@ -61,11 +64,14 @@ class Layouts(Mapping[Key, Result]):
     A mapping: `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
 
     attributes: of the file itself. bad: what is damaged. Where a key was found more than once the first is taken.
-    also: another place to look in, after `path`, for what is not there.
+    also: another place to look in, after `path`, for what is not there. rated_powers: from the text of a campaign to
+    the rated power of each turbine type (MW), for results that do not state their installed power.
     """
 
-    def __init__(self, path: Path, also: Path | None = None) -> None:
+    def __init__(self, path: Path, also: Path | None = None, *, rated_powers: RatedPowers | None = None) -> None:
         self.path = path
+        self._rated_powers = rated_powers
+        self._rated: Mapping[int, float] | None = None
         self.attributes: Mapping[str, Value] = {}
         self.bad: list[FoundResult | FoundFile] = []
         self._places: dict[Key, tuple[Path, str]] = {}
@@ -187,7 +193,7 @@ class Layouts(Mapping[Key, Result]):
         Layouts with fewer turbines than the largest are filled up with NaN. Where there is no result numbers are NaN,
         texts empty, and n_turbines is 0. by_seed: False for one result of each farm and type, whose seed is a variable.
         """
-        found = {result.key: (result.layout, _row(result)) for result in self.results()}  # without all the rest
+        found = {result.key: (result.layout, self._row(result)) for result in self.results()}  # without all the rest
         dataset = grid_dataset(found, _COLUMNS, _TEXTS, by_seed=by_seed, where=str(self.path))
         return dataset.assign_attrs({name: value for name, value in self.attributes.items() if name != "campaign"})
 
@@ -199,15 +205,38 @@ class Layouts(Mapping[Key, Result]):
             raise InputError(f"per is {per!r:.40}; expected 'layout' or 'turbine'")
         results = sorted(self.results(), key=lambda result: result.key)
         if per == "layout":
-            table = pandas.DataFrame([_row(result) for result in results], columns=list(_row_names()))
+            table = pandas.DataFrame([self._row(result) for result in results], columns=list(_row_names()))
             return table.rename(columns=_IN_TABLES)
         counts = [result.n_turbines for result in results]
         names = ("key", *Key._fields)
-        columns = {name: np.repeat([_row(result)[name] for result in results], counts) for name in names}
+        rows = [self._row(result) for result in results]
+        columns = {name: np.repeat([row[name] for row in rows], counts) for name in names}
         columns["turbine"] = np.concatenate([np.arange(count) for count in counts] or [np.zeros(0, int)])
         positions = np.concatenate([result.layout for result in results] or [np.zeros((2, 0))], axis=1)
-        energy = np.repeat([result.aep for result in results], counts)
-        return pandas.DataFrame({**columns, "x_m": positions[0], "y_m": positions[1], "layout_aep_gwh": energy})
+        columns |= {"x_m": positions[0], "y_m": positions[1]}
+        for name, title in (("aep", "layout_aep_gwh"), ("installed_mw",) * 2, ("capacity_factor",) * 2):
+            columns[title] = np.repeat([row[name] for row in rows], counts)
+        return pandas.DataFrame(columns)
+
+    def _row(self, result: Result) -> dict[str, Any]:
+        """What there is to say about a layout in single values."""
+        installed = self.installed_mw(result)
+        row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
+        row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
+        row |= {"installed_mw": installed, "capacity_factor": capacity_factor(result.aep, installed)}
+        for name in _COLUMNS:
+            row.setdefault(name, _known(result.details.get(name)))
+        return row | {name: getattr(result, name) for name in _TEXTS}
+
+    def installed_mw(self, result: Result) -> float:
+        """Return the installed power of a result, MW; not a number where neither it nor its campaign tells it."""
+        told = installed_power(result.details, result.n_turbines, None)
+        if not math.isnan(told):
+            return told
+        if self._rated is None:
+            text = self.campaign_text
+            self._rated = {} if self._rated_powers is None or not text else self._rated_powers(text)
+        return installed_power({}, result.n_turbines, self._rated.get(result.key.type_idx))
 
 
 def _key(key: object) -> Key:
@@ -230,12 +259,3 @@ def _known(value: Value | None) -> Any:
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
         return math.nan
     return value
-
-
-def _row(result: Result) -> dict[str, Any]:
-    """What there is to say about a layout in single values."""
-    row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
-    row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
-    for name in _COLUMNS:
-        row.setdefault(name, _known(result.details.get(name)))
-    return row | {name: getattr(result, name) for name in _TEXTS}

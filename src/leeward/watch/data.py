@@ -1,10 +1,20 @@
 """What a snapshot consists of."""
 
+import functools
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
+from leeward.capacity import comparison_remark
 from leeward.wording import duration
+
+_NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.optimise` says it
+MAKE_ROOM = "Trying again cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
+
+
+def is_out_of_room(message: str) -> bool:
+    """Return whether a failure says that the turbines do not fit into the area."""
+    return _NO_ROOM in message
 
 
 @dataclass(frozen=True)
@@ -13,6 +23,7 @@ class Cell:
 
     expected: None if nobody knows. failed: tasks without a result that are not tried again by themselves. running:
     tasks in the hands of live workers. best_aep, median_aep: GWh; None without a result whose AEP is known.
+    installed_mw: None where no campaign tells it. capacity_factor: of the best result, a fraction; None if unknown.
     """
 
     farm_idx: int
@@ -24,6 +35,8 @@ class Cell:
     best_aep: float | None = None
     median_aep: float | None = None
     best_key: str | None = None
+    installed_mw: float | None = None
+    capacity_factor: float | None = None
 
 
 @dataclass(frozen=True)
@@ -43,6 +56,11 @@ class FailedTask:
     seconds: float | None
     traceback: str
     final: bool
+
+    @property
+    def is_out_of_room(self) -> bool:
+        """Whether the turbines do not fit, so that another attempt cannot help."""
+        return is_out_of_room(self.message)
 
 
 @dataclass(frozen=True)
@@ -100,6 +118,8 @@ class Snapshot:
     None if nobody knows what was expected. done: results that are expected; beyond: those that are not (any more).
     failed: of the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files.
     unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown.
+    optimiser: recipe and effort in words; None where no campaign is known. by_capacity_factor: farms whose types are
+    compared by capacity factor, not by AEP. remarks: sentences for those who compare types.
     """
 
     path: str
@@ -127,6 +147,9 @@ class Snapshot:
     unreadable_lines: int = 0
     quarantined: int = 0
     notes: tuple[str, ...] = field(default=())
+    optimiser: str | None = None
+    by_capacity_factor: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[HostSeen, ...]:
@@ -142,6 +165,20 @@ class Snapshot:
             )
             for name, workers in grouped.items()
         )
+
+    @functools.cached_property
+    def _installed_mw(self) -> dict[tuple[int, int], float | None]:
+        return {(cell.farm_idx, cell.type_idx): cell.installed_mw for cell in self.cells}
+
+    def installed_mw(self, farm_idx: int, type_idx: int) -> float | None:
+        """Return the installed power of a farm with a turbine type, MW; None where it is not known."""
+        return self._installed_mw.get((farm_idx, type_idx))
+
+    @property
+    def comparison_remark(self) -> str:
+        """A sentence that says where types are compared by capacity factor; empty if nowhere."""
+        names = [f"{farm} {self.farms.get(farm, '')}".strip() for farm in self.by_capacity_factor]
+        return comparison_remark(names, len(self.farms))
 
     @property
     def activity(self) -> str:

@@ -1,13 +1,16 @@
 """What pictures of layouts are drawn from: coordinates, shapes, wake losses; plain data, worked out once."""
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.campaign import Campaign
+from leeward.campaign.remarks import installed_of
+from leeward.capacity import capacity_factor
 from leeward.errors import InputError
 from leeward.store.schema import Result
 
@@ -34,7 +37,8 @@ class LayoutView:
 
     shape: None where no campaign tells it. wake_loss: share of each turbine, shape (turbines,); None where it is not
     known, and then `remark` says why; is_pending: it is being worked out. spacing_m: the least that is allowed; None
-    where nobody knows. neighbours: those that stand already, shape (2, neighbours).
+    where nobody knows. neighbours: those that stand already, shape (2, neighbours). installed_mw: not a number where it
+    is not known.
     """
 
     result: Result
@@ -46,6 +50,12 @@ class LayoutView:
     neighbours: Array
     remark: str = ""
     is_pending: bool = False
+    installed_mw: float = math.nan
+
+    @property
+    def capacity_factor(self) -> float:
+        """The AEP as a fraction of full load all year; not a number where it is not known."""
+        return capacity_factor(self.result.aep, self.installed_mw)
 
 
 def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
@@ -68,6 +78,12 @@ def polygons_of(area: "Area") -> tuple[Rings, ...]:
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
     """A stored layout in its area, with the wake loss of each turbine; without losses it takes no wake engine."""
+    view = _view(campaign, result, with_losses=with_losses)
+    return replace(view, installed_mw=installed_of(campaign, result))
+
+
+def _view(campaign: Campaign | None, result: Result, *, with_losses: bool) -> LayoutView:
+    """Return the view without its installed power."""
     key = result.key
     nobody = np.zeros((2, 0))
     if campaign is None:

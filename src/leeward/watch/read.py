@@ -11,12 +11,14 @@ from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
+from leeward.capacity import capacity_factor
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.files import NotAFileError, read_regular
 from leeward.store.index import encode_line, index_line, output_index, whole_lines
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths, is_pack
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
+from leeward.watch.basis import basis_of
 from leeward.watch.campaigns import campaign_of, demand_place, run_of
 from leeward.watch.data import Cell, FailedTask, Holder, Snapshot, WorkerSeen
 from leeward.watch.present import (
@@ -185,7 +187,9 @@ def _of_file(path: Path, now: float, seeds: Collection[int] | None, named: Campa
 def _campaign(path: Path, notes: list[str]) -> Campaign | None:
     """One that cannot be read does not stand in the way of counting."""
     try:
-        return campaign_of(path)
+        campaign = campaign_of(path)
+        basis_of(campaign)  # refuses one whose turbines cannot be counted
+        return campaign
     except LeewardError as error:
         notes.append(f"what was expected is not known: {error}")
         return None
@@ -263,6 +267,7 @@ class _Counted:
         seeds: Collection[int] | None,
     ) -> None:
         self._campaign = campaign
+        self._basis = basis_of(campaign)
         self._seeds = _chosen(campaign, seeds)
         self._done: Counter[tuple[int, int]] = Counter()
         self._aeps: dict[tuple[int, int], list[tuple[float, int]]] = {}
@@ -307,6 +312,9 @@ class _Counted:
             "missing": None if expected is None else expected - done,
             "beyond": self._beyond,
             "cells": tuple(self._cell(farm, kind, n_seeds) for farm in farms for kind in types),
+            "optimiser": self._basis.optimiser,
+            "by_capacity_factor": self._basis.by_capacity_factor,
+            "remarks": self._basis.remarks,
         }
 
     def seconds_left(self, rate: float | None) -> float | None:
@@ -326,11 +334,14 @@ class _Counted:
         pair = farm, kind
         done, failed, running = self._done[pair], self._failed[pair], self._running[pair]
         aeps = self._aeps.get(pair)
+        installed = self._basis.installed_mw.get(pair)
         if not aeps:
-            return Cell(farm, kind, done, expected, failed, running)
+            return Cell(farm, kind, done, expected, failed, running, installed_mw=installed)
         aep, seed = aeps[0] if len(aeps) == 1 else max(aeps, key=lambda known: (known[0], -known[1]))
         median = aep if len(aeps) == 1 else statistics.median(aep for aep, _ in aeps)
-        return Cell(farm, kind, done, expected, failed, running, aep, median, str(Key(farm, kind, seed)))
+        factor = None if installed is None else capacity_factor(aep, installed)
+        best = str(Key(farm, kind, seed))
+        return Cell(farm, kind, done, expected, failed, running, aep, median, best, installed, factor)
 
 
 def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collection[int] | None:

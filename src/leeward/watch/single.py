@@ -5,11 +5,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from leeward.campaign.layouts import open_layouts
 from leeward.errors import BadSourceError
 from leeward.store.found import FoundResult
 from leeward.store.index import output_index
 from leeward.store.keys import Key
-from leeward.store.layouts import open_layouts
 from leeward.store.paths import RunPaths
 from leeward.store.reader import read_files
 from leeward.store.schema import Result

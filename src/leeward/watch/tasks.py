@@ -9,8 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.campaign.campaign import MOST_TASKS
+from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
 from leeward.store.keys import Key
+from leeward.watch.basis import basis_of
 from leeward.watch.figures import FIGURES, Figures
 from leeward.watch.present import key_of
 from leeward.watch.read import Observation
@@ -19,7 +21,17 @@ __all__ = ["ORDERS", "STATES", "Figures", "Order", "State", "TaskFilter", "TaskS
 
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
-Order = Literal["key", "state", "aep", "wake_loss", "min_spacing_m", "n_turbines", "seconds"]
+Order = Literal[
+    "key",
+    "state",
+    "aep",
+    "installed_mw",
+    "capacity_factor",
+    "wake_loss",
+    "min_spacing_m",
+    "n_turbines",
+    "seconds",
+]
 ORDERS: tuple[Order, ...] = get_args(Order)
 
 Floats = npt.NDArray[np.float64]
@@ -29,7 +41,7 @@ Choice = TypeVar("Choice", bound=str)
 
 @dataclass(frozen=True)
 class TaskSeen:
-    """One task. aep: GWh. wake_loss: a share. seconds: that it took. None of these where it is not known.
+    """One task. aep: GWh. wake_loss, capacity_factor: shares. seconds: that it took. None where one is not known.
 
     state: "done"; "failed", which is not tried again by itself; "again", which went wrong and will be; "running";
     "missing", nobody has begun it.
@@ -38,6 +50,8 @@ class TaskSeen:
     key: Key
     state: State
     aep: float | None
+    installed_mw: float | None
+    capacity_factor: float | None
     wake_loss: float | None
     min_spacing_m: float | None
     n_turbines: int | None
@@ -77,6 +91,23 @@ class TaskTable:
         for lines in figures.parts() if figures is not None else ():
             rows = self._codes.rows(lines.keys)
             self._figures[:, rows[rows >= 0]] = lines.figures[:, rows >= 0]
+        self.installed_mw = self._installed(seen)
+        self.capacity_factor: Floats = self.aep / (GWH_PER_MW * self.installed_mw)
+
+    def _installed(self, seen: Observation) -> Floats:
+        """Return the installed power of every task whose AEP is known, MW; shape (tasks,)."""
+        campaign, turbines = seen.campaign, self._figures[FIGURES.index("n_turbines")]
+        if campaign is None or not len(self):
+            return np.full(len(self), np.nan)
+        farms, kinds = self.keys[:2]
+        starts = np.flatnonzero(np.r_[True, (np.diff(farms) != 0) | (np.diff(kinds) != 0)])  # keys are sorted
+        known = basis_of(campaign).installed_mw
+        rated = {kind: campaign.rated_power_mw(kind) for kind in campaign.types}
+        pairs = zip(farms[starts].tolist(), kinds[starts].tolist(), strict=True)
+        each = np.array([(known.get(pair, np.nan), rated.get(pair[1], np.nan)) for pair in pairs])
+        planned, rated_power = np.repeat(each, np.diff(np.r_[starts, len(self)]), axis=0).T
+        installed = np.where(np.isnan(turbines), planned, turbines * rated_power)
+        return np.where(np.isnan(self.aep), np.nan, installed)
 
     def _mark(self, names: Iterable[str], state: State) -> None:
         """What is done stays done: somebody may still be told to be at it."""
@@ -103,8 +134,9 @@ class TaskTable:
         return rows[np.argsort(-values if wanted.backwards else values, kind="stable")]  # NaN sorts last either way
 
     def _column(self, order: Order) -> Floats:
-        if order == "aep":
-            return self.aep
+        if order in ("aep", "installed_mw", "capacity_factor"):
+            own: Floats = getattr(self, order)
+            return own
         column: Floats = self.state.astype(np.float64) if order == "state" else self._figures[FIGURES.index(order)]
         return column
 
@@ -121,7 +153,7 @@ class TaskTable:
             TaskSeen,
             map(Key, *(column[wanted].tolist() for column in self.keys)),
             (STATES[state] for state in self.state[wanted].tolist()),
-            _known(self.aep[wanted]),
+            *(_known(column[wanted]) for column in (self.aep, self.installed_mw, self.capacity_factor)),
             _known(numbers["wake_loss"]),
             _known(numbers["min_spacing_m"]),
             turbines,

@@ -5,6 +5,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from leeward.campaign import Campaign
+from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.pages import audit as audit_pages
@@ -112,17 +113,18 @@ def _map(model: Model, query: Query) -> Answer:
     shapes = every[page * MOST_FARMS : (page + 1) * MOST_FARMS]
     farms = [shape.farm_idx for shape in shapes] if every else list(model.snapshot.farms)[:MOST_FARMS]
     best = model.best_results(farms, kind)
+    installed = {farm: installed_of(model.campaign, result) for farm, result in best.items()}
     types = model.snapshot.types
     choices = [_choice("/map", "all types", kind is None)]
     choices += [_choice(f"/map?type={n}", f"t{n} {name}", n == kind) for n, name in types.items()]
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
         words = f"The best layout of each farm{which}, to scale."
-        picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS)
+        picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS, installed)
     else:
         picture = tag("p", None, "The areas are not known: no campaign tells them.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
-    listed = tasks.best_list(list(best.values()), model.snapshot, LINKS)
+    listed = tasks.best_list(best, installed, model.snapshot, LINKS)
     kept = {} if kind is None else {"type": kind}
     pages = pager("/map", page, -(-len(every) // MOST_FARMS), name="farms", kept=kept)
     both = tag("div", {"class": "beside"}, picture, listed)
@@ -152,14 +154,22 @@ def _tasks(model: Model, query: Query) -> Answer:
 def _tasks_csv(model: Model, query: Query) -> Answer:
     table = model.tasks()
     header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh"]
-    header += ["wake_loss", "min_spacing_m", "n_turbines", "seconds"]
+    header += ["installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"]
     chosen = table.rows(table.chosen(_filtered(query)))
     text = csv_text(header, (_csv_row(row) for row in chosen))
     return Answer(text.encode(), "text/csv; charset=utf-8", name="tasks.csv")
 
 
 def _csv_row(row: TaskSeen) -> list[object]:
-    figures = [row.aep, row.wake_loss, row.min_spacing_m, row.n_turbines, row.seconds]
+    figures = [
+        row.aep,
+        row.installed_mw,
+        row.capacity_factor,
+        row.wake_loss,
+        row.min_spacing_m,
+        row.n_turbines,
+        row.seconds,
+    ]
     return [str(row.key), *row.key, row.state, *figures]
 
 

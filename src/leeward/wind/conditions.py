@@ -5,10 +5,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-Array = npt.NDArray[np.float64]
+from leeward.capacity import GWH_PER_MW as GWH_PER_MW
 
-HOURS_PER_YEAR = 8760.0
-GWH_PER_MW = HOURS_PER_YEAR * 1e-3
+Array = npt.NDArray[np.float64]
 
 
 @dataclass(frozen=True)

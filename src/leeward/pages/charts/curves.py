@@ -1,6 +1,7 @@
 """How AEP is spread over seeds, and how it grew in a task."""
 
 from collections.abc import Callable, Mapping, Sequence
+from typing import Literal, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +18,19 @@ WIDTH, HEIGHT = 640.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
 FEW_POINTS = 20
 MOST_DOTS = 400  # of one chart: more are drawn as a line
+
+
+class Quantity(NamedTuple):
+    """What layouts are compared in. order: its name as a column of tasks. scale: from there to the unit."""
+
+    name: str
+    unit: str
+    order: Literal["aep", "capacity_factor"]
+    scale: float
+
+
+AEP = Quantity("AEP", "GWh", "aep", 1.0)
+CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
 
 
 def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
@@ -48,12 +62,17 @@ def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
 
 
 def strip_chart(
-    columns: Mapping[str, tuple[Sequence[Key], Array]], link: Link, width: float = WIDTH, *, relative: bool = False
+    columns: Mapping[str, tuple[Sequence[Key], Array]],
+    link: Link,
+    width: float = WIDTH,
+    *,
+    relative: bool = False,
+    of: Quantity = AEP,
 ) -> Markup:
-    """AEP of all seeds side by side, by name; the best of each is marked. width: pixels.
+    """AEP, or capacity factor, of all seeds side by side, by name; the best of each is marked. width: pixels.
 
-    relative: by how many per cent they are above the median of their own column, so that seeds can be told apart where
-    columns differ much.
+    of: what the columns hold, in its unit. relative: by how many per cent they are above the median of their own
+    column, so that seeds can be told apart where columns differ much.
     """
     shown = {name: column for name, column in columns.items() if len(column[1])}
     every = np.concatenate([aeps for _, aeps in shown.values()])
@@ -64,13 +83,14 @@ def strip_chart(
     room = max(3, int(each / 6.2))  # letters
     for place, (name, (keys, aeps)) in enumerate(shown.items()):
         x = LEFT + (place + 0.5) * each
-        strips.append(_strip(x, each, keys, aeps, _from_median(up, aeps) if relative else up, link))
+        strips.append(_strip(x, each, keys, aeps, _from_median(up, aeps) if relative else up, link, of))
         for line, words in enumerate(name.split(" ", 1)):
             shown_words = words if len(words) <= room else f"{words[: room - 1]}…"
             names.append(text(x, HEIGHT - 18 + 14 * line, shown_words, anchor="middle"))
-    words = f"AEP of {len(every)} layouts, in {len(shown)} groups, from {every.min():.2f} to {every.max():.2f} GWh"
+    words = f"{of.name} of {len(every)} layouts, in {len(shown)} groups, "
+    words += f"from {every.min():.2f} to {every.max():.2f} {of.unit}"
     words += ", as per cent above the median of each group" if relative else ""
-    grid = join(horizontal_grid(up, LEFT, width - RIGHT, "% above median" if relative else "AEP, GWh"))
+    grid = join(horizontal_grid(up, LEFT, width - RIGHT, "% above median" if relative else f"{of.name}, {of.unit}"))
     return figure(width, HEIGHT, words, grid, strips, names)
 
 
@@ -132,10 +152,10 @@ def _from_median(up: Scale, aeps: Array) -> Height:
     return lambda aep: up(100.0 * (aep / middle - 1.0))
 
 
-def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height, link: Link) -> Markup:
+def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height, link: Link, of: Quantity) -> Markup:
     """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
     best = int(np.argmax(aeps))
-    top = _dot(x, up(float(aeps[best])), keys[best], float(aeps[best]), link, is_best=True)
+    top = _dot(x, up(float(aeps[best])), keys[best], float(aeps[best]), link, of, is_best=True)
     half = min(0.3 * width, 26.0)
     lower, middle, upper = (up(float(q)) for q in np.quantile(aeps, (0.25, 0.5, 0.75)))
     parts = [
@@ -154,12 +174,12 @@ def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height,
     ]
     if len(aeps) <= MOST_DOTS / 4:
         others = [i for i in range(len(aeps)) if i != best]
-        parts += [_dot(x, up(float(aeps[i])), keys[i], float(aeps[i]), link, is_best=False) for i in others]
+        parts += [_dot(x, up(float(aeps[i])), keys[i], float(aeps[i]), link, of, is_best=False) for i in others]
     return join([*parts, top])
 
 
-def _dot(x: float, y: float, key: Key, aep: float, link: Link, *, is_best: bool) -> Markup:
-    words = f"{key}: {aep:.2f} GWh"
+def _dot(x: float, y: float, key: Key, value: float, link: Link, of: Quantity = AEP, *, is_best: bool) -> Markup:
+    words = f"{key}: {value:.2f} {of.unit}"
     circle = tag(
         "circle",
         {"cx": round(x, 2), "cy": y, "r": 5 if is_best else 3, "class": "dot best" if is_best else "dot"},

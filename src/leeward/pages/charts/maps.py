@@ -6,6 +6,7 @@ import numpy as np
 import numpy.typing as npt
 import shapely
 
+from leeward.capacity import yield_words
 from leeward.layout.labels import apart, label_place
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
@@ -28,14 +29,21 @@ def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
 
 
 def farm_map(
-    shapes: Sequence[FarmShape], best: Mapping[int, Result], link: Callable[[Key], str | None], others: Array
+    shapes: Sequence[FarmShape],
+    best: Mapping[int, Result],
+    link: Callable[[Key], str | None],
+    others: Array,
+    installed: Mapping[int, float],
 ) -> Markup:
-    """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`."""
+    """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`.
+
+    installed: MW of these layouts, by farm_idx, as far as it is known.
+    """
     frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=SIDE)
     places = [_place(frame, shape, best.get(shape.farm_idx)) for shape in shapes]
     named = set(apart(places, [LETTER * len(str(shape.farm_idx)) for shape in shapes], LINE))
     farms = [
-        _farm(frame, shape, best.get(shape.farm_idx), link, places[i] if i in named else None)
+        _farm(frame, shape, best.get(shape.farm_idx), link, places[i] if i in named else None, installed)
         for i, shape in enumerate(shapes)
     ]
     return figure(
@@ -67,6 +75,7 @@ def _farm(
     result: Result | None,
     link: Callable[[Key], str | None],
     place: tuple[float, float] | None,
+    installed: Mapping[int, float],
 ) -> Markup:
     """place: the middle of its name; None where there is no room for one."""
     outline = frame.outline(shape.polygons)
@@ -84,6 +93,8 @@ def _farm(
         f"farm {shape.farm_idx} {shape.name}: {result.key}, {result.n_turbines} turbines"
         f"{'' if result.aep != result.aep else f', {result.aep:.1f} GWh'}"
     )
+    power = yield_words(result.aep, installed.get(shape.farm_idx))
+    words += f", {power}" if power else ""
     drawn = tag("g", {"class": "farm"}, tag("title", None, words), outline, turbines, name)
     address = link(result.key)
     return drawn if address is None else tag("a", {"href": address, "aria-label": words}, drawn)

@@ -1,0 +1,64 @@
+"""Installed power (MW), capacity factor (a fraction), and when turbine types are compared by it instead of by AEP."""
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
+
+HOURS_PER_YEAR = 8760.0
+GWH_PER_MW = HOURS_PER_YEAR * 1e-3
+SIMILAR = 0.005  # installed powers that differ by less count as equal
+MOST_NAMED = 5
+
+
+def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
+    """Return the share of the energy at full load, a fraction; not a number where AEP or installed power is unknown."""
+    if aep_gwh is None or installed_mw is None or not installed_mw > 0.0:
+        return math.nan
+    return aep_gwh / (installed_mw * GWH_PER_MW)
+
+
+def installed_power(details: Mapping[str, object], n_turbines: int, rated_power_mw: float | None) -> float:
+    """Return the installed power of a result (MW): what it says itself, else turbines × rated power, else not a number.
+
+    details: of the result. rated_power_mw: of its turbine type, as the campaign has it.
+    """
+    told = details.get("installed_mw")
+    if isinstance(told, int | float) and not isinstance(told, bool) and 0.0 < told < math.inf:
+        return float(told)
+    return math.nan if rated_power_mw is None else n_turbines * rated_power_mw
+
+
+def by_capacity_factor(installed_mw: Iterable[float | None]) -> bool:
+    """Return whether layouts of these installed powers (MW) are compared by capacity factor: they differ by over 0.5 %.
+
+    More installed power yields more energy, whatever the layout is worth. Unknown powers are ignored.
+    """
+    known = [power for power in installed_mw if power is not None and power > 0.0]
+    return bool(known) and max(known) > (1.0 + SIMILAR) * min(known)
+
+
+def merit(aep_gwh: float | None, installed_mw: float | None, is_by_factor: bool) -> float:
+    """Return the number that a layout is ranked by, the larger the better; minus infinity where it is unknown."""
+    value = capacity_factor(aep_gwh, installed_mw) if is_by_factor else aep_gwh
+    return -math.inf if value is None or math.isnan(value) else value
+
+
+def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
+    """Return a sentence that says how types are compared; farms: those where installed power differs, of so many."""
+    if not farms:
+        return ""
+    where = ""
+    if len(farms) < n_farms:
+        more = f" and {len(farms) - MOST_NAMED} more" if len(farms) > MOST_NAMED else ""
+        where = f" of {'farm' if len(farms) == 1 else 'farms'} {', '.join(farms[:MOST_NAMED])}{more}"
+    return (
+        f"Installed power differs by more than {100 * SIMILAR:g} % between the turbine types{where}: "
+        f"{'there, ' if where else ''}types are compared by capacity factor, not by AEP."
+    )
+
+
+def yield_words(aep_gwh: float | None, installed_mw: float | None) -> str:
+    """Return installed power and capacity factor in words, as far as they are known; "" where they are not."""
+    if installed_mw is None or math.isnan(installed_mw):
+        return ""
+    factor = capacity_factor(aep_gwh, installed_mw)
+    return f"{installed_mw:.6g} MW installed" + ("" if math.isnan(factor) else f", capacity factor {factor:.2%}")

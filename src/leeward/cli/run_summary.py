@@ -1,0 +1,182 @@
+"""What `leeward run` prints of a campaign before it starts, and of a run at its end."""
+
+import math
+import signal
+import statistics
+from collections.abc import Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from leeward.capacity import capacity_factor, merit
+from leeward.cli.wording import table
+from leeward.wording import count, duration
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.engine.run import RunReport
+    from leeward.store.index import Brief
+
+MOST_LISTED = 10
+MOST_CAPACITIES = 20  # lines about installed power
+MOST_FARMS = 4  # named in one line
+LONGEST_NAME = 24  # letters of a name in a table
+
+
+def capacity_lines(campaign: "Campaign") -> list[str]:
+    """Return lines with turbines, installed power and shortfall of each type, and what to know before comparing types.
+
+    Farms with the same numbers share a line.
+    """
+    from leeward.campaign.remarks import comparison_remarks
+
+    groups: dict[tuple[int, int, float, float | None], list[int]] = {}
+    for farm in campaign.farms:
+        wanted = campaign.capacity_wanted_mw(farm)
+        for kind in campaign.types:
+            installed = campaign.installed_mw(farm, kind)
+            groups.setdefault((kind, campaign.n_turbines(farm, kind), installed, wanted), []).append(farm)
+    ordered = sorted(groups.items(), key=lambda group: (group[1][0], group[0][0]))
+    lines = [f"  {_capacity_line(campaign, *numbers, farms)}" for numbers, farms in ordered[:MOST_CAPACITIES]]
+    if len(ordered) > MOST_CAPACITIES:
+        lines.append(f"  and {len(ordered) - MOST_CAPACITIES} more; `leeward report` has all of them")
+    return ["installed power:", *lines, *comparison_remarks(campaign)]
+
+
+def _capacity_line(
+    campaign: "Campaign", kind: int, turbines: int, installed: float, wanted: float | None, farms: Sequence[int]
+) -> str:
+    where = "" if len(farms) == len(campaign.farms) else f"{_listed_farms(campaign, farms)}, "
+    words = f"{where}t{kind} {campaign.types[kind]}: {count(turbines, 'turbine')}, {installed:.6g} MW"
+    if wanted is None:
+        return words
+    short = shortfall(installed, wanted)
+    return f"{words} of {wanted:.6g} MW" + (f", {short:.4g} MW ({short / wanted:.1%}) short" if short else "")
+
+
+def _listed_farms(campaign: "Campaign", farms: Sequence[int]) -> str:
+    named = ", ".join(f"{farm} {campaign.farms[farm]}" for farm in farms[:MOST_FARMS])
+    more = f" and {len(farms) - MOST_FARMS} more" if len(farms) > MOST_FARMS else ""
+    return f"{'farm' if len(farms) == 1 else 'farms'} {named}{more}"
+
+
+def shortfall(installed_mw: float, wanted_mw: float) -> float:
+    """Return by how much installed power falls short of what was asked for, MW; 0 where only the last bits differ."""
+    short = wanted_mw - installed_mw
+    return short if short > 1e-6 * wanted_mw else 0.0
+
+
+def print_summary(report: "RunReport", command: str) -> None:
+    """What there is now, and what to do about the rest."""
+    from leeward.campaign.remarks import comparison_remarks, optimiser_words
+
+    if report.results:
+        print(_table(report))
+        for remark in comparison_remarks(report.campaign):
+            print(remark)
+    print(f"{report.campaign.name}: {optimiser_words(report.campaign)}")
+    wanted = len(report.wanted)
+    missing = len(report.missing)
+    print(f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {duration(report.seconds)}")
+    if report.quarantined:
+        print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
+    if report.merged is not None and report.merged.count:
+        print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
+    others = len(report.results) - report.done
+    if others:
+        print(f"{others} more result(s), of tasks that were not asked for now, are kept with them")
+    print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
+    _print_failures(report)
+    if report.signal is not None and not report.is_complete:
+        merged = "" if report.merged is not None else "; the next run merges"
+        name = signal.Signals(report.signal).name
+        print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To go on: {command}")
+    elif report.engine_lost:
+        print(f"{report.engine_lost}: {missing} layout(s) are missing; what is there is stored. To go on: {command}")
+    elif missing > len(report.failed):
+        print(f"{missing - len(report.failed)} layout(s) are missing. To go on: {command}")
+    for advice in _advice(report, command):
+        print(advice)
+
+
+def _table(report: "RunReport") -> str:
+    """Return a table with a row for each farm and type: what is done, installed power, best and median AEP."""
+    cells: dict[tuple[int, int], list[Brief]] = {}
+    expected: dict[tuple[int, int], list[int]] = {}
+    for key in report.wanted:
+        if key in report.results:
+            cells.setdefault((key.farm_idx, key.type_idx), []).append(report.results[key])
+        counts = expected.setdefault((key.farm_idx, key.type_idx), [0, 0])
+        counts[0] += 1
+        counts[1] += key in report.failures and key not in report.results
+    campaign = report.campaign
+    has_wanted = any(campaign.capacity_wanted_mw(farm) is not None for farm in {farm for farm, _ in expected})
+    header = ["farm", "type", "done", "failed", "MW", *(["short MW"] if has_wanted else [])]
+    header += ["best GWh", "capacity factor", "median GWh", "wake loss", ""]
+    best = _best_types(campaign, cells)
+    rows = [
+        [
+            *_names(campaign, *pair),
+            *_numbers(campaign, pair, expected[pair], cells.get(pair, []), has_wanted),
+            "best type" if pair in best else "",
+        ]
+        for pair in sorted(expected)
+    ]
+    return table([header, *rows], right=range(2, len(header) - 1))
+
+
+def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]") -> set[tuple[int, int]]:
+    """Return farm and type of the best type of each farm that has results of several."""
+    from leeward.campaign.remarks import is_by_capacity_factor
+
+    ranked: dict[int, list[tuple[float, int]]] = {}
+    for (farm, kind), found in sorted(cells.items()):
+        aep = max((brief.aep for brief in found if not math.isnan(brief.aep)), default=None)
+        value = merit(aep, campaign.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm))
+        if aep is not None:
+            ranked.setdefault(farm, []).append((value, kind))
+    return {(farm, max(types, key=lambda ranks: ranks[0])[1]) for farm, types in ranked.items() if len(types) > 1}
+
+
+def _names(campaign: "Campaign", farm: int, kind: int) -> list[str]:
+    named = (f"{farm} {campaign.farms[farm]}", f"t{kind} {campaign.types[kind]}")
+    return [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in named]
+
+
+def _numbers(
+    campaign: "Campaign", pair: tuple[int, int], counts: Sequence[int], found: "list[Brief]", has_wanted: bool
+) -> list[str]:
+    """Return what a row says of a farm and type. counts: of its tasks, and of those that failed."""
+    installed, wanted = campaign.installed_mw(*pair), campaign.capacity_wanted_mw(pair[0])
+    cells = [f"{len(found)}/{counts[0]}", str(counts[1]), f"{installed:.6g}"]
+    if has_wanted:
+        cells.append("-" if wanted is None else f"{shortfall(installed, wanted):.4g}")
+    known = [brief for brief in found if not math.isnan(brief.aep)]
+    if not known:
+        return [*cells, "-", "-", "-", "-"]
+    best = max(known)
+    median = statistics.median(brief.aep for brief in known)
+    loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:z.2%}"
+    return [*cells, f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed):.2%}", f"{median:.2f}", loss]
+
+
+def _print_failures(report: "RunReport") -> None:
+    failed = report.failed
+    if not failed:
+        return
+    print(f"{len(failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
+    for key in failed[:MOST_LISTED]:
+        failure = report.failures[key].failure
+        print(f"  {key}: {failure.message if failure else 'cut off too often with its coordinator'}")
+    if len(failed) > MOST_LISTED:
+        print(f"  and {len(failed) - MOST_LISTED} more: leeward status {report.paths.root}")
+
+
+def _advice(report: "RunReport", command: str) -> Iterator[str]:
+    """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
+    from leeward.watch.data import MAKE_ROOM, is_out_of_room
+
+    failures = [report.failures[key].failure for key in report.failed]
+    out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)
+    if out_of_room:
+        yield f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
+    if len(failures) > out_of_room:
+        yield f"To try failed ones again: {command} --retry-failed"
