@@ -30,7 +30,7 @@ from leeward.cli.show import show
 from leeward.cli.slurm_script import slurm_script
 from leeward.cli.status import status
 from leeward.cli.wording import printable_streams
-from leeward.errors import InputError, LeewardError, StorageError
+from leeward.errors import InputError, LeewardError, StorageError, is_storage_error
 
 EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
@@ -66,10 +66,9 @@ def main() -> None:
 
 def _main() -> None:
     try:
-        app()
-    except BrokenPipeError:
-        # whoever read the output is gone; what was to be written is written. Not again at exit, when Python flushes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _run_command()
+    except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
+        _close_output()
         sys.exit(EXIT_ERROR)
     except InputError as error:
         print(f"leeward: {error}", file=sys.stderr)
@@ -79,7 +78,28 @@ def _main() -> None:
         sys.exit(EXIT_STORAGE)
     except (LeewardError, OSError) as error:  # OSError: a name that is too long, a folder that may not be listed
         print(f"leeward: {error}", file=sys.stderr)
-        sys.exit(EXIT_ERROR)
+        sys.exit(EXIT_STORAGE if isinstance(error, OSError) and is_storage_error(error) else EXIT_ERROR)
+
+
+def _run_command() -> None:
+    """Run the command, and make sure that all it printed is where it belongs: on a full disk it may not be."""
+    try:
+        app()
+    except SystemExit:
+        try:
+            if sys.stdout is not None:
+                sys.stdout.flush()
+        except BrokenPipeError:
+            raise
+        except OSError as error:
+            _close_output()
+            raise StorageError(f"the output cannot be written ({error.strerror})") from error
+        raise
+
+
+def _close_output() -> None:
+    """Leave nothing for Python to flush at exit, which would fail again."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:
