@@ -61,14 +61,16 @@ class Listing(TyperCommand):
 def main() -> None:
     """Run the command line; an expected error is one line on stderr."""
     with printable_streams():
-        _main()
+        try:
+            _main()
+        finally:
+            _settle_output()
 
 
 def _main() -> None:
     try:
         _run_command()
     except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
-        _close_output()
         sys.exit(EXIT_ERROR)
     except InputError as error:
         print(f"leeward: {error}", file=sys.stderr)
@@ -82,7 +84,7 @@ def _main() -> None:
 
 
 def _run_command() -> None:
-    """Run the command, and make sure that all it printed is where it belongs: on a full disk it may not be."""
+    """Run the command. Raise StorageError if what it printed cannot be written, on a full disk for example."""
     try:
         app()
     except SystemExit:
@@ -92,14 +94,17 @@ def _run_command() -> None:
         except BrokenPipeError:
             raise
         except OSError as error:
-            _close_output()
             raise StorageError(f"the output cannot be written ({error.strerror})") from error
         raise
 
 
-def _close_output() -> None:
-    """Leave nothing for Python to flush at exit, which would fail again."""
-    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _settle_output() -> None:
+    """Leave nothing for Python to flush at exit: where that fails, the exit code would be lost."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # it is told already
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:
