@@ -3,6 +3,7 @@
 Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
 """
 
+import errno
 import inspect
 import os
 import sys
@@ -78,23 +79,22 @@ def _main() -> None:
     except StorageError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_STORAGE)
-    except (LeewardError, OSError) as error:  # OSError: a name that is too long, a folder that may not be listed
+    except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
+        is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        print(f"leeward: {'the output cannot be written: ' if is_full else ''}{error}", file=sys.stderr)
+        sys.exit(EXIT_STORAGE if is_storage_error(error) else EXIT_ERROR)
+    except LeewardError as error:
         print(f"leeward: {error}", file=sys.stderr)
-        sys.exit(EXIT_STORAGE if isinstance(error, OSError) and is_storage_error(error) else EXIT_ERROR)
+        sys.exit(EXIT_ERROR)
 
 
 def _run_command() -> None:
-    """Run the command. Raise StorageError if what it printed cannot be written, on a full disk for example."""
+    """Run the command, and write what it has printed: an OSError if that cannot be written, on a full disk."""
     try:
         app()
     except SystemExit:
-        try:
-            if sys.stdout is not None:
-                sys.stdout.flush()
-        except BrokenPipeError:
-            raise
-        except OSError as error:
-            raise StorageError(f"the output cannot be written ({error.strerror})") from error
+        if sys.stdout is not None:
+            sys.stdout.flush()
         raise
 
 
