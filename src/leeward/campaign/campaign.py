@@ -23,7 +23,7 @@ from leeward.store.keys import Key
 if TYPE_CHECKING:
     from leeward.campaign.judge import StoredResult
     from leeward.layout import Area, LayoutProblem, Progress, Solution
-    from leeward.wind import Neighbours, Site, Turbine, WakeModel
+    from leeward.wind import Neighbours, Site, Turbine, WakeModel, WindFarm
 
 PROBLEMS_KEPT = 64
 MOST_TASKS = 10_000_000  # that are listed; a file of results holds as many
@@ -267,6 +267,31 @@ class Campaign:
         """The wind of all farms."""
         return self._wind[0]
 
+    @property
+    def spacing(self) -> dict[str, float]:
+        """How far apart turbines must be: `spacing_m` or `spacing_diameters`, whichever the campaign has."""
+        return self._spec.spacing
+
+    def wind_farm(
+        self,
+        type_idx: int,
+        *,
+        site: "Site | None" = None,
+        turbine: "Turbine | None" = None,
+        wake_model: "str | WakeModel | None" = None,
+    ) -> "WindFarm":
+        """Return the wind farm of a turbine type, with neighbours. What is given replaces what the campaign has."""
+        from leeward.wind import WindFarm
+
+        own_site, own_model, neighbours = self._wind
+        return WindFarm(
+            own_site if site is None else site,
+            self.turbine(type_idx) if turbine is None else turbine,
+            own_model if wake_model is None else wake_model,
+            neighbours=neighbours,
+            threads=1,
+        )
+
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         """What the optimiser is asked; the latest ones are kept."""
         pair = farm_idx, type_idx
@@ -395,14 +420,9 @@ class Campaign:
 
     def _unplaced_problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
         from leeward.layout import LayoutProblem
-        from leeward.wind import WindFarm
 
-        site, model, neighbours = self._wind
         return LayoutProblem(
-            WindFarm(site, self.turbine(type_idx), model, neighbours=neighbours, threads=1),
-            self.area(farm_idx),
-            self.n_turbines(farm_idx, type_idx),
-            **self._spec.spacing,
+            self.wind_farm(type_idx), self.area(farm_idx), self.n_turbines(farm_idx, type_idx), **self.spacing
         )
 
 

@@ -5,7 +5,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, fields
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from pydantic import TypeAdapter
 
@@ -31,6 +31,9 @@ from leeward.campaign.tables import columns
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
 from leeward.wording import printable
+
+if TYPE_CHECKING:
+    from leeward.wind import Turbine
 
 BUILT_IN = ("danish-energy-island",)
 CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
@@ -162,6 +165,17 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         raise document.error(("file",), "refers to another file; expected the figures of a turbine")
     document.data = {"name": path.stem, **document.data, **own}
     return validated(TURBINE_FORMS[turbine_form(document.data)], document)
+
+
+def turbine_from_file(
+    path: Path, rotor_diameter_m: float | None = None, hub_height_m: float | None = None
+) -> "Turbine":
+    """Return the turbine of a file as a campaign refers to one: YAML, or a CSV file of its curves with the lengths."""
+    from leeward.wind.checks import positive
+
+    given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
+    lengths = {name: positive(value, name) for name, value in given.items() if value is not None}
+    return turbine_of(_turbine(TurbineFile.model_validate({"file": str(path), **lengths}), Path()))
 
 
 def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int, Place], str | None]:

@@ -136,7 +136,9 @@ def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs:
 
 
 def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
-    """Number, name and GeoJSON of each polygon feature of a file."""
+    """Return number, name and GeoJSON of each polygon feature of a file; see `feature_name`."""
+    from leeward.layout.area_file import feature_name
+
     data = parse_json(read_text(path, "a GeoJSON file", LARGEST_DATA), str(path))
     items = data.get("features") if isinstance(data, Mapping) else None
     if not isinstance(data, Mapping) or (data.get("type") == "FeatureCollection" and not isinstance(items, list)):
@@ -154,7 +156,7 @@ def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
             raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number from 0 on")
         # a coordinate system stands at the top of a file
         alone = {**feature, "crs": data["crs"]} if "crs" in data else dict(feature)
-        found.append((number, str(properties.get("name") or f"farm {number}"), alone))
+        found.append((number, feature_name(properties) or f"farm {number}", alone))
     if not found:
         raise InputError(f"{path}: no polygons in it; expected the areas of farms")
     return found

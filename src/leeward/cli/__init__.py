@@ -3,6 +3,7 @@
 Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
 """
 
+import errno
 import inspect
 import os
 import sys
@@ -30,7 +31,7 @@ from leeward.cli.show import show
 from leeward.cli.slurm_script import slurm_script
 from leeward.cli.status import status
 from leeward.cli.wording import printable_streams
-from leeward.errors import InputError, LeewardError, StorageError
+from leeward.errors import InputError, LeewardError, StorageError, is_storage_error
 
 EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
@@ -61,15 +62,16 @@ class Listing(TyperCommand):
 def main() -> None:
     """Run the command line; an expected error is one line on stderr."""
     with printable_streams():
-        _main()
+        try:
+            _main()
+        finally:
+            _settle_output()
 
 
 def _main() -> None:
     try:
-        app()
-    except BrokenPipeError:
-        # whoever read the output is gone; what was to be written is written. Not again at exit, when Python flushes
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _run_command()
+    except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
         sys.exit(EXIT_ERROR)
     except InputError as error:
         print(f"leeward: {error}", file=sys.stderr)
@@ -77,9 +79,32 @@ def _main() -> None:
     except StorageError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_STORAGE)
-    except (LeewardError, OSError) as error:  # OSError: a name that is too long, a folder that may not be listed
+    except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
+        is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
+        print(f"leeward: {'the output cannot be written: ' if is_full else ''}{error}", file=sys.stderr)
+        sys.exit(EXIT_STORAGE if is_storage_error(error) else EXIT_ERROR)
+    except LeewardError as error:
         print(f"leeward: {error}", file=sys.stderr)
         sys.exit(EXIT_ERROR)
+
+
+def _run_command() -> None:
+    """Run the command, and write what it has printed: an OSError if that cannot be written, on a full disk."""
+    try:
+        app()
+    except SystemExit:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+        raise
+
+
+def _settle_output() -> None:
+    """Leave nothing for Python to flush at exit: where that fails, the exit code would be lost."""
+    try:
+        if sys.stdout is not None:
+            sys.stdout.flush()
+    except OSError:  # it is told already
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _print_version(wanted: bool) -> None:

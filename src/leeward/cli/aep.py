@@ -1,47 +1,225 @@
-"""`leeward aep`: what a layout yields."""
+"""`leeward aep`: what layouts yield."""
 
+import math
+import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import HubHeight, RatedPower, RotorDiameter, SiteFile, WakeModelName
-from leeward.cli.tables import read_layout
+from leeward.cli.options import (
+    HubHeight,
+    PhysicsCampaign,
+    RatedPower,
+    RotorDiameter,
+    SiteFile,
+    TurbineFile,
+    TurbineType,
+    WakeModelName,
+)
+from leeward.cli.tables import check_files, table_text, write_table
+from leeward.cli.wording import table
+from leeward.errors import InputError
+from leeward.wording import count, json_text
+
+if TYPE_CHECKING:
+    from leeward.cli.physics import Machine, Physics
+    from leeward.formats.layout_table import TableLayout
+    from leeward.wind import Simulation
+
+STATED_TOLERANCE = 1e-6  # relative
+COLUMNS = ["layout", "farm_idx", "type_idx", "seed", "turbine_type", "n_turbines", "installed_mw", "aep_gwh"]
+COLUMNS += ["gross_aep_gwh", "capacity_factor", "wake_loss", "wake_model"]
+
+
+@dataclass(frozen=True)
+class Yield:
+    """A layout with what it yields over a year. layout: its name, or the file where it has none."""
+
+    name: str
+    layout: "TableLayout"
+    machine: "Machine"
+    simulation: "Simulation"
+
+    @property
+    def installed_mw(self) -> float:
+        return len(self.layout.x) * self.machine.rated_power_mw
+
+    @property
+    def capacity_factor(self) -> float:
+        """AEP as a share of what the installed power would yield if it ran all year."""
+        from leeward.wind.conditions import GWH_PER_MW
+
+        return self.simulation.total_aep_gwh / (self.installed_mw * GWH_PER_MW)
+
+    @property
+    def differs(self) -> bool:
+        """Whether the file states another AEP for it."""
+        stated = self.layout.layout_aep_gwh
+        return stated is not None and not math.isclose(stated, self.simulation.total_aep_gwh, rel_tol=STATED_TOLERANCE)
+
+    @property
+    def row(self) -> list[object]:
+        """In the order of COLUMNS."""
+        layout, machine, simulation = self.layout, self.machine, self.simulation
+        type_idx = layout.type_idx if machine.type_idx is None else machine.type_idx
+        return [
+            *(self.name, layout.farm_idx, type_idx, layout.seed, layout.turbine_type or machine.turbine.name),
+            *(len(layout.x), self.installed_mw, simulation.total_aep_gwh, float(simulation.free_aep_gwh.sum())),
+            *(self.capacity_factor, simulation.total_wake_loss, machine.farm.wake_model.name),
+        ]
 
 
 def aep(
     layout: Annotated[
-        Path | None, typer.Argument(help="CSV file with the columns x_m and y_m. Without it: a built-in example.")
+        Path | None,
+        typer.Argument(
+            help="CSV file with the columns x_m and y_m, a row per turbine; of several layouts as `leeward export` "
+            "writes it. Without it: a built-in example."
+        ),
     ] = None,
+    campaign: PhysicsCampaign = None,
+    turbine_type: TurbineType = None,
+    turbine: TurbineFile = None,
+    rated_power_mw: RatedPower = None,
+    rotor_diameter_m: RotorDiameter = None,
+    hub_height_m: HubHeight = None,
     site: SiteFile = None,
-    rated_power_mw: RatedPower = 15.0,
-    rotor_diameter_m: RotorDiameter = 240.0,
-    hub_height_m: HubHeight = 150.0,
-    wake_model: WakeModelName = "nygaard_2022",
+    wake_model: WakeModelName = None,
+    csv_file: Annotated[
+        str | None,
+        typer.Option("--csv", metavar="FILE", help="Write a row per layout to a CSV file; - for the screen."),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
 ) -> None:
-    """Print the annual energy production and the wake loss of a layout.
+    """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
 
-    Exit codes: 0 printed; 1 errors; 2 wrong use.
+    A file with only x_m and y_m is one farm. In a file with several layouts the columns `key`, or `farm_idx`,
+    `type_idx` and `seed`, tell them apart; each layout is evaluated by itself. Columns that contradict each other, or
+    the turbine, are an error.
+
+    Exit codes: 0 printed; 1 errors; 2 wrong use; 4 FILE cannot be written.
     """
-    from leeward.campaign import builtin
-    from leeward.wind import Site, Turbine, WindFarm
+    if as_json and csv_file is not None:
+        raise InputError("--csv and --json are both given; expected one of them")
+    if layout is None and campaign is not None:
+        raise InputError("--campaign is given without a layout; expected a CSV file of layouts too")
+    target = None if csv_file in (None, "-") else Path(str(csv_file))
+    check_files(target, None)
+    from leeward.cli.physics import Physics
 
-    turbine = Turbine.generic(rated_power_mw, rotor_diameter_m, hub_height_m)
-    if layout is None:
-        name, _, x, y = builtin.example_layout()
-        title = f"{name} (built-in example layout)"
+    physics = Physics(
+        campaign=campaign,
+        site=site,
+        wake_model=wake_model,
+        turbine_file=turbine,
+        turbine_type=turbine_type,
+        figures=(rated_power_mw, rotor_diameter_m, hub_height_m),
+    )
+    where, layouts = _layouts(layout)
+    yields = _yields(physics, where, layouts)
+    for note in _notes(where, yields):
+        print(f"leeward: note: {note}", file=sys.stderr)
+    rows = [each.row for each in yields]
+    if target is not None:
+        write_table(target, COLUMNS, rows)
+    if as_json:
+        print(json_text({"layouts": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}))
+    elif csv_file == "-":
+        print(table_text(COLUMNS, rows), end="")
+    elif len(yields) == 1:
+        _print_one(where, yields[0])
     else:
-        x, y = read_layout(layout)
-        title = str(layout)
-    wind = builtin.site() if site is None else Site.from_netcdf(site)
-    simulation = WindFarm(wind, turbine, wake_model).simulate(x, y)
+        _print_table(where, yields)
+    if target is not None and not as_json:
+        print(f"written: {target}")
 
+
+def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
+    """Return the name of the source, and its layouts."""
+    from leeward.formats.layout_table import TableLayout, read_layouts
+
+    if path is not None:
+        return str(path), read_layouts(path)
+    from leeward.campaign import builtin
+
+    name, _, x, y = builtin.example_layout()
+    return f"{name} (built-in example layout)", [TableLayout("", x.tolist(), y.tolist())]
+
+
+def _yields(physics: "Physics", where: str, layouts: "Sequence[TableLayout]") -> list[Yield]:
+    physics.demand_one_type(list(layouts), where)
+    machines = [physics.machine_of(layout, where) for layout in layouts]  # all that can be wrong, before any work
+    found = []
+    for layout, machine in zip(layouts, machines, strict=True):
+        try:
+            simulation = machine.farm.simulate(layout.x, layout.y)
+        except InputError as error:
+            raise InputError(f"{where}{f', {layout.name}' if layout.name else ''}: {error}") from error
+        found.append(Yield(layout.name or where, layout, machine, simulation))
+    return found
+
+
+def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
+    """Return what may be wrong: two layouts in one, or other wind than that of the campaign."""
+    first = found[0]
+    if not first.layout.name and are_close(first.layout.x, first.layout.y, first.machine.turbine.rotor_diameter_m):
+        yield (
+            f"{where}: turbines closer than a rotor diameter; if the file holds several layouts, it needs a column "
+            "that tells them apart: key, or farm_idx, type_idx and seed"
+        )
+    others = [each for each in found if each.differs]
+    if others:
+        stated, computed = others[0].layout.layout_aep_gwh, others[0].simulation.total_aep_gwh
+        yield (
+            f"{where}: the file states another AEP for {len(others)} of {count(len(found), 'layout')}, for "
+            f"{others[0].name} {stated:.2f} GWh and not {computed:.2f}: made with other wind, turbines, wake model or "
+            "neighbours; --campaign takes those of its campaign"
+        )
+
+
+def are_close(x: Sequence[float], y: Sequence[float], distance_m: float) -> bool:
+    """Return whether any two points are closer than a distance."""
+    import numpy as np
+
+    order = np.argsort(x)
+    east, north = np.asarray(x, dtype=float)[order], np.asarray(y, dtype=float)[order]
+    for step in range(1, len(east)):  # compare each with the next ones to the east, until they are too far
+        east_apart = east[step:] - east[:-step]
+        if not (east_apart < distance_m).any():
+            return False
+        if (np.hypot(east_apart, north[step:] - north[:-step]) < distance_m).any():
+            return True
+    return False
+
+
+def _print_one(where: str, found: Yield) -> None:
+    turbine, simulation = found.machine.turbine, found.simulation
     loss = simulation.wake_loss
     worst, best = int(loss.argmax()), int(loss.argmin())
-    print(title)
-    print(f"  turbines        {len(loss):10d}  x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
-    print(f"  wake model      {wake_model:>10}")
+    print(where if found.name == where else f"{where}: {found.name}")
+    rated, diameter = found.machine.rated_power_mw, turbine.rotor_diameter_m
+    print(f"  turbines        {len(loss):10d}  x {rated:g} MW, rotor {diameter:g} m")
+    print(f"  installed       {found.installed_mw:10.2f}  MW")
+    print(f"  wake model      {found.machine.farm.wake_model.name:>10}")
     print(f"  AEP             {simulation.total_aep_gwh:10.2f}  GWh")
     print(f"  without wakes   {simulation.free_aep_gwh.sum():10.2f}  GWh")
+    print(f"  capacity factor {found.capacity_factor:10.2%}")
     print(f"  wake loss       {simulation.total_wake_loss:z10.2%}")
     print(f"  per turbine     {loss[best]:z10.2%}  (turbine {best}) to {loss[worst]:z.2%} (turbine {worst})")
+
+
+def _print_table(where: str, found: Sequence[Yield]) -> None:
+    print(f"{where}: {len(found)} layouts, wake model {found[0].machine.farm.wake_model.name}")
+    header: list[Any] = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
+    rows = [
+        [
+            *(each.name, each.layout.turbine_type or each.machine.turbine.name),
+            *(len(each.layout.x), f"{each.installed_mw:.2f}", f"{each.simulation.total_aep_gwh:.2f}"),
+            *(f"{each.capacity_factor:.2%}", f"{each.simulation.total_wake_loss:z.2%}"),
+        ]
+        for each in found
+    ]
+    print(table([header, *rows], right=range(2, 7)))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from leeward.cli.progress import Tell, progress
-from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign
+from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign, given_place
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.store.paths import is_pack, is_shard
 from leeward.store.sources import demand_possible
@@ -25,8 +25,12 @@ MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
 
 def check(
     paths: Annotated[
-        list[Path], typer.Argument(help="Files, folders, run directories, layouts.h5, other scripts' worker files.")
-    ],
+        list[Path] | None,
+        typer.Argument(
+            help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
+            "the current folder, with its layouts.h5."
+        ),
+    ] = None,
     complete: Annotated[
         bool, typer.Option("--complete", help="Demand that all tasks of the campaign are there too.")
     ] = False,
@@ -58,12 +62,13 @@ def check(
     method version.
 
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
-    2 wrong use.
+    2 wrong use; 4 the storage is unavailable.
     """
     from leeward.engine.cores import usable_cores
     from leeward.store.check import check as check_files
     from leeward.watch.comparison import Comparison
 
+    paths = paths or _only_run()
     demand_possible(*paths)
     if complete:
         paths = _with_outputs(paths)
@@ -90,6 +95,11 @@ def check(
         print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
+
+
+def _only_run() -> list[Path]:
+    """Return the run in the current folder, with its output."""
+    return _with_outputs([given_place(None)])
 
 
 def _with_outputs(paths: list[Path]) -> list[Path]:

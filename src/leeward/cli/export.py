@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place, told_campaigns
+from leeward.cli.options import Farms, Types
+from leeward.cli.sources import CampaignFile, Names, demanded_campaign, given_place, told_campaigns
 from leeward.cli.tables import check_files
 from leeward.cli.wording import EXIT_INCOMPLETE
 from leeward.wording import command, count, size
@@ -44,16 +45,15 @@ def export(
     ],
     path: Annotated[
         Path | None,
-        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the one in the current folder."),
+        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the only run in the current folder."),
     ] = None,
     per: Annotated[Per, typer.Option(help="A row of .csv and .parquet: one turbine, or one layout.")] = Per.TURBINE,
     key: Annotated[
-        list[str] | None, typer.Option(help='Only this layout: farm0_t5_s3, "0 5 3" or 0,5,3. Repeatable.')
+        list[str] | None,
+        typer.Option(help='Only this layout: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". Repeatable.'),
     ] = None,
-    farm: Annotated[list[int] | None, typer.Option(help="Only layouts of this farm. Repeatable.")] = None,
-    type_: Annotated[
-        list[int] | None, typer.Option("--type", help="Only layouts of this turbine type. Repeatable.")
-    ] = None,
+    farm: Farms = None,
+    type_: Types = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only layouts of this seed. Repeatable.")] = None,
     best: Annotated[
         bool, typer.Option("--best", help="Of each farm and turbine type only the layout with the highest AEP.")
@@ -82,8 +82,8 @@ def export(
     place = given_place(path)
     check_output(output, [place, *([] if campaign is None else [Path(campaign)])])
     check_files(output, None)
-    keys = [given_key(text) for text in key or []]
-    choice = Choice(keys, farm or [], type_ or [], seed or [], best)
+    names = Names(campaign, place)
+    choice = Choice(names.keys(key), names.farms(farm), names.types(type_), seed or [], best)
     with open_results(place) as layouts:
         some = chosen(layouts, choice)
         known = demanded_campaign(campaign, [place], form.name) if form.needs_campaign else _known(campaign, place)

@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.sources import given_campaign
+from leeward.cli.sources import given_campaign, given_place
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import EXIT_INCOMPLETE, table
 from leeward.errors import InputError
@@ -19,7 +19,13 @@ MOST_ROWS = 100
 
 
 def missing(
-    path: Annotated[Path, typer.Argument(help="Run directory, layouts.h5, or a folder with other scripts' files.")],
+    path: Annotated[
+        Path | None,
+        typer.Argument(
+            help="Run directory, layouts.h5, or a folder with other scripts' files. Default: the only run in the "
+            "current folder."
+        ),
+    ] = None,
     campaign: Annotated[
         str | None,
         typer.Option(metavar="FILE", help="What is expected: a campaign file. Default: what PATH itself tells."),
@@ -37,7 +43,7 @@ def missing(
     `type_idx`, `seed` and `reason`; it and the JSON are what `leeward run --only-from` takes.
 
     Exit codes: 0 nothing is missing; 3 something is; 1 it cannot be read; 2 wrong use, or nobody knows what was
-    expected; 4 the storage is unavailable.
+    expected; 4 the storage is unavailable, or FILE cannot be written.
     """
     if as_json and csv_file is not None:
         raise InputError("--csv and --json are both given; expected one of them")
@@ -45,6 +51,7 @@ def missing(
     check_files(target, None)
     from leeward.watch import absent_tasks
 
+    path = given_place(path)
     absence = absent_tasks(path, given_campaign(campaign))
     tasks = [task for task in absence.tasks if task.failed or not failed]
     if as_json:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from leeward.errors import InputError, StorageError
+from leeward.errors import InputError, write_error
 from leeward.files import replace_file
 from leeward.store.sources import demand_possible
 from leeward.wording import command
@@ -31,7 +31,7 @@ def new(
     try:
         replace_file(file, _text(builtin).encode())
     except OSError as error:
-        raise StorageError(f"{file}: cannot be written ({error})") from error
+        raise write_error(file, error) from error
     print(f"written: {file}")
     print("Next: put your site, areas and turbines in, then compute all layouts, or a first few, with")
     print(f"  {command('run', file)}")

@@ -12,12 +12,25 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.options import HubHeight, RatedPower, RotorDiameter, SiteFile, WakeModelName
-from leeward.cli.tables import check_files, read_layout, write_table
+from leeward.cli.options import (
+    HubHeight,
+    PhysicsCampaign,
+    RatedPower,
+    RotorDiameter,
+    SiteFile,
+    TurbineFile,
+    TurbineType,
+    WakeModelName,
+)
+from leeward.cli.sources import Names
+from leeward.cli.tables import check_files, write_table
 from leeward.cli.wording import send_control
-from leeward.errors import InputError, LeewardError
+from leeward.errors import InputError, write_error
+from leeward.wording import listed
 
 if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.formats.layout_table import TableLayout
     from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
 
 EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
@@ -28,27 +41,40 @@ PROGRESS_EVERY_S = 0.1
 
 def optimise(
     area: Annotated[
-        Path | None, typer.Option(help="GeoJSON file with the area. Without it: the built-in areas.")
+        Path | None,
+        typer.Option(help="GeoJSON file with the area. Without it: the areas of the campaign, or the built-in ones."),
     ] = None,
     farm_idx: Annotated[
-        int | None, typer.Option(help="Choose the area by its property farm_idx, or by its position in the file.")
+        str | None,
+        typer.Option(
+            "--farm-idx",
+            "--farm",
+            help="Choose the area by its farm_idx, by its position in a file that has none, or by its name.",
+        ),
     ] = None,
-    area_name: Annotated[str | None, typer.Option(help="Choose the area by its property name.")] = None,
+    area_name: Annotated[
+        str | None, typer.Option(help="Choose the area by its name: its property name, Name, NAME or title.")
+    ] = None,
     crs: Annotated[
         str | None, typer.Option(help="Projected coordinate system of the area, for example EPSG:25831.")
     ] = None,
     turbines: Annotated[
-        int | None, typer.Option(help=f"How many. Default: as many as --start has, or {BUILTIN_TURBINES}.")
+        int | None,
+        typer.Option(help=f"How many. Default: as many as --start or the campaign's farm has, or {BUILTIN_TURBINES}."),
     ] = None,
     spacing_m: Annotated[float | None, typer.Option(help="How far apart turbines must be, m.")] = None,
     spacing_diameters: Annotated[
-        float | None, typer.Option(help="The same in rotor diameters. Default: 3, without --spacing-m.")
+        float | None,
+        typer.Option(help="The same in rotor diameters. Default: that of the campaign, or 3; without --spacing-m."),
     ] = None,
-    rated_power_mw: RatedPower = 15.0,
-    rotor_diameter_m: RotorDiameter = 240.0,
-    hub_height_m: HubHeight = 150.0,
+    campaign: PhysicsCampaign = None,
+    turbine_type: TurbineType = None,
+    turbine: TurbineFile = None,
+    rated_power_mw: RatedPower = None,
+    rotor_diameter_m: RotorDiameter = None,
+    hub_height_m: HubHeight = None,
     site: SiteFile = None,
-    wake_model: WakeModelName = "nygaard_2022",
+    wake_model: WakeModelName = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
     recipe: Annotated[
         str | None,
@@ -73,6 +99,10 @@ def optimise(
     start: Annotated[
         Path | None, typer.Option(help="CSV file with the layout to start from: columns x_m and y_m.")
     ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(help='Of a --start file with several layouts: which one, farm0_t5_s3, 0,5,3 or "farm/type/3".'),
+    ] = None,
     repair_start: Annotated[
         bool, typer.Option("--repair-start", help="Move turbines of --start inside and apart first, if need be.")
     ] = False,
@@ -90,28 +120,44 @@ def optimise(
 
     Ctrl-C ends the search with the best layout so far, which is written as usual; a second one abandons it.
 
-    Exit codes: 0 found; 130 ended by Ctrl-C; 1 errors, for example no room for the turbines; 2 wrong use.
+    With --campaign the area, the number of turbines and the spacing are those of a farm of the campaign, too; recipe,
+    effort and seed are those of the options. Of a --start file that `leeward export` wrote, the farm and the turbine
+    type are those of the layout.
+
+    Exit codes: 0 found; 130 ended by Ctrl-C; 1 errors, for example no room for the turbines; 2 wrong use; 4 a file
+    cannot be written.
     """
     check_files(output, picture)
-    from leeward.campaign import builtin
+    from leeward.cli.physics import Physics
     from leeward.layout import LayoutProblem, SmartStart, StopReason
-    from leeward.wind import Site, Turbine, WindFarm
 
     options = SmartStart(grid_size, random_pct)
-    given = None if start is None else read_layout(start)
-    if recipe is None:
-        recipe = "smart_start+refine" if given is None else "start+refine"
-    if turbines is None:
-        turbines = BUILTIN_TURBINES if given is None else len(given[0])
-    if spacing_m is None and spacing_diameters is None:
-        spacing_diameters = 3.0
-    title, where = _area(area, farm_idx, area_name, crs)
-    farm = WindFarm(
-        builtin.site() if site is None else Site.from_netcdf(site),
-        Turbine.generic(rated_power_mw, rotor_diameter_m, hub_height_m),
-        wake_model,
+    physics = Physics(
+        campaign=campaign,
+        site=site,
+        wake_model=wake_model,
+        turbine_file=turbine,
+        turbine_type=turbine_type,
+        figures=(rated_power_mw, rotor_diameter_m, hub_height_m),
     )
-    problem = LayoutProblem(farm, where, turbines, spacing_m=spacing_m, spacing_diameters=spacing_diameters)
+    begin = _start(start, key, campaign)
+    machine = physics.machine_of(begin, "the turbine" if start is None else str(start))
+    if recipe is None:
+        recipe = "smart_start+refine" if begin is None else "start+refine"
+    spacing = {"spacing_m": spacing_m, "spacing_diameters": spacing_diameters}
+    if spacing_m is None and spacing_diameters is None:
+        spacing = {"spacing_diameters": 3.0} if physics.campaign is None else dict(physics.campaign.spacing)
+    if physics.campaign is not None and area is None:
+        farm = _farm(physics.campaign, farm_idx or area_name, campaign, begin)
+        title, where = f"{physics.campaign.name}, {physics.campaign.farms[farm]}", physics.campaign.area(farm)
+        if turbines is None and begin is None and machine.type_idx is not None:
+            turbines = physics.campaign.n_turbines(farm, machine.type_idx)
+    else:
+        title, where = _area(area, farm_idx, area_name, crs)
+    if turbines is None:
+        turbines = BUILTIN_TURBINES if begin is None else len(begin.x)
+    problem = LayoutProblem(machine.farm, where, turbines, **spacing)
+    given = None if begin is None else (begin.x, begin.y)
     if given is not None and repair_start:
         given = problem.repaired(*given)
     solution = _optimised(problem, seed, recipe, effort, time_budget_s, work, options, given)
@@ -128,17 +174,64 @@ def optimise(
         raise typer.Exit(EXIT_INTERRUPTED)
 
 
-def _area(path: Path | None, farm_idx: int | None, name: str | None, crs: str | None) -> tuple[str, "Area"]:
-    """What to call the area, and the area."""
+def _start(path: Path | None, key: str | None, campaign: str | None) -> "TableLayout | None":
+    """Return the layout to start from: the only one of its file, or the one that --key names."""
+    if path is None:
+        if key is not None:
+            raise InputError("--key chooses a layout of a file; give --start too")
+        return None
+    from leeward.formats.layout_table import read_layouts
+
+    layouts = read_layouts(path)
+    if key is not None:
+        names = [layout.name for layout in layouts]
+        wanted = key if key in names else str(Names(campaign, None).keys([key])[0])
+        layouts = [layout for layout in layouts if layout.name == wanted]
+        if not layouts:
+            raise InputError(f"{path}: no layout {wanted} in it; expected one of {listed(names, 5)}")
+    if len(layouts) > 1:
+        names = listed([layout.name for layout in layouts], 3)
+        raise InputError(f"{path}: {len(layouts)} layouts in it ({names}); choose one with --key")
+    return layouts[0]
+
+
+def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "TableLayout | None") -> int:
+    """Return which farm of the campaign it is: the one that was named, else that of the layout, else the only one."""
+    if text is not None:
+        found = Names(named, None).farms([text])[0]
+    elif begin is not None and begin.farm_idx is not None:
+        found = begin.farm_idx
+    elif len(campaign.farms) == 1:
+        found = next(iter(campaign.farms))
+    else:
+        farms = listed([f"{number} {name!r:.40}" for number, name in campaign.farms.items()], 10)
+        raise InputError(f"{campaign.name} has {len(campaign.farms)} farms; choose one with --farm: {farms}")
+    campaign.area(found)  # says which there are
+    return found
+
+
+def _area(path: Path | None, farm: str | None, name: str | None, crs: str | None) -> tuple[str, "Area"]:
+    """Return what to call the area, and the area. farm: a number or a name."""
+    from leeward.campaign.names import word_of
+
     if path is None:
         if name is not None or crs is not None:
             raise InputError("--area-name and --crs are about a file; expected --area too, or only --farm-idx")
         from leeward.campaign import builtin
 
-        number = 0 if farm_idx is None else farm_idx
+        number = 0 if farm is None else Names("danish-energy-island", None).farms([farm])[0]
         return f"built-in area {number}", builtin.area(number)
     from leeward.layout import Area
 
+    farm_idx: int | None = None
+    if farm is not None:
+        word = word_of(farm)
+        if not word.quoted and word.text.isdecimal():
+            farm_idx = int(word.text)
+        elif name is not None:
+            raise InputError("--farm and --area-name both give a name; expected one of them")
+        else:
+            name = word.text
     which = "".join(f", {value}" for value in (farm_idx, name) if value is not None)
     return f"{path}{which}", Area.from_geojson(path, farm_idx=farm_idx, name=name, crs=crs)
 
@@ -286,4 +379,4 @@ def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -
     try:
         save_layout_picture(path, problem, solution, start)
     except OSError as error:
-        raise LeewardError(f"{path}: cannot be written ({error})") from error
+        raise write_error(path, error) from error

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import CampaignFile, demanded_campaign, given_key, given_place, told_campaigns
+from leeward.cli.options import Farms, Types
+from leeward.cli.sources import CampaignFile, Names, demanded_campaign, given_place, told_campaigns
 from leeward.cli.tables import check_files
-from leeward.errors import InputError, LeewardError
+from leeward.errors import InputError, write_error
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -67,24 +68,19 @@ def plot(
         str | None,
         typer.Argument(
             metavar="PATH",
-            help="Run directory, layouts.h5, or a folder; may come first. Default: the one in the current folder.",
+            help="Run directory, layouts.h5, or a folder; may come first. Default: the only run in the current folder.",
         ),
     ] = None,
     key: Annotated[
         list[str] | None,
         typer.Option(
-            help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3" or 0,5,3. Default: the best one, '
-            "by AEP, or by capacity factor where installed power differs by more than 0.5 %. For convergence it can be "
-            "given several times."
+            help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
+            "Default: the best one, by AEP, or by capacity factor where installed power differs by more than 0.5 %. "
+            "For convergence it can be given several times."
         ),
     ] = None,
-    farm: Annotated[
-        list[int] | None, typer.Option(help="Only this farm, by its farm_idx. Can be given several times.")
-    ] = None,
-    turbine_type: Annotated[
-        list[int] | None,
-        typer.Option("--type", help="Only this turbine type, by its type_idx. Can be given several times."),
-    ] = None,
+    farm: Farms = None,
+    turbine_type: Types = None,
     all_seeds: Annotated[
         bool, typer.Option("--all-seeds", help="convergence: the other seeds of that farm and type too.")
     ] = False,
@@ -119,11 +115,13 @@ def plot(
     from leeward.plots.runs import Choice
 
     needs_place = place is not None or campaign is None or picture is not Picture.ROSE
+    place = _existing(given_place(place)) if needs_place else None
+    names = Names(campaign, place)
     wanted = Wanted(
-        place=_existing(given_place(place)) if needs_place else None,
+        place=place,
         campaign_file=campaign,
-        keys=[given_key(text) for text in key or ()],
-        choice=Choice(farm or (), turbine_type or ()),
+        keys=names.keys(key),
+        choice=Choice(names.farms(farm), names.types(turbine_type)),
         all_seeds=all_seeds,
         direction=direction,
         speed=speed,
@@ -144,7 +142,7 @@ def _save(figure: "Figure", output: Path) -> None:
         try:
             save_figure(output, figure)
         except OSError as error:
-            raise LeewardError(f"{output}: cannot be written ({error})") from error
+            raise write_error(output, error) from error
     for warning in told:
         if issubclass(warning.category, MissingLettersWarning):
             print(f"leeward: note: {warning.message}", file=sys.stderr)

@@ -8,14 +8,14 @@ import typer
 
 from leeward.cli.sources import CampaignFile, Quiet, given_campaign, given_place
 from leeward.cli.tables import check_files
-from leeward.errors import InputError, LeewardError
+from leeward.errors import InputError, write_error
 from leeward.wording import size
 
 
 def report(
     path: Annotated[
         Path | None,
-        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+        typer.Argument(help="Run directory or layouts.h5. Default: the only run in the current folder."),
     ] = None,
     output: Annotated[Path, typer.Option("--output", "-o", help="The report, .html. An old one is replaced.")] = Path(
         "report.html"
@@ -28,7 +28,8 @@ def report(
     It needs no other file and no network: mail it. Shows what is there, best layouts, AEP over seeds, method and
     settings, what is missing, and how to load the data.
 
-    Exit codes: 0 written; 1 PATH cannot be read, or the report not written; 2 wrong use; 4 the storage is unavailable.
+    Exit codes: 0 written; 1 PATH cannot be read; 2 wrong use; 4 the storage is unavailable, or the report cannot be
+    written.
     """
     if output.suffix.lower() not in (".html", ".htm"):
         raise InputError(
@@ -47,6 +48,6 @@ def report(
     try:
         replace_file(output, text)
     except OSError as error:
-        raise LeewardError(f"{output}: cannot be written ({error})") from error
+        raise write_error(output, error) from error
     if not quiet:
         print(f"written: {output} ({size(len(text))})")

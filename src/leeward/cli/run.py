@@ -47,7 +47,11 @@ def run(
     timeout_s: Annotated[float | None, typer.Option(help="Kill a task that takes longer, s.")] = None,
     retries: Annotated[int | None, typer.Option(help="How often a task whose worker died is tried again.")] = None,
     only: Annotated[
-        str | None, typer.Option(help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python.')
+        str | None,
+        typer.Option(
+            help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
+            """be names: "farm=Nordsee I,3 type='V236'"."""
+        ),
     ] = None,
     only_from: Annotated[
         Path | None, typer.Option(help="Only the tasks in this file, as `leeward missing --csv` writes it.")
@@ -91,6 +95,7 @@ def run(
     Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
     interrupted before all was done; 1 other errors; 2 wrong use.
     """
+    from leeward.campaign.names import duplicate_names
     from leeward.cli.run_display import display
     from leeward.engine.run import run as run_campaign
     from leeward.wind.cache import cache_folder
@@ -116,6 +121,8 @@ def run(
         slurm=_given(of_engines["slurm"]),
     )
     engine = _engine(chosen, of_engines)
+    for sentence in duplicate_names(chosen):
+        print(f"leeward: warning: {sentence}", file=sys.stderr)
     if storage_wait is None:
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     if engine in ("dask", "slurm"):

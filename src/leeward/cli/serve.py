@@ -21,7 +21,7 @@ EVERYWHERE = ("0.0.0.0", "::")
 def serve(
     path: Annotated[
         Path | None,
-        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+        typer.Argument(help="Run directory or layouts.h5. Default: the only run in the current folder."),
     ] = None,
     port: Annotated[
         int | None,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from leeward.cli.sources import given_key, given_place, told_campaigns
+from leeward.cli.sources import CampaignFile, Names, given_place, told_campaigns
 from leeward.cli.tables import check_files, table_text, write_table
 from leeward.cli.wording import table
 from leeward.wording import duration, work_done
@@ -20,28 +20,35 @@ COLUMNS = ["turbine", "x_m", "y_m"]
 
 
 def show(
-    key: Annotated[str, typer.Argument(help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed).')],
+    key: Annotated[
+        str,
+        typer.Argument(
+            help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or with names "farm name/type name/3".'
+        ),
+    ],
     path: Annotated[
         Path | None,
-        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the one in the current folder."),
+        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the only run in the current folder."),
     ] = None,
     csv_file: Annotated[
         str | None, typer.Option("--csv", metavar="FILE", help="Write the coordinates to a CSV file; - for the screen.")
     ] = None,
+    campaign: CampaignFile = None,
 ) -> None:
     """Show one layout: its coordinates, what it yields and what made it.
 
     What it yields: AEP, installed power, capacity factor, wake loss, closest spacing, and the phases of the
     optimisation. `leeward plot layout` draws it.
 
-    Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use.
+    Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use; 4 the storage is unavailable, or FILE cannot be
+    written.
     """
     target = None if csv_file in (None, "-") else Path(str(csv_file))
     check_files(target, None)
     from leeward.watch.single import find_result
 
     place = given_place(path)
-    seen = find_result(place, given_key(key))
+    seen = find_result(place, Names(campaign, place).keys([key])[0])
     positions = list(enumerate(seen.result.layout.T.tolist()))
     rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
     if target is not None:
@@ -54,10 +61,10 @@ def show(
         print(table([COLUMNS, *shown], right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
-    campaigns, _ = told_campaigns(None, [place])
-    campaign = campaigns[0] if len(campaigns) == 1 else None
-    print(table(_facts(seen.result, campaign)))
-    for remark in _remarks(seen.result, campaign):
+    campaigns, _ = told_campaigns(campaign, [place])
+    made_for = campaigns[0] if len(campaigns) == 1 else None
+    print(table(_facts(seen.result, made_for)))
+    for remark in _remarks(seen.result, made_for):
         print(remark)
     if target is not None:
         print(f"written: {target}")

@@ -1,5 +1,6 @@
 """Which place and which campaign a command is about."""
 
+import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
@@ -8,46 +9,95 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.errors import InputError
-from leeward.store.sources import demand_possible
+from leeward.store.sources import demand_possible, is_run
+from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.store.keys import Key
 
+PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
+
 CampaignFile = Annotated[
     str | None,
     typer.Option(
-        "--campaign", metavar="FILE", help="Campaign file, or a built-in campaign's name. Default: what PATH tells."
+        "--campaign",
+        metavar="FILE",
+        help="Campaign file, a built-in campaign's name, or a run directory or layouts.h5 that tells it. Default: what "
+        "PATH tells.",
     ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what matters of the rest.")]
 
 
 def given_place(path: Path | None) -> Path:
-    """The path, or what lies in the current folder."""
+    """Return the path, or the only run in the current folder.
+
+    Without a path: the only run directory, or the layouts.h5 that has none beside it; else the only other .h5 file. A
+    run that `leeward run --new` has put aside does not count.
+    """
     if path is not None:
         return path
-    for name in ("layouts.run", "layouts.h5"):
-        if Path(name).exists():
-            return Path(name)
-    others = sorted(str(found) for ending in ("*.run", "*.h5") for found in Path().glob(ending))
-    hint = f"; there are {', '.join(others[:5])}" if others else ""
-    raise InputError(f"neither layouts.run nor layouts.h5 is in the current folder; name a run directory or file{hint}")
+    files = sorted(found for found in Path().glob("*.h5") if found.is_file())
+    runs = _runs()
+    alone = [file for file in files if file.with_suffix(".run") not in runs]
+    found = [*runs, *(file for file in alone if file.name == "layouts.h5")] or alone
+    if len(found) == 1:
+        return found[0]
+    if found:
+        what = "runs" if runs else "files of results"
+        raise InputError(f"{len(found)} {what} in the current folder; name one of {listed(found, 10)}")
+    raise InputError("no run directory and no .h5 file in the current folder; name a run directory or a file")
 
 
-def given_key(text: str) -> "Key":
-    """The key of a result as a person writes it: farm0_t5_s3, "0 5 3" or 0,5,3."""
-    from leeward.store.keys import Key
+def _runs() -> list[Path]:
+    """Return the run directories in the current folder, without those that were put aside."""
+    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
+    names = {run.stem for run in runs}
+    return [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
 
-    numbers = re.fullmatch(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", text, re.ASCII)
-    return Key.parse(text.strip()) if numbers is None else Key(*map(int, numbers.groups()))
+
+class Names:
+    """The numbers of farms and types that a person wrote, as numbers or as names of a campaign.
+
+    The campaign is the one that was named, else that of the place; it is read only where a name occurs.
+    """
+
+    def __init__(self, campaign: str | None, place: Path | None) -> None:
+        self._campaign = campaign
+        self._place = place
+
+    @functools.cached_property
+    def _known(self) -> "Campaign":
+        return demanded_campaign(self._campaign, [] if self._place is None else [self._place], "a name")
+
+    def farms(self, texts: Sequence[str] | None) -> list[int]:
+        """Return the farm_idx of each."""
+        from leeward.campaign.names import farm_of, word_of
+
+        return [farm_of(word_of(text), lambda: self._known) for text in texts or ()]
+
+    def types(self, texts: Sequence[str] | None) -> list[int]:
+        """Return the type_idx of each."""
+        from leeward.campaign.names import type_of, word_of
+
+        return [type_of(word_of(text), lambda: self._known) for text in texts or ()]
+
+    def keys(self, texts: Sequence[str] | None) -> "list[Key]":
+        """Return the key that each text stands for."""
+        from leeward.campaign.names import key_of
+
+        return [key_of(text, lambda: self._known) for text in texts or ()]
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
-    """The campaign that was named, if any."""
+    """Return the campaign that was named, if any: a file, a built-in one, or that of a run or a file of results."""
     if campaign is None:
         return None
-    demand_possible(Path(campaign))
+    path = Path(campaign)
+    demand_possible(path)
+    if path.suffix in (".run", ".h5") and path.exists():
+        return demanded_campaign(None, [path], "--campaign")
     from leeward.campaign import load
 
     return load(campaign)
@@ -59,9 +109,8 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
     if problems:
         raise InputError(f"{problems[0]}; {why} needs a campaign: name it with --campaign")
     if not found:
-        raise InputError(
-            f"{', '.join(map(str, paths[:3]))}: no campaign in it, and {why} needs one; name it with --campaign"
-        )
+        where = f"{', '.join(map(str, paths[:3]))}: no campaign in it" if paths else "no campaign is known"
+        raise InputError(f"{where}, and {why} needs one; name it with --campaign")
     if len(found) > 1:
         raise InputError(f"these are of {len(found)} different campaigns, and {why} needs one; name it with --campaign")
     return found[0]

@@ -25,7 +25,7 @@ WIDTH_ELSEWHERE = 120  # where there is no terminal
 def status(
     path: Annotated[
         Path | None,
-        typer.Argument(help="Run directory or layouts.h5. Default: layouts.run or layouts.h5 in the current folder."),
+        typer.Argument(help="Run directory or layouts.h5. Default: the only run in the current folder."),
     ] = None,
     seed: Annotated[list[int] | None, typer.Option(help="Only the tasks of this seed. Repeatable.")] = None,
     watch: Annotated[

@@ -2,39 +2,73 @@
 
 import csv
 import io
-from collections.abc import Callable, Collection, Iterable, Sequence
+import re
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
+from leeward.campaign.names import Word, farm_of, key_of, type_of, words_of
 from leeward.errors import InputError
 from leeward.parsing import parse_json
 from leeward.store.keys import Key
 
-Selection = Callable[[Key], bool]
 FIELDS = {"farm": 0, "type": 1, "seed": 2}
 EXAMPLE = '"farm=0,3 type=5 seed=0:10"'
+_QUOTED = re.compile(r"""([=,]\s*)('[^']*'|"[^"]*")""")
+_FIELD = re.compile(r"(?:^|(?<=\s))([^\s=,]*)=")
+_RANGE = re.compile(r"[-+\d:]*", re.ASCII)
 
 
-def parse_only(text: str) -> Selection:
-    """`farm=0,3 type=5 seed=0:10`: numbers, and ranges as in Python; a field that is not named is not restricted."""
-    wanted = _parsed(text)
-    return lambda key: all(any(key[field] in part for part in parts) for field, parts in wanted.items())
+def _parsed(text: str, campaign: Campaign) -> dict[int, list[range]]:
+    """Return the numbers that are wanted, by the position of their field in a key.
 
-
-def _parsed(text: str) -> dict[int, list[range]]:
-    """Return the numbers that are wanted, by the position of their field in a key."""
+    `farm=0,3 type=5 seed=0:10`: numbers, ranges as in Python, and names of farms and types. A field that is not named
+    is not restricted. A name that consists of digits, or contains a comma or an equals sign, goes in quotation marks.
+    """
     wanted: dict[int, list[range]] = {}
-    for word in text.split():
-        name, equals, numbers = word.partition("=")
-        if not equals or name not in FIELDS:
-            raise InputError(f"--only: {word!r} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}")
+    for name, values in _fields(text):
+        if name not in FIELDS:
+            what = f"{name}={values}".strip()
+            raise InputError(
+                f"--only: {what!r:.60} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}; a name with "
+                "an equals sign goes in quotation marks"
+            )
         if FIELDS[name] in wanted:
             raise InputError(f"--only: {name} is there twice; expected it once, as in {EXAMPLE}")
-        wanted[FIELDS[name]] = [_numbers(part, word) for part in numbers.split(",")]
+        try:
+            words = words_of(values, ",")
+            wanted[FIELDS[name]] = [_wanted(name, word, f"{name}={values}", campaign) for word in words]
+        except InputError as error:
+            raise InputError(f"--only: {error}") from error
     if not wanted:
         raise InputError(f"--only is empty; expected something like {EXAMPLE}")
     return wanted
+
+
+def _fields(text: str) -> Iterator[tuple[str, str]]:
+    """Return each field with its values. What stands in quotation marks begins no field."""
+    plain = _QUOTED.sub(lambda found: found[1] + "_" * len(found[2]), text)
+    starts = list(_FIELD.finditer(plain))
+    before = text[: starts[0].start()] if starts else text
+    if before.strip():
+        raise InputError(f"--only: {before.strip()!r:.60} is not understood; expected a field first, as in {EXAMPLE}")
+    ends = [start.start() for start in starts[1:]]
+    for start, end in zip(starts, [*ends, len(text)], strict=True):
+        values = text[start.end() : end].strip()
+        if "=" in plain[start.end() : end]:
+            raise InputError(f"--only: {values!r:.60} has an equals sign in it; put such a name in quotation marks")
+        yield start[1], values
+
+
+def _wanted(field: str, word: Word, where: str, campaign: Campaign) -> range:
+    if field == "seed" or (not word.quoted and _RANGE.fullmatch(word.text)):
+        if word.quoted:
+            raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
+        return _numbers(word.text, where)
+    number = (farm_of if field == "farm" else type_of)(word, lambda: campaign)
+    return range(number, number + 1)
 
 
 def _numbers(part: str, word: str) -> range:
@@ -52,7 +86,7 @@ def _numbers(part: str, word: str) -> range:
             raise ValueError
     except ValueError as error:
         raise InputError(
-            f"--only: {part!r} in {word!r} is not understood; expected a number or a range like 0:10"
+            f"{part!r} in {word!r:.80} is not understood; expected a number or a range like 0:10"
         ) from error
     return range(start, stop, step)
 
@@ -101,15 +135,29 @@ def chosen_tasks(campaign: Campaign, only: str | Collection[Key] | None) -> list
         wanted = frozenset(only)
         their_seeds = _in_order(campaign.seeds, {key.seed for key in wanted})
         return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in wanted]
-    parts = _parsed(only)
+    farms, types, seeds = _chosen(campaign, only)
+    if len(seeds) * len(farms) * len(types) > MOST_TASKS:
+        raise _too_many(campaign)
+    return _product(farms, types, seeds)
+
+
+def task_counts(campaign: Campaign, only: str | Collection[Key] | None) -> dict[tuple[int, int], int]:
+    """Return how many of the chosen tasks each farm and type has. The tasks themselves are not made."""
+    if only is not None and not isinstance(only, str):
+        return dict(Counter((key.farm_idx, key.type_idx) for key in chosen_tasks(campaign, only)))
+    farms, types, seeds = _chosen(campaign, only)
+    return {(farm, kind): len(seeds) for farm in farms for kind in types if len(seeds)}
+
+
+def _chosen(campaign: Campaign, only: str | None) -> tuple[list[int], list[int], Sequence[int]]:
+    """Return the farms, the types and the seeds that a text names."""
+    parts = {} if only is None else _parsed(only, campaign)
     farms, types = (
         [number for number in numbers if field not in parts or any(number in part for part in parts[field])]
         for field, numbers in enumerate((campaign.farms, campaign.types))
     )
     seeds = campaign.seeds if FIELDS["seed"] not in parts else _chosen_seeds(campaign, parts[FIELDS["seed"]])
-    if len(seeds) * len(farms) * len(types) > MOST_TASKS:
-        raise _too_many(campaign)
-    return _product(farms, types, seeds)
+    return farms, types, seeds
 
 
 def _product(farms: Iterable[int], types: Collection[int], seeds: Sequence[int]) -> list[Key]:
@@ -142,8 +190,8 @@ def _too_many(campaign: Campaign) -> InputError:
 
 
 def as_keys(wanted: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
-    """Keys, or their names; an InputError if some are of no task of the campaign."""
-    keys = frozenset(Key.parse(key) if isinstance(key, str) else Key(*key) for key in wanted)
+    """Return keys, given as such or as text; an InputError if some are of no task of the campaign."""
+    keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in wanted)
     strangers = sorted(key for key in keys if key not in campaign)
     if strangers:
         raise InputError(

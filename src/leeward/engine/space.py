@@ -41,16 +41,17 @@ def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: 
 
     loose: how many results may lie in files of their own; of more, a thousand each share a file and its index.
     """
+    place = paths.root if paths.root.exists() else paths.output.absolute().parent
     each = OVERHEAD + 16 * turbines
     shard = -(-each // BLOCK) * BLOCK
     needed = to_do * shard + (to_do + stored) * each
-    free = shutil.disk_usage(paths.root).free
+    free = shutil.disk_usage(place).free
     if free < needed:
         raise StorageError(
             f"{paths.root}: {free / 1e6:.1f} MB are free there, and {to_do} results and the merged file need about "
             f"{needed / 1e6:.1f} MB; expected more room, or another output with -o"
         )
-    files = os.statvfs(paths.root).f_favail
+    files = os.statvfs(place).f_favail
     most = min(to_do, loose + PACK_SIZE + 2 * to_do // PACK_SIZE)
     if 0 < files < most:  # 0: the file system does not count them
         raise StorageError(

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.campaign.layouts import rated_powers
-from leeward.errors import InputError
+from leeward.errors import BadSourceError, InputError
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.keys import Key
 from leeward.store.layouts import Layouts
@@ -63,9 +63,10 @@ def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
 
 def chosen(layouts: Layouts, choice: Choice) -> Layouts:
     """Those that were asked for, at least one."""
+    if not len(layouts) and layouts.bad:
+        raise BadSourceError(f"{layouts.path}: {len(layouts.bad)} damaged, no other results in it; see `leeward check`")
     if not len(layouts):
-        bad = f"; {len(layouts.bad)} damaged: see leeward check {layouts.path}" if layouts.bad else ""
-        raise InputError(f"{layouts.path}: no results in it{bad}")
+        raise InputError(f"{layouts.path}: no results in it")
     for key in choice.keys:
         layouts[key]  # says which are near, or that it is damaged
     keys = [key for key in layouts if key in choice]

@@ -1,6 +1,6 @@
 """Texts that several parts write: tables as CSV, and layouts as CSV and GeoJSON. From data to text; nothing is written.
 
-Pages offer one layout by them, and `leeward export` writes thousands.
+Pages offer one layout by them, and `leeward export` writes thousands. `layout_table` reads layouts from CSV again.
 """
 
 from leeward.formats.geojson import layout_geojson

@@ -61,8 +61,9 @@ class Area:
         """The polygons of a GeoJSON file, of JSON text or of a dict: a FeatureCollection, a Feature or a geometry.
 
         farm_idx: only the feature with this property `farm_idx` or, where no feature has one, at this position.
-        name: only the feature with this property `name`. crs: the projected coordinate system that the area shall be
-        in; by default the one that the source names or, for degrees (GeoJSON without a "crs"), that of the UTM zone.
+        name: only the feature of this name: its property name, Name, NAME or title. crs: the projected coordinate
+        system that the area shall be in; by default the one that the source names or, for degrees (GeoJSON without a
+        "crs"), that of the UTM zone.
         """
         return _of_polygons(read_geojson(source, farm_idx, name, crs))
 

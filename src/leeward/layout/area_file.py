@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 WGS84 = "EPSG:4326"
 HIGHEST_STRETCH = 1.05  # of lengths, by a projection; within a UTM zone it is 1.001
+NAMES = ("name", "Name", "NAME", "title")  # properties that hold the name of a feature, the first that is there
 LOWEST_UTM, HIGHEST_UTM = -80.0, 84.0  # degrees of latitude
 
 
@@ -36,6 +37,15 @@ class Feature(NamedTuple):
     geometry: Mapping[str, Any]
     properties: Mapping[str, Any]
     where: str
+
+
+def feature_name(properties: Mapping[str, Any]) -> str | None:
+    """Return the name of a feature: its property name, Name, NAME or title, in this order; None if it has none."""
+    for key in NAMES:
+        value = properties.get(key)
+        if isinstance(value, str | int | float) and not isinstance(value, bool) and str(value).strip():
+            return str(value)
+    return None
 
 
 def read_geojson(
@@ -168,18 +178,30 @@ def _select(features: list[Feature], farm_idx: int | None, name: str | None, whe
         else:
             chosen = [feature for i, feature in enumerate(features) if i == farm_idx]
     if name is not None:
-        chosen = [feature for feature in chosen if feature.properties.get("name") == name]
+        chosen = [feature for feature in chosen if feature_name(feature.properties) == name]
+        polygons = [feature for feature in chosen if feature.geometry.get("type") in POLYGONS]
+        chosen = polygons or chosen  # a substation may have the name of its farm
     if not chosen:
-        keys = ("farm_idx", "name")
-        there = "; ".join(
-            ", ".join([str(i), *(f"{key} {f.properties[key]!r}" for key in keys if key in f.properties)])
-            for i, f in enumerate(features)
+        wanted = _described(farm_idx, name, " and ")
+        raise InputError(f"{where}: no feature with {wanted} in it; found the features {_listed(features)}")
+    if name is not None and len(chosen) > 1:
+        raise InputError(
+            f"{where}: {len(chosen)} features with {_described(farm_idx, name, ' and ')} in it; expected one: choose "
+            f"by number (farm_idx) among {_listed(features)}"
         )
-        wanted = " and ".join(
-            f"{key} {value!r}" for key, value in zip(keys, (farm_idx, name), strict=True) if value is not None
-        )
-        raise InputError(f"{where}: no feature with {wanted} in it; found the features {there}")
     return chosen
+
+
+def _listed(features: list[Feature]) -> str:
+    return "; ".join(
+        ", ".join(filter(None, [str(i), _described(f.properties.get("farm_idx"), feature_name(f.properties), ", ")]))
+        for i, f in enumerate(features)
+    )
+
+
+def _described(farm_idx: Any, name: str | None, between: str) -> str:
+    known = (("farm_idx", farm_idx), ("name", name))
+    return between.join(f"{key} {value!r}" for key, value in known if value is not None)
 
 
 def _polygons(feature: Feature) -> list[BaseGeometry]:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Literal
 import numpy as np
 
 from leeward.capacity import capacity_factor, installed_power
-from leeward.errors import BadSourceError, InputError, LeewardError
+from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.files import NotAFileError, read_regular
 from leeward.store.found import FoundFile, FoundResult
 from leeward.store.grid import grid_dataset
@@ -110,6 +110,8 @@ class Layouts(Mapping[Key, Result]):
                 return ""
             except NotAFileError as error:
                 raise BadSourceError(f"{frozen}: {error.strerror}, the campaign of the run") from error
+            except OSError as error:
+                raise StorageError(f"{frozen}: cannot be read ({error})") from error
         return str(self.attributes.get("campaign", ""))
 
     # --- one by one ---

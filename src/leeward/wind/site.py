@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from leeward.capacity import HOURS_PER_YEAR
 from leeward.errors import InputError
 from leeward.wind.checks import finite_array, probabilities, turbulence
-from leeward.wind.conditions import HOURS_PER_YEAR, Conditions
+from leeward.wind.conditions import Conditions
 
 Array = npt.NDArray[np.float64]
 

@@ -1,0 +1,175 @@
+"""Wind, turbines and wakes as the options of `leeward aep` and `leeward optimise` name them."""
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leeward.cli.sources import given_campaign
+from leeward.errors import InputError
+from leeward.wording import listed
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.formats.layout_table import TableLayout
+    from leeward.wind import Site, Turbine, WindFarm
+
+GENERIC = (15.0, 240.0, 150.0)  # rated power, MW; rotor diameter, m; hub height, m
+WAKE_MODEL = "nygaard_2022"
+LENGTH_TOLERANCE = 1e-6  # relative
+POWER_TOLERANCE = 0.005  # a turbine's power curve may end a little below its rated power
+WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
+
+
+@dataclass(frozen=True)
+class Machine:
+    """A wind farm of one turbine type. rated_power_mw: as it was given; the curve of a generic turbine ends below."""
+
+    farm: "WindFarm"
+    turbine: "Turbine"
+    rated_power_mw: float
+    type_idx: int | None = None
+
+
+class Physics:
+    """What the options say; the campaign fills in what they do not say.
+
+    turbine: that of --turbine or of the generic options; None where each layout has that of its type.
+    """
+
+    def __init__(
+        self,
+        *,
+        campaign: str | None,
+        site: Path | None,
+        wake_model: str | None,
+        turbine_file: Path | None,
+        turbine_type: str | None,
+        figures: tuple[float | None, float | None, float | None],
+    ) -> None:
+        if turbine_type is not None and campaign is None:
+            raise InputError("--type names a turbine type of a campaign; give --campaign too")
+        if campaign is not None and turbine_file is None and any(value is not None for value in figures):
+            raise InputError(
+                "--rated-power-mw, --rotor-diameter-m and --hub-height-m make a generic turbine, and --campaign has "
+                "turbines; expected one or the other"
+            )
+        self.campaign: Campaign | None = given_campaign(campaign)
+        self.turbine = None if campaign is not None and turbine_file is None else _turbine(turbine_file, figures)
+        self._rated = figures[0] or (GENERIC[0] if turbine_file is None else None)
+        self._site = _site(site)
+        self._wake_model = wake_model
+        self._type = turbine_type
+        self._made: dict[int | None, Machine] = {}
+
+    def machine_of(self, layout: "TableLayout | None", where: str) -> Machine:
+        """Return the wind farm for a layout of a file; an InputError where the file contradicts it. where: the file."""
+        type_idx = None if self.turbine is not None else self._type_of(layout, where)
+        if type_idx not in self._made:
+            self._made[type_idx] = self._make(type_idx)
+        machine = self._made[type_idx]
+        if layout is not None:
+            _demand_same(layout, machine, where)
+            self._demand_same_crs(layout, where)
+        return machine
+
+    def demand_one_type(self, layouts: "list[TableLayout]", where: str) -> None:
+        """Raise InputError for layouts of several turbine types where there is one turbine for all of them."""
+        types = list(dict.fromkeys((layout.type_idx, layout.turbine_type) for layout in layouts))
+        if self.turbine is not None and len(types) > 1:
+            names = listed([text if number is None else number for number, text in types])
+            raise InputError(
+                f"{where}: layouts of the turbine types {names}, and one turbine for all; expected --campaign FILE, "
+                "which has the turbine of each type"
+            )
+
+    def _make(self, type_idx: int | None) -> Machine:
+        from leeward.campaign import builtin
+        from leeward.wind import WindFarm
+
+        campaign, turbine = self.campaign, self.turbine
+        if campaign is not None and type_idx is not None:
+            farm = campaign.wind_farm(type_idx, site=self._site, wake_model=self._wake_model)
+            return Machine(farm, campaign.turbine(type_idx), campaign.rated_power_mw(type_idx), type_idx)
+        if turbine is None:
+            raise TypeError("neither a type of a campaign nor a turbine")
+        if campaign is not None:
+            some = next(iter(campaign.types))
+            farm = campaign.wind_farm(some, site=self._site, turbine=turbine, wake_model=self._wake_model)
+        else:
+            wind = builtin.site() if self._site is None else self._site
+            farm = WindFarm(wind, turbine, self._wake_model or WAKE_MODEL)
+        return Machine(farm, turbine, self._rated or turbine.rated_power_mw)
+
+    def _type_of(self, layout: "TableLayout | None", where: str) -> int:
+        """Return the turbine type of a layout: what its file says, else --type, else the only one of the campaign."""
+        from leeward.campaign.names import Word, type_of, word_of
+
+        campaign = self.campaign
+        if campaign is None:
+            raise TypeError("no campaign")
+        told = None if layout is None else layout.type_idx
+        if told is None and layout is not None and layout.turbine_type:
+            told = type_of(Word(layout.turbine_type, True), lambda: campaign)
+        asked = None if self._type is None else type_of(word_of(self._type), lambda: campaign)
+        if told is not None and asked is not None and told != asked:
+            raise InputError(f"{where}: {_named(layout)} is of type {told}, and --type is {asked}; leave --type out")
+        found = told if told is not None else asked
+        if found is None and len(campaign.types) == 1:
+            found = next(iter(campaign.types))
+        types = listed([f"{number} {name!r:.40}" for number, name in campaign.types.items()], 10)
+        if found is None:
+            raise InputError(f"{where}: the turbine type is not known; choose with --type one of {types}")
+        if found not in campaign.types:
+            raise InputError(f"{where}: {_named(layout)} is of type {found}, and {campaign.name} has the types {types}")
+        return found
+
+    def _demand_same_crs(self, layout: "TableLayout", where: str) -> None:
+        own = None if self.campaign is None else self.campaign.crs
+        if own and layout.crs and layout.crs != own:
+            raise InputError(
+                f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
+                "system: neighbours would stand in the wrong place"
+            )
+
+
+def _site(file: Path | None) -> "Site | None":
+    from leeward.wind import Site
+
+    return None if file is None else Site.from_netcdf(file)
+
+
+def _turbine(file: Path | None, figures: tuple[float | None, float | None, float | None]) -> "Turbine":
+    """Return the turbine of a file, or a generic one."""
+    from leeward.wind import Turbine
+
+    rated, diameter, height = figures
+    if file is None:
+        pairs = zip(figures, GENERIC, strict=True)
+        return Turbine.generic(*(usual if given is None else given for given, usual in pairs))
+    from leeward.campaign.resolve import turbine_from_file
+
+    if rated is not None:
+        raise InputError(f"--rated-power-mw is given, and {file} has a power curve; expected one of them")
+    if file.suffix.lower() == ".csv" and (diameter is None or height is None):
+        raise InputError(f"{file}: has only the curves; give --rotor-diameter-m and --hub-height-m too")
+    return turbine_from_file(file, diameter, height)
+
+
+def _named(layout: "TableLayout | None") -> str:
+    return (layout.name if layout is not None else "") or "the layout"
+
+
+def _demand_same(layout: "TableLayout", machine: Machine, where: str) -> None:
+    """Raise InputError where the file says that a layout has other turbines."""
+    turbine = machine.turbine
+    for column, told, used, tolerance in (
+        ("rotor_diameter_m", layout.rotor_diameter_m, turbine.rotor_diameter_m, LENGTH_TOLERANCE),
+        ("hub_height_m", layout.hub_height_m, turbine.hub_height_m, LENGTH_TOLERANCE),
+        ("rated_power_mw", layout.rated_power_mw, machine.rated_power_mw, POWER_TOLERANCE),
+    ):
+        if told is not None and not math.isclose(told, used, rel_tol=tolerance):
+            raise InputError(
+                f"{where}: {column} of {_named(layout)} is {told:g}, and that of the turbine {turbine.name!r:.40} is "
+                f"{used:g}; name the right turbine: {WAYS_OUT}"
+            )

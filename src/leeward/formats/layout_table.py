@@ -1,0 +1,182 @@
+"""Layouts from a CSV file with one row per turbine, as `leeward export` and others write it."""
+
+import csv
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.errors import InputError
+from leeward.formats.tabular import GUARD, guarded
+from leeward.parsing import LARGEST_DATA, read_text
+from leeward.store.keys import Key, is_key
+
+NUMBERS = ("farm_idx", "type_idx", "seed")
+TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that tell layouts apart
+FIGURES = ("rotor_diameter_m", "hub_height_m", "rated_power_mw", "layout_aep_gwh")
+HINT = "several layouts in one file need a column that tells them apart: key, or farm_idx, type_idx and seed"
+
+Row = tuple[int, dict[str, str]]  # the number of its line, and its cells by column
+Identity = tuple[str | int, ...]
+
+
+@dataclass(frozen=True)
+class TableLayout:
+    """One layout. x, y: m, as many of each. name: what tells it from others, "" where the file has no such column.
+
+    What the file does not tell is None or "". Lengths are in m, the rated power of one turbine is in MW, and the AEP
+    that the file states for the layout is in GWh.
+    """
+
+    name: str
+    x: list[float]
+    y: list[float]
+    farm_idx: int | None = None
+    type_idx: int | None = None
+    seed: int | None = None
+    turbine_type: str = ""
+    crs: str = ""
+    rotor_diameter_m: float | None = None
+    hub_height_m: float | None = None
+    rated_power_mw: float | None = None
+    layout_aep_gwh: float | None = None
+
+
+def read_layouts(path: Path) -> list[TableLayout]:
+    """Return the layouts of a CSV file with the columns x_m and y_m, in the order in which they begin.
+
+    The columns that `leeward export` writes tell them apart: key, farm_idx, type_idx, seed, farm and turbine_type, or
+    some of these. A file with none of these columns is one layout. Raise InputError where columns contradict each
+    other, or where it is not clear which rows belong together.
+    """
+    header, rows = _rows(path)
+    _demand_columns(path, header)
+    if not rows:
+        raise InputError(f"{path}: no turbines in it; expected one per line")
+    telling = [column for column in TELLING if column in header and any(cells[column] for _, cells in rows)]
+    groups: dict[Identity, list[Row]] = {}
+    for line, cells in rows:
+        groups.setdefault(tuple(_identity(path, line, cells, telling)), []).append((line, cells))
+    firsts = [(members[0][0], dict(zip(telling, identity, strict=True))) for identity, members in groups.items()]
+    _demand_agreement(path, firsts)
+    return [_layout(path, header, told, members) for (_, told), members in zip(firsts, groups.values(), strict=True)]
+
+
+def _rows(path: Path) -> tuple[list[str], list[Row]]:
+    """Return the header, and the cells of each row that is not empty."""
+    text = read_text(path, "a CSV file with the columns x_m and y_m", LARGEST_DATA)
+    reader = csv.reader(text.splitlines())
+    header = [name.strip() for name in next(reader, [])]
+    rows = []
+    for cells in reader:
+        if any(cell.strip() for cell in cells):
+            padded = [cell.strip() for cell in cells] + [""] * (len(header) - len(cells))
+            rows.append((reader.line_num, dict(zip(header, padded, strict=False))))
+    return header, rows
+
+
+def _demand_columns(path: Path, header: list[str]) -> None:
+    for column in ("x_m", "y_m"):
+        if column not in header:
+            more = "; it has a row per layout: export it with --per turbine" if "n_turbines" in header else ""
+            raise InputError(f"{path}: no column {column}; found {', '.join(filter(None, header)) or 'nothing'}{more}")
+    for column in ("x_m", "y_m", "turbine", "crs", *TELLING, *FIGURES):
+        if header.count(column) > 1:
+            raise InputError(f"{path}: {header.count(column)} columns are called {column}; expected one")
+
+
+def _identity(path: Path, line: int, cells: dict[str, str], telling: Sequence[str]) -> Iterator[str | int]:
+    """Return what a row says in the columns that tell layouts apart."""
+    for column in telling:
+        cell = cells[column]
+        if not cell:
+            raise InputError(f"{path}, line {line}: {column} is empty, and other lines have one; expected one in each")
+        yield _whole(path, line, column, cell) if column in NUMBERS else _unguarded(cell)
+
+
+def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]) -> None:
+    """Raise InputError where one column says that two rows are of one layout, and another one says that they are not.
+
+    firsts: of each layout the number of its first line, and what the columns say.
+    """
+    for line, told in firsts:
+        key = str(told.get("key", ""))
+        if is_key(key):
+            for column, number in zip(NUMBERS, Key.parse(key), strict=True):
+                if told.get(column, number) != number:
+                    raise InputError(
+                        f"{path}, line {line}: key is {key} and {column} is {told[column]}; expected columns that agree"
+                    )
+    for of, other in (("key",), TELLING), (NUMBERS, TELLING), (("farm_idx",), ("farm",)), (("type_idx",), TELLING[-1:]):
+        seen: dict[tuple[str | int, ...], tuple[int, dict[str, str | int]]] = {}
+        for line, told in firsts:
+            if not all(column in told for column in of):
+                break
+            before, first = seen.setdefault(tuple(told[column] for column in of), (line, told))
+            for column in other:
+                if first.get(column) != told.get(column):
+                    same = ", ".join(f"{name} {told[name]}" for name in of)
+                    raise InputError(
+                        f"{path}, lines {before} and {line}: {same} has the {column} {first[column]!r} and "
+                        f"{told[column]!r}; expected one"
+                    )
+
+
+def _layout(path: Path, header: list[str], told: dict[str, str | int], rows: list[Row]) -> TableLayout:
+    """Return one layout. All of its rows must agree about its turbines and its coordinate system."""
+    if "turbine" in header:
+        _demand_different_turbines(path, rows)
+    for column in (*FIGURES, "crs"):
+        if column in header:
+            _demand_one_value(path, column, rows)
+    line, cells = rows[0]
+    key = str(told.get("key", ""))
+    numbers = Key.parse(key)._asdict() if is_key(key) else {}
+    numbers |= {column: int(told[column]) for column in NUMBERS if column in told}
+    figures = {column: _number(path, line, column, cells[column]) for column in FIGURES if cells.get(column)}
+    x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))
+    name = key or ", ".join(
+        str(value) if column in ("farm", "turbine_type") else f"{column.removesuffix('_idx')} {value}"
+        for column, value in told.items()
+    )
+    kind = str(told.get("turbine_type", ""))
+    return TableLayout(name, x, y, **numbers, turbine_type=kind, crs=cells.get("crs", ""), **figures)
+
+
+def _demand_different_turbines(path: Path, rows: list[Row]) -> None:
+    seen: dict[str, int] = {}
+    for line, cells in rows:
+        number = cells["turbine"]
+        if number and seen.setdefault(number, line) != line:
+            raise InputError(f"{path}, lines {seen[number]} and {line}: two turbines {number} in one layout; {HINT}")
+
+
+def _demand_one_value(path: Path, column: str, rows: list[Row]) -> None:
+    first, cells = rows[0]
+    for line, others in rows:
+        if others[column] != cells[column]:
+            raise InputError(
+                f"{path}, lines {first} and {line}: {column} is {cells[column] or 'empty'} and "
+                f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
+            )
+
+
+def _number(path: Path, line: int, column: str, cell: str) -> float:
+    try:
+        return float(cell)
+    except ValueError as error:
+        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a number") from error
+
+
+def _whole(path: Path, line: int, column: str, cell: str) -> int:
+    """Return a whole number, also where a spreadsheet has put decimals behind it."""
+    value = _number(path, line, column, cell)
+    if not (math.isfinite(value) and value.is_integer() and value >= 0):
+        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a whole number from 0 on")
+    return int(value)
+
+
+def _unguarded(cell: str) -> str:
+    """Return a text without the apostrophe that `leeward export` puts before what looks like a formula."""
+    plain = cell.removeprefix(GUARD)
+    return plain if guarded(plain) == cell else cell
