@@ -17,6 +17,7 @@ from leeward import __version__
 from leeward.cli.aep import aep
 from leeward.cli.check import check
 from leeward.cli.clean import clean
+from leeward.cli.exits import EXIT_ERROR, exit_code
 from leeward.cli.export import export
 from leeward.cli.merge import merge
 from leeward.cli.missing import missing
@@ -31,12 +32,7 @@ from leeward.cli.show import show
 from leeward.cli.slurm_script import slurm_script
 from leeward.cli.status import status
 from leeward.cli.wording import printable_streams
-from leeward.errors import InputError, LeewardError, StorageError, is_storage_error
-
-EXIT_ERROR = 1
-EXIT_WRONG_USE = 2
-EXIT_STORAGE = 4
-
+from leeward.errors import LeewardError
 
 app = typer.Typer(
     help="Thousands of optimised wind-farm layouts, and never one lost.",
@@ -73,19 +69,13 @@ def _main() -> None:
         _run_command()
     except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
         sys.exit(EXIT_ERROR)
-    except InputError as error:
-        print(f"leeward: {error}", file=sys.stderr)
-        sys.exit(EXIT_WRONG_USE)
-    except StorageError as error:
-        print(f"leeward: {error}", file=sys.stderr)
-        sys.exit(EXIT_STORAGE)
     except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
         is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
         print(f"leeward: {'the output cannot be written: ' if is_full else ''}{error}", file=sys.stderr)
-        sys.exit(EXIT_STORAGE if is_storage_error(error) else EXIT_ERROR)
+        sys.exit(exit_code(error))
     except LeewardError as error:
         print(f"leeward: {error}", file=sys.stderr)
-        sys.exit(EXIT_ERROR)
+        sys.exit(exit_code(error))
 
 
 def _run_command() -> None:

@@ -9,14 +9,18 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from leeward.cli.exits import exit_code
 from leeward.cli.options import GivenCampaign, RunOutput
 from leeward.cli.run_summary import print_summary
 from leeward.errors import InputError
 from leeward.wording import json_text
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from leeward.campaign import Campaign
-    from leeward.engine.run import RunReport
+    from leeward.engine.run import Options, RunReport
+    from leeward.store.keys import Key
 
 STORAGE_WAIT_S = 1800.0
 
@@ -80,6 +84,13 @@ def run(
             help="Seconds to wait for a disk that takes nothing. Default: for ever on a terminal, otherwise 1800."
         ),
     ] = None,
+    dry_run: Annotated[
+        bool,
+        typer.Option("--dry-run", help="Compute and write nothing: print what the run would do, and every error."),
+    ] = False,
+    picture: Annotated[
+        Path | None, typer.Option(help="With --dry-run: write the wind rose to this PNG, SVG or PDF file.")
+    ] = None,
     quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the summary only.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
 ) -> None:
@@ -92,11 +103,14 @@ def run(
     from there. Ctrl-C or SIGTERM ends it when the tasks in hand are done; a second one at once, and nothing finished is
     lost.
 
+    A dry run prints tasks, farms, turbines and installed power, the wind, whether the turbines fit, how long the run
+    will take, and every error that the run would raise; it exits with the code of the first one.
+
     Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
     interrupted before all was done; 1 other errors; 2 wrong use.
     """
-    from leeward.campaign.names import duplicate_names
     from leeward.cli.run_display import display
+    from leeward.engine.run import Options
     from leeward.engine.run import run as run_campaign
     from leeward.wind.cache import cache_folder
 
@@ -121,8 +135,14 @@ def run(
         slurm=_given(of_engines["slurm"]),
     )
     engine = _engine(chosen, of_engines)
-    for sentence in duplicate_names(chosen):
-        print(f"leeward: warning: {sentence}", file=sys.stderr)
+    selection = _only(only, only_from)
+    if dry_run:
+        options = Options(selection, adopt=tuple(adopt or ()), new=new, take_over=take_over)
+        raise typer.Exit(_dry_run(chosen, output, options, picture, as_json))
+    if picture is not None:
+        raise InputError("--picture is given without --dry-run; it is a picture of the dry run: give both")
+    if not quiet:
+        _introduce(chosen, selection, as_json)
     if storage_wait is None:
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     if engine in ("dask", "slurm"):
@@ -133,7 +153,7 @@ def run(
         report = run_campaign(
             chosen,
             output,
-            only=_only(only, only_from),
+            only=selection,
             retry_failed=retry_failed,
             adopt=adopt or (),
             keep_infeasible=keep_infeasible,
@@ -152,6 +172,47 @@ def run(
     except OSError:  # nobody reads it, or its disk is full: what the run came to is in the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     raise typer.Exit(report.exit_code)
+
+
+def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", as_json: bool) -> None:
+    """Say what is to be computed: farms, turbines, wind, and what looks wrong."""
+    from leeward.cli.preview import header, preview, preview_data
+    from leeward.engine.selection import task_counts
+
+    tasks = task_counts(chosen, selection)
+    if as_json:
+        print(json_text(preview_data(preview(chosen, tasks))), flush=True)
+    elif sys.stderr is not None:
+        print(header(chosen, tasks), file=sys.stderr, flush=True)
+        for line in preview(chosen, tasks).lines(is_short=True):
+            print(line, file=sys.stderr, flush=True)
+
+
+def _dry_run(chosen: "Campaign", output: Path, options: "Options", picture: Path | None, as_json: bool) -> int:
+    """Print all there is to know before a run; return the exit code that the run would fail with, or 0."""
+    from leeward.campaign.defaults import with_user_defaults
+    from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
+    from leeward.engine.selection import task_counts
+    from leeward.plots.style import check_picture_path
+
+    if picture is not None:
+        check_picture_path(picture)
+    tasks = task_counts(chosen, options.only)
+    if not as_json:
+        print(header(chosen, tasks), flush=True)
+    shown = preview(chosen, tasks)
+    if not as_json:
+        print("\n".join(shown.lines(is_short=False)), flush=True)
+    ahead = forecast(shown, with_user_defaults(chosen).execution, output, options)
+    if as_json:
+        print(json_text(preview_data(shown, ahead)))
+    else:
+        print("\n".join(forecast_lines(shown, ahead, output)))
+    if picture is not None:
+        from leeward.plots import save_figure, wind_rose_figure
+
+        save_figure(picture, wind_rose_figure(chosen.site, title=f"wind of {chosen.name}"))
+    return exit_code(ahead.errors[0]) if ahead.errors else 0
 
 
 def _quieten_dask() -> None:

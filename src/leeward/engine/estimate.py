@@ -59,11 +59,12 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
     farm, kind = max(tasks, key=lambda pair: campaign.n_turbines(*pair))
     problem = campaign.problem(farm, kind)
     smart = SmartStart(campaign.grid_size, campaign.random_pct) if campaign.recipe.startswith("smart") else None
-    optimise(problem, 0, recipe=campaign.recipe, effort="fast", work=1, smart_start=smart)  # compiled, and in memory
-    meter = _Meter()
     try:
+        # what it calls is compiled after this, and in memory
+        optimise(problem, 0, recipe=campaign.recipe, effort="fast", work=1, smart_start=smart)
+        meter = _Meter()
         optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
-    except InfeasibleError:
+    except InfeasibleError:  # the turbines do not fit
         return None
     most = problem.n_turbines
     is_placed = meter.placed >= most or campaign.recipe.startswith("random")

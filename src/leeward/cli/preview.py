@@ -1,0 +1,251 @@
+"""What `leeward run` says of a campaign before it starts, and the whole of `leeward run --dry-run`."""
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from leeward.cli.run_summary import capacity_lines
+from leeward.cli.wording import table
+from leeward.wording import count, duration, size
+
+if TYPE_CHECKING:
+    from leeward.campaign import Campaign
+    from leeward.campaign.execution import Execution
+    from leeward.campaign.places import FarmPlace
+    from leeward.engine.estimate import Estimate
+    from leeward.engine.run import Options
+    from leeward.errors import LeewardError
+    from leeward.layout.room import Room
+    from leeward.wind import Site
+
+MOST_FARMS = 12
+MOST_TIGHT = 10
+BARS = "▁▂▃▄▅▆▇█"
+HOURS = 8760
+SUM_SLACK = 1e-6  # of probabilities, from rounding
+
+Tasks = Mapping[tuple[int, int], int]  # how many tasks there are, by farm and type
+
+
+@dataclass(frozen=True)
+class Preview:
+    """What is known of a campaign without computing a layout. tight: farms and types whose turbines hardly fit."""
+
+    campaign: "Campaign"
+    tasks: Tasks
+    places: "Sequence[FarmPlace]"
+    tight: "Mapping[tuple[int, int], Room]"
+    warnings: Sequence[str]
+
+    def lines(self, *, is_short: bool) -> Iterator[str]:
+        """Yield the text. is_short: for the start of a run, without what it only says when asked."""
+        yield from self._farm_lines()
+        yield from capacity_lines(self.campaign)
+        yield from wind_lines(self.campaign.site, with_rose=not is_short)
+        yield from self.fit_lines(is_short=is_short)
+        for warning in self.warnings:
+            yield f"warning: {warning}"
+
+    def _farm_lines(self) -> Iterator[str]:
+        from leeward.campaign.places import projection
+
+        yield f"farms, in {projection(self.campaign)}:"
+        rows = [
+            [f"  {place.farm_idx} {place.name}", place.centre(), f"{place.area_km2:.1f} km²"]
+            for place in self.places[:MOST_FARMS]
+        ]
+        yield table(rows, right=(2,))
+        if len(self.places) > MOST_FARMS:
+            areas = [place.area_km2 for place in self.places]
+            yield f"  and {len(self.places) - MOST_FARMS} more; areas from {min(areas):.1f} to {max(areas):.1f} km²"
+
+    def fit_lines(self, *, is_short: bool) -> Iterator[str]:
+        """Yield which farms and types have no room for their turbines, by a quick packing."""
+        if not self.tight:
+            if not is_short:
+                yield "room: all turbines fit, by a quick packing"
+            return
+        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
+            wanted = self.campaign.n_turbines(farm, kind)
+            yield (
+                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
+                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
+                "a larger area; --retry-failed does not help"
+            )
+        if len(self.tight) > MOST_TIGHT:
+            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
+
+
+def header(campaign: "Campaign", tasks: Tasks) -> str:
+    """Return how many layouts there are, and how they are found: known at once, however many they are."""
+    from leeward.campaign.remarks import optimiser_words
+
+    product = (
+        f"{count(len(campaign.farms), 'farm')} × {count(len(campaign.types), 'turbine type')} × "
+        f"{len(campaign.seeds):,} seed{'' if len(campaign.seeds) == 1 else 's'}"
+    )
+    asked = sum(tasks.values())
+    chosen = "" if asked == campaign.n_tasks else f", of which {asked:,} are asked for"
+    return f"{campaign.name}: {product} = {campaign.n_tasks:,} layouts{chosen}; {optimiser_words(campaign)}"
+
+
+def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
+    """Look at the farms, and pack turbines into those that are asked for."""
+    from leeward.campaign.names import duplicate_names
+    from leeward.campaign.places import farm_places, place_remarks
+    from leeward.errors import InputError
+    from leeward.layout.room import room_for
+
+    places = farm_places(campaign)
+    warnings = [*place_remarks(campaign, places), *duplicate_names(campaign)]
+    tight = {}
+    for pair in tasks:
+        try:
+            room = room_for(campaign.problem(*pair))
+        except InputError:  # the run says so itself
+            continue
+        if not room.fits:
+            tight[pair] = room
+    return Preview(campaign, tasks, places, tight, warnings)
+
+
+def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
+    """Yield what kind of wind it is, its mean speed and the hours it covers."""
+    covered = site.covered_hours
+    yield f"wind: {site.describe()}; mean speed {site.mean_speed_m_s:.2f} m/s, {covered:.0f} of {HOURS} hours covered"
+    missing = HOURS - covered
+    if missing > SUM_SLACK * HOURS and "kind" in site.figures():
+        yield f"  the probabilities add up to {covered / HOURS:.6g}: {missing:.0f} hours a year yield nothing"
+    elif missing < -SUM_SLACK * HOURS:
+        yield f"  warning: the probabilities add up to {covered / HOURS:.6g}: the AEP is that much too high"
+    if with_rose:
+        yield f"  {rose_line(site)}"
+
+
+def rose_line(site: "Site") -> str:
+    """Return a wind rose of one line: a bar for each sector, from north clockwise."""
+    from leeward.wind import wind_rose
+
+    rose = wind_rose(site)
+    share = rose.frequency.sum(axis=1)
+    largest = int(share.argmax())
+    bars = "".join(BARS[min(int(len(BARS) * value / share[largest]), len(BARS) - 1)] for value in share)
+    return (
+        f"{len(share)} sectors from north clockwise: {bars}  most from {rose.directions[largest]:g}°, "
+        f"{share[largest]:.1%} of the time"
+    )
+
+
+@dataclass(frozen=True)
+class Forecast:
+    """What a run would find and need. done: layouts that are there already. measured: None where nothing is known."""
+
+    done: int
+    measured: "Estimate | None"
+    workers: int
+    errors: "Sequence[LeewardError]"
+
+
+def forecast(shown: Preview, execution: "Execution", output: Path, options: "Options") -> Forecast:
+    """Look for errors and, if there are none, measure how fast the optimiser is here."""
+    from leeward.engine.cores import usable_cores
+    from leeward.engine.estimate import estimate
+    from leeward.engine.preflight import preflight
+
+    asked = sum(shown.tasks.values())
+    found = preflight(shown.campaign, execution, output, options, asked, usable_cores())
+    done = sum((key.farm_idx, key.type_idx) in shown.tasks for key in found.done)
+    workers = 1
+    if execution.engine == "local":
+        workers = max(1, min(execution.workers or usable_cores(), asked))
+    measured = None
+    if not found.errors:
+        left = {pair: number * max(asked - done, 0) // asked for pair, number in shown.tasks.items()}
+        measured = estimate(shown.campaign, left)
+    return Forecast(done, measured, workers, found.errors)
+
+
+def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[str]:
+    """Yield what is there already, how long the rest takes, and every error."""
+    asked = sum(shown.tasks.values())
+    if ahead.done:
+        yield f"{output}: {ahead.done} layouts are there already, {max(asked - ahead.done, 0):,} are to be computed"
+    if not ahead.errors:
+        yield from estimate_lines(ahead.measured, ahead.workers)
+        yield "no errors; nothing was computed or written"
+        return
+    yield from (f"error: {error}" for error in ahead.errors)
+    yield f"the run would stop with {count(len(ahead.errors), 'error')}; nothing was computed or written"
+
+
+def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
+    """Yield how long the run will take, and how much memory."""
+    from leeward.engine.estimate import available_memory
+
+    if measured is None:
+        yield "time: not known; the recipe is a custom function, or its turbines do not fit"
+        return
+    each = f"{measured.task_s:.1f} s" if measured.task_s < 120 else duration(measured.task_s)
+    rough = ", roughly: placing the turbines took all of the measurement" if measured.is_rough else ""
+    wall = max(measured.core_s / workers, measured.task_s)
+    yield (
+        f"time: about {duration(wall)} with {count(workers, 'worker')} on free cores, up to {each} a layout, "
+        f"{duration(measured.core_s)} of CPU time in all{rough}"
+    )
+    needed, free = measured.memory_bytes * workers, available_memory()
+    known = "" if free is None else f", {size(free)} are available"
+    yield f"memory: about {size(measured.memory_bytes)} a worker, {size(needed)} in all{known}"
+    if free is not None and needed > free:
+        yield "warning: that is more memory than there is; use fewer workers"
+
+
+def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any]:
+    """Return the preview as plain data, for --json; ahead: of a dry run."""
+    campaign, site = shown.campaign, shown.campaign.site
+    data: dict[str, Any] = {
+        "event": "preview",
+        "campaign": campaign.name,
+        "tasks": sum(shown.tasks.values()),
+        "crs": campaign.crs,
+        "farms": [
+            {
+                "farm_idx": place.farm_idx,
+                "name": place.name,
+                "area_km2": place.area_km2,
+                "longitude": place.longitude,
+                "latitude": place.latitude,
+            }
+            for place in shown.places
+        ],
+        "types": [
+            {
+                "farm_idx": farm,
+                "type_idx": kind,
+                "name": campaign.types[kind],
+                "n_turbines": campaign.n_turbines(farm, kind),
+                "installed_mw": campaign.installed_mw(farm, kind),
+                "wanted_mw": campaign.capacity_wanted_mw(farm),
+                "fits": (farm, kind) not in shown.tight,
+            }
+            for farm, kind in shown.tasks
+        ],
+        "wind": {
+            "kind": site.figures().get("kind", "weibull"),
+            "description": site.describe(),
+            "mean_speed_m_s": site.mean_speed_m_s,
+            "covered_hours": site.covered_hours,
+        },
+        "warnings": list(shown.warnings),
+    }
+    if ahead is not None:
+        measured = ahead.measured
+        data |= {
+            "event": "dry-run",
+            "done": ahead.done,
+            "cpu_seconds": None if measured is None else measured.core_s,
+            "worker_memory_bytes": None if measured is None else measured.memory_bytes,
+            "workers": ahead.workers,
+            "errors": [str(error) for error in ahead.errors],
+        }
+    return data
