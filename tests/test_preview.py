@@ -190,7 +190,8 @@ def test_all_errors_at_once(file, run, tmp_path):
     errors = [line for line in out.splitlines() if line.startswith("error:")]
     assert len(errors) == 3
     assert "nothing" in errors[0]
-    assert "do not fit" in errors[1]
+    assert "study.yaml: 2 errors" in errors[1]
+    assert "do not fit" in out
     assert "no such folder" in errors[2]
     assert "the run would stop with 3 errors" in out
     data = json.loads(run(file(farms=crowded), "--dry-run", "--json")[1])
