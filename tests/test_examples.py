@@ -2,11 +2,15 @@
 
 import importlib.util
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
+
+from run_cases import leeward_here
 
 EXAMPLES = Path(__file__).parent.parent / "examples"
 
@@ -46,3 +50,25 @@ def test_every_example_is_listed():
     listed = (EXAMPLES / "README.md").read_text()
     for path in EXAMPLES.glob("*.py"):
         assert f"({path.name})" in listed
+
+
+README = (EXAMPLES.parent / "README.md").read_text()
+
+
+def test_the_readme_shows_the_example():
+    shown = re.search(r"```yaml\n(.*?)```", README, re.S)
+    assert shown[1] == (EXAMPLES / "three-areas" / "campaign.yaml").read_text()
+
+
+@pytest.mark.slow
+def test_the_first_campaign_of_the_readme(tmp_path):
+    """Its commands run as they are pasted, in a checkout."""
+    shutil.copytree(EXAMPLES, tmp_path / "examples")
+    block = README.split("## A first campaign")[1].split("```")[1]
+    commands = [shlex.split(line, comments=True) for line in block.strip().splitlines()]
+    assert [command[:2] for command in commands][:2] == [["leeward", "run"], ["leeward", "run"]]
+    for name, *words in commands:
+        ended = leeward_here(*words, cwd=tmp_path)
+        assert (name, ended.returncode) == ("leeward", 0), f"{words}\n{ended.stderr}"
+    assert (tmp_path / "layout.png").is_file()
+    assert (tmp_path / "report.html").is_file()

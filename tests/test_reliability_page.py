@@ -34,3 +34,11 @@ def test_each_promise_has_tests_among_those_that_run(request):
         pytest.skip("only where the whole suite is collected")
     for number, (quick, _) in promises()[1].items():
         assert set(quick) <= collected, f"promise {number}: no test of {set(quick) - collected} runs"
+
+
+def test_the_front_page_repeats_what_is_not_promised():
+    section = PAGE.read_text().split("## What is not promised")[1]
+    limits = re.findall(r"^- \*\*([^*]+?)[.:]?\*\*", section, re.MULTILINE)
+    front = (ROOT / "docs" / "index.md").read_text()
+    assert len(limits) > 5
+    assert [limit for limit in limits if f"**{limit}" not in front] == []
