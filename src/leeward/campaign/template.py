@@ -22,7 +22,7 @@ site:
     # wind_directions_deg: [0, 1, ..., 359]
     # wind_speeds_m_s: [3, 4, ..., 25]
     # interpolation: nearest      # of sectors; or linear
-  # table: {wind_directions_deg: [...], wind_speeds_m_s: [...], probability: [[...], ...], turbulence_intensity: 0.1}
+  # table: {kind: bins, wind_directions_deg: [...], wind_speeds_m_s: [...], probability: [[...], ...]}   # or kind: exact
   # time_series: {file: wind.csv} # with the columns wind_direction_deg, wind_speed_m_s[, turbulence_intensity, weight]
   # file: ref_site.nc             # a site file of PyWake's
 

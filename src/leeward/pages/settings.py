@@ -81,7 +81,7 @@ def _site(figures: Mapping[str, Any]) -> str:
     grid = f"{counts[0]} directions × {counts[1]} speeds" if counts[0] and counts[1] else ""
     words = {
         "weibull": [f"Weibull distributions of {len(inner.get('weibull_a_m_s', ()))} sectors", grid],
-        "table": [f"table of {grid}"],
+        "table": [f"table of {grid}", "bins" if inner.get("kind") == "bins" else "exact conditions"],
         "time_series": [f"time series of {counts[2]} values"],
     }.get(kind, ["not told"])
     if inner.get("interpolation") == "linear":
