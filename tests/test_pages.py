@@ -443,7 +443,7 @@ def test_a_site_of_one_wind():
         ),
         (
             {"table": {"wind_directions_deg": [0, 90], "wind_speeds_m_s": [8, 9, 10], "turbulence_intensity": 0.1}},
-            "table of 2 directions × 3 speeds, turbulence intensity 0.1",
+            "table of 2 directions × 3 speeds, exact conditions, turbulence intensity 0.1",
         ),
         ({"time_series": {"wind_direction_deg": [1, 2, 3], "wind_speed_m_s": [1, 2, 3]}}, "time series of 3 values"),
     ],

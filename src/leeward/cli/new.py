@@ -33,7 +33,8 @@ def new(
     except OSError as error:
         raise write_error(file, error) from error
     print(f"written: {file}")
-    print("Next: put your site, areas and turbines in, then compute all layouts, or a first few, with")
+    print("Next: put your site, areas and turbines in, look at it, then compute all layouts, or a first few, with")
+    print(f"  {command('run', file, '--dry-run')}")
     print(f"  {command('run', file)}")
     print(f"  {command('run', file, '--only', 'seed=0')}")
 
