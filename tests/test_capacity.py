@@ -22,6 +22,7 @@ from leeward.engine.run import RunReport
 from leeward.errors import InfeasibleError
 from leeward.export import export_layouts, open_results
 from leeward.layout.optimise import _no_room
+from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps
 from leeward.report import report_html
@@ -168,6 +169,12 @@ def test_report(path):
         assert words in page
     assert HUB_HEIGHTS.replace("'", "&#x27;") in page
     assert 'layouts["farm0_t1_s0"]' in page.replace("&quot;", '"')
+
+
+def test_a_finished_run_has_no_rate(path):
+    seen = replace(snapshot(path), rate_per_hour=60.0)
+    assert "an hour" not in progress(seen)
+    assert "recipe smart_start+refine, effort normal" in progress(seen)
 
 
 def test_rated_power_of_a_tabulated_turbine(campaign):
