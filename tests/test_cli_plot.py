@@ -16,6 +16,7 @@ from leeward.watch import campaign_of
 from leeward.watch.single import find_result
 from run_cases import leeward_here, make_campaign
 
+CHOSEN = ["layout", "convergence", "flow"]  # of which the best result is drawn
 KINDS = ["layout", "map", "aep", "convergence", "rose", "flow"]
 
 
@@ -62,7 +63,10 @@ def test_every_kind(made, tmp_path, kind):
     few = ["--points", "20"] if kind == "flow" else []
     before = sorted(made.rglob("*"))
     done = plot(made, kind, "-o", tmp_path / "a.png", *few)
-    assert (done.returncode, done.stderr) == (0, "")
+    chosen = "leeward: note: drawn is farm{}; installed power differs by more than 0.5 %: the one with the highest"
+    assert done.returncode == 0
+    assert re.sub(r"farm\d_t\d_s\d", "farm{}", done.stderr).startswith(chosen if kind in CHOSEN else "")
+    assert bool(done.stderr) is (kind in CHOSEN)
     assert done.stdout == f"written: {tmp_path / 'a.png'}\n"
     assert (tmp_path / "a.png").read_bytes().startswith(b"\x89PNG")
     assert sorted(made.rglob("*")) == before
@@ -80,7 +84,8 @@ def test_vector_files_tell_what_they_show(made, aeps, tmp_path):
     text = (tmp_path / "map.svg").read_text(encoding="utf-8")
     for farm in (0, 1):
         best = max(aep for key, aep in aeps.items() if key.farm_idx == farm)
-        assert re.search(rf">{farm}  square {farm}, 3 × generic 1[05] MW: {best:.1f} GWh</text>", text)
+        assert re.search(rf">{farm}  square {farm}, 3 × generic 1[05] MW: {best:.1f} GWh, (30|45) MW, \d+\.\d %<", text)
+    assert "Types are compared by capacity factor" in text
 
 
 @pytest.fixture(scope="module")
@@ -117,14 +122,15 @@ def test_one_result_by_its_key(made, tmp_path, drawn):
 def test_aep_of_chosen_farms_and_types(made, tmp_path, drawn):
     assert plot(made, "aep", "--farm", "1", "-o", tmp_path / "a.svg").returncode == 0
     shown = [label.get_text() for label in drawn[0].axes[1].get_xticklabels()]
-    assert shown == ["generic 10 MW", "generic 15 MW"]
+    assert shown == ["generic 10 MW, 30 MW", "generic 15 MW, 45 MW"]
+    assert drawn[0].axes[0].get_ylabel().startswith("capacity factor, %")  # as their installed power differs
 
 
 def test_convergence_of_several(made, tmp_path, drawn):
     keys = ["--key", "farm0_t0_s0", "--key", "0 1 0"]
     assert plot(made, "convergence", *keys, "-o", tmp_path / "a.svg").returncode == 0
     assert plot(made, "convergence", "--key", "0,0,0", "--all-seeds", "-o", tmp_path / "b.svg").returncode == 0
-    texts = [[text.get_text() for text in figure.axes[0].get_legend().get_texts()] for figure in drawn]
+    texts = [[text.get_text().split("\n")[0] for text in f.axes[0].get_legend().get_texts()] for f in drawn]
     assert set(texts[0][:2]) == {"farm0_t0_s0", "farm0_t1_s0"}
     assert set(texts[1][:2]) == {"farm0_t0_s0", "farm0_t0_s1"}
 
@@ -217,7 +223,8 @@ def test_types_of_one_name_are_told_apart(tmp_path, drawn):
     write_own_file(tmp_path / "layouts.h5", [own_result(type_=0), own_result(type_=1)])
     assert plot(tmp_path, "aep", "--campaign", "campaign.yaml", "-o", "a.svg").returncode == 0
     shown = [label.get_text() for label in drawn[0].axes[1].get_xticklabels()]
-    assert shown == ["generic 10 MW (0)", "generic 10 MW (1)"]
+    assert shown == ["generic 10 MW (0), 30 MW", "generic 10 MW (1), 30 MW"]
+    assert drawn[0].axes[0].get_ylabel() == "AEP, GWh"
 
 
 def test_a_folder_of_files(tmp_path, drawn):

@@ -99,7 +99,8 @@ def test_status_of_an_unfinished_run(paths, campaign, inside):
     assert code == 3
     assert not err
     assert "3 of 6 layouts done, 3 missing (1 failed)" in out
-    assert re.search(r"^  0 square 0 +2/3 +\d+\.\d\d  farm0_t0_s\d$", out, re.M)
+    assert re.search(r"^  0 square 0 +2/3 +\d+\.\d\d  30 +\d+\.\d\d%  farm0_t0_s\d$", out, re.M)
+    assert "  recipe own_recipe_of_tests:place, a custom function" in out
     assert re.search(r"^  1 square 1 +1/3 \(1!\)", out, re.M)
     assert re.search(r"farm1_t0_s2 +exception, attempt 1 +ValueError: no wind", out)
     assert "leeward run layouts.run/campaign.yaml --retry-failed" in out
@@ -129,7 +130,10 @@ def test_status_while_it_runs(paths, campaign, inside):
         lock.release()
     assert code == 0
     assert f"running: process {os.getpid()}" in out
-    assert re.search(r"w1  farm0_t0_s1  refine, step 7, 101.50 GWh so far  for \d+ h.*last sign of life", out)
+    assert re.search(
+        r"w1  farm0_t0_s1  refine, step 7, 101.50 GWh so far \(30 MW installed, .*%\)  for \d+ h.*last sign of life",
+        out,
+    )
     assert "To go on" not in out
 
 

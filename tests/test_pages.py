@@ -226,7 +226,7 @@ def test_steps_are_told_of_where_they_are_drawn():
 
 def test_where_there_is_no_layout_yet():
     """A table of headings only told nothing."""
-    listed = best_list([], None, LINKS)
+    listed = best_list({}, {}, None, LINKS)
     assert "<table" not in listed
     assert "There is no layout yet." in listed
     picture = best_map([FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS)

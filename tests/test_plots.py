@@ -122,7 +122,7 @@ def test_before_and_after(problem, solution):
     assert len(alone.axes) == 2  # one panel, one colour bar
     assert alone.get_suptitle() == "three"
     assert alone.axes[0].get_title() == f"3 turbines of 15 MW\n{solution.aep_gwh:.1f} GWh a year, wake loss " + (
-        f"{100 * solution.wake_loss:.2f} %"
+        f"{100 * solution.wake_loss:.2f} %\n45 MW installed, capacity factor {solution.aep_gwh / 45 / 8.76:.2%}"
     )
 
 

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 HOURS_PER_YEAR = 8760.0
 GWH_PER_MW = HOURS_PER_YEAR * 1e-3
 SIMILAR = 0.005  # installed powers that differ by less count as equal
+LAST_BITS = 1e-12
 MOST_NAMED = 5
 
 
@@ -33,7 +34,7 @@ def by_capacity_factor(installed_mw: Iterable[float | None]) -> bool:
     More installed power yields more energy, whatever the layout is worth. Unknown powers are ignored.
     """
     known = [power for power in installed_mw if power is not None and power > 0.0]
-    return bool(known) and max(known) > (1.0 + SIMILAR) * min(known)
+    return bool(known) and max(known) > (1.0 + SIMILAR + LAST_BITS) * min(known)
 
 
 def merit(aep_gwh: float | None, installed_mw: float | None, is_by_factor: bool) -> float:

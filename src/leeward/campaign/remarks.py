@@ -11,8 +11,8 @@ if TYPE_CHECKING:
     from leeward.store.schema import Result
 
 HUB_HEIGHTS = (
-    "The turbine types have different hub heights, and the wind speeds are taken to be those at each type's own hub "
-    "height: hub height has no effect on the wind."
+    "Hub heights differ between the turbine types and have no effect on the wind: wind speeds are taken at each type's "
+    "own hub height."
 )
 
 

@@ -43,7 +43,7 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
         parts.append((tag("span", {"class": "state"}, f"{MARKS['missing']} left to do"), waiting))
     else:
         parts.append(("expected", "not known"))
-    if seen.rate_per_hour is not None:
+    if seen.rate_per_hour is not None and seen.is_running:
         parts.append(("rate", f"{seen.rate_per_hour:.0f} an hour" if seen.rate_per_hour >= 10 else _slow(seen)))
     if seen.seconds_left is not None and seen.missing:
         parts.append(("time left", duration(seen.seconds_left)))

@@ -63,7 +63,7 @@ def plot_convergence(
         style = "--" if len(steps) <= FEW_POINTS else "-"
         (line,) = ax.plot(steps, best, style, color=colour, linewidth=1.3 if stands_out else 0.6)
         if stands_out:
-            line.set_label(curve.label if few else f"the best of {len(ordered)}:\n{curve.label}")
+            line.set_label(curve.label if few else f"{curve.label}, the\nbest of {len(ordered)}")
             lines.insert(0, line)
             _mark_phases(ax, curve, steps, best, colour, way, ends)
     _dress_convergence(ax, way, ends, title)

@@ -13,7 +13,7 @@ from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
-from leeward.plots.convergence import Convergence
+from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
 from leeward.plots.style import shortened
 from leeward.store.keys import Key
@@ -178,11 +178,14 @@ def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
 
 def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
     """How the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
-    return [_convergence(result, campaign) for result in _results(path, keys)]
+    is_few = len(keys) <= ONE_BY_ONE
+    return [_convergence(result, installed_of(campaign, result), is_few) for result in _results(path, keys)]
 
 
-def _convergence(result: "Result", campaign: "Campaign | None") -> Convergence:
+def _convergence(result: "Result", installed_mw: float, is_few: bool) -> Convergence:
+    """is_few: there is room for a label of several lines."""
     by_phase = phases_of(result)
-    power = yield_words(result.aep, installed_of(campaign, result)).replace(", ", "\n")
-    label = f"{result.key}\n{power}" if power else str(result.key)
+    power = yield_words(result.aep, installed_mw)
+    label = f"{result.key}, {power}".removesuffix(", ")
+    label = label.replace(", ", "\n") if is_few else label
     return Convergence(label, list(by_phase), list(by_phase.values()), history_of(result))
