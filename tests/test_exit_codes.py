@@ -207,7 +207,6 @@ def test_a_disk_that_fails_while_it_is_read_is_exit_code_4(failing, name, words)
         (3, ["missing", "layouts.h5", "--csv", "-"]),
         (3, ["status", "layouts.h5"]),
         (0, ["show", "0,0,0", "layouts.h5", "--csv", "-"]),
-        (0, ["merge", "layouts.h5", "-o", "a.h5", "--dry-run", "-q"]),
         (2, ["status", "nowhere.run"]),
         (2, ["missing", "nowhere.run"]),
         (2, ["check", "nowhere.run"]),

@@ -153,7 +153,6 @@ def test_names_on_the_command_line(campaign, tmp_path):
             return [row["key"] for row in csv.DictReader(file)]
 
     assert keys("--farm", "a, b", "--farm", "x=y", "--type", "V174") == ["farm1_t1_s0", "farm2_t1_s0"]
-    assert keys("--farm", "1", "--type", "0") == ["farm1_t0_s0"]
     assert keys("--farm", "'1'", "--key", "'1'/V236/0") == ["farm3_t0_s0"]
     shown = leeward_here("show", "Nordsee I/V174/0", cwd=tmp_path)
     assert (shown.returncode, "farm0_t1_s0  in layouts.h5" in shown.stdout) == (0, True)
