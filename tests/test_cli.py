@@ -228,7 +228,7 @@ def test_a_recipe_in_the_current_folder(tmp_path):
         (["--time-budget-s", "0"], "time_budget_s is 0"),
         (["--grid-size", "1"], "grid_size is 1"),
         (["--random-pct", "101"], "random_pct is 101"),
-        (["--start", "nowhere.csv"], "nowhere.csv: cannot be read"),
+        (["--start", "nowhere.csv"], "nowhere.csv: no such file"),
         (["--site", "nowhere.nc"], "nowhere.nc: no such file"),
         (["--wake-model", "larsen"], "unknown wake model 'larsen'"),
     ],

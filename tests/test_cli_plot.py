@@ -183,6 +183,13 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
             1,
             "no result of farm 7 whose AEP is known, of 0 there and 8 in all",
         ),
+        (
+            ["layout", "--farm", "square 1", "--type", "7", "-o", "a.png"],
+            1,
+            "no result of farm 1 with type 7 whose AEP",
+        ),
+        (["layout", "--key", "square 1/generic 15 MW/9", "-o", "a.png"], 1, "farm1_t1_s9 is not there"),
+        (["layout", "--farm", "circle", "-o", "a.png"], 2, "no farm has the name 'circle'; the farms are 0 'square 0'"),
         (["map", "--key", "0,0,0", "-o", "a.png"], 2, "--key is of no use for map"),
         (["layout", "--speed", "8", "-o", "a.png"], 2, "--speed is of no use for layout; it belongs to flow"),
         (["flow", "--all-seeds", "-o", "a.png"], 2, "--all-seeds is of no use for flow"),
@@ -275,7 +282,7 @@ def test_a_picture_is_replaced_whole(made, tmp_path, monkeypatch):
 
     monkeypatch.setattr(style, "replace_file", full)
     done = plot(made, "rose", "-o", tmp_path / "a.png")
-    assert done.returncode == 1
+    assert done.returncode == 4
     assert "a.png: cannot be written" in done.stderr
     assert (tmp_path / "a.png").read_text() == "the old one"
 

@@ -19,7 +19,6 @@ from foreign_files import left_behind, own_result, write_own_file
 from leeward.campaign import load
 from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
-from leeward.cli.tables import read_layout
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, target
 from leeward.store.keys import Key
@@ -78,11 +77,6 @@ def test_csv_with_a_row_for_each_layout(source, results, tmp_path):
     assert [int(row["n_turbines"]) for row in rows] == [4] * 4 + [5] * 4
     assert [row["fingerprint"] for row in rows] == [results[row["key"]].fingerprint for row in rows]
     assert [float(row["wake_loss"]) for row in rows] == [results[row["key"]].details["wake_loss"] for row in rows]
-
-
-def test_a_layout_as_csv_is_what_leeward_aep_reads(source, results, tmp_path):
-    path = exported(source, tmp_path, "one.csv", keys=[Key(1, 1, 0)])
-    np.testing.assert_array_equal(read_layout(path), results["farm1_t1_s0"].layout)
 
 
 @needs_pyarrow
@@ -278,7 +272,7 @@ def test_what_is_not_there(run, tmp_path):
     assert "no result farm0_t0_s9; the nearest: farm0_t0_s" in done.stderr
     done = leeward_here("export", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "neither layouts.run nor layouts.h5" in done.stderr
+    assert "no run directory and no .h5 file in the current folder" in done.stderr
     done = leeward_here("export", "none.h5", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "none.h5: no such file" in done.stderr

@@ -104,7 +104,7 @@ def test_files_that_cannot_be_used(tmp_path, content, says):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["aep", "nowhere.csv"], "nowhere.csv: cannot be read"),
+        (["aep", "nowhere.csv"], "nowhere.csv: no such file"),
         (["aep", "--site", "nowhere.nc"], "nowhere.nc: no such file"),
         (["aep", "--wake-model", "larsen"], "unknown wake model 'larsen'"),
         (["aep", "--rated-power-mw", "15000"], "looks like kilowatts"),

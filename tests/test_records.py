@@ -5,7 +5,7 @@ import json
 import pytest
 
 from leeward.engine.cores import _container_limits, usable_cores
-from leeward.engine.selection import parse_only, read_keys
+from leeward.engine.selection import read_keys
 from leeward.errors import InputError, StorageError
 from leeward.store.audit import Audit, read_lines
 from leeward.store.keys import Key
@@ -97,34 +97,6 @@ def test_nobody_but_the_owner_writes_the_audit_log(paths):
     with pytest.raises(StorageError, match="not yours"):
         Audit(paths.audit, guard).record("one")
     assert not paths.audit.exists()
-
-
-def test_a_selection_in_words():
-    chosen = parse_only("farm=0,3 type=5 seed=0:10")
-    assert chosen(Key(0, 5, 0))
-    assert chosen(Key(3, 5, 9))
-    assert not chosen(Key(3, 5, 10))
-    assert not chosen(Key(1, 5, 0))
-    assert not chosen(Key(0, 4, 0))
-    assert parse_only("seed=:2")(Key(7, 7, 1))
-    assert parse_only("seed=5:")(Key(7, 7, 500))
-    assert [s for s in range(12) if parse_only("seed=0:10:4,11")(Key(0, 0, s))] == [0, 4, 8, 11]
-
-
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "empty"),
-        ("farm", "not understood"),
-        ("park=1", "not understood"),
-        ("farm=a", "not understood"),
-        ("farm=1 farm=2", "twice"),
-        ("seed=1:2:3:4", "not understood"),
-    ],
-)
-def test_a_selection_that_is_none(text, said):
-    with pytest.raises(InputError, match=said):
-        parse_only(text)
 
 
 def test_keys_from_files(tmp_path):

@@ -104,7 +104,8 @@ def plot(
 
     With --farm and --type only these are drawn, or chosen from. All but aep and convergence need a campaign.
 
-    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 wrong use; 4 the storage is unavailable.
+    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 wrong use; 4 the storage is unavailable, or the
+    picture cannot be written.
     """
     picture, place = _told_apart(what, path)
     _refuse_unused(picture, OF_RESULTS, {"--key": bool(key)})

@@ -54,8 +54,8 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     before = text[: starts[0].start()] if starts else text
     if before.strip():
         raise InputError(f"--only: {before.strip()!r:.60} is not understood; expected a field first, as in {EXAMPLE}")
-    ends = [start.start() for start in starts[1:]]
-    for start, end in zip(starts, [*ends, len(text)], strict=True):
+    ends = [*(start.start() for start in starts[1:]), len(text)]
+    for start, end in zip(starts, ends, strict=False):  # an empty text has an end and no field
         values = text[start.end() : end].strip()
         if "=" in plain[start.end() : end]:
             raise InputError(f"--only: {values!r:.60} has an equals sign in it; put such a name in quotation marks")
