@@ -22,7 +22,13 @@ site:
     # wind_directions_deg: [0, 1, ..., 359]
     # wind_speeds_m_s: [3, 4, ..., 25]
     # interpolation: nearest      # of sectors; or linear
-  # table: {kind: bins, wind_directions_deg: [...], wind_speeds_m_s: [...], probability: [[...], ...]}   # or kind: exact
+  # table:                        # a wind rose: a row of probabilities for each direction, one for each speed
+  #   kind: bins                  # each row stands for its sector; or exact: for this very direction
+  #   speed_bins: centres         # of bins; or edges, one more than probabilities in a row
+  #   wind_directions_deg: [0, 30, 60, ...]
+  #   wind_speeds_m_s: [4, 6, 8, ...]
+  #   probability: [[0.01, 0.02, ...], ...]
+  #   turbulence_intensity: 0.1
   # time_series: {file: wind.csv} # with the columns wind_direction_deg, wind_speed_m_s[, turbulence_intensity, weight]
   # file: ref_site.nc             # a site file of PyWake's
 
