@@ -276,4 +276,4 @@ def test_no_run_at_all(tmp_path):
     (tmp_path / "mine.run").mkdir()  # not a run directory: nothing is in it
     none = leeward_here("status", cwd=tmp_path)
     check_refused(none, 2)
-    assert "no run directory and no .h5 file in the current folder" in none.stderr
+    assert "no run directory (layouts.run) and no file of results" in none.stderr

@@ -272,7 +272,7 @@ def test_what_is_not_there(run, tmp_path):
     assert "no result farm0_t0_s9; the nearest: farm0_t0_s" in done.stderr
     done = leeward_here("export", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no run directory and no .h5 file in the current folder" in done.stderr
+    assert "no run directory (layouts.run) and no file of results" in done.stderr
     done = leeward_here("export", "none.h5", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "none.h5: no such file" in done.stderr

@@ -147,17 +147,18 @@ def optimise(
     spacing = {"spacing_m": spacing_m, "spacing_diameters": spacing_diameters}
     if spacing_m is None and spacing_diameters is None:
         spacing = {"spacing_diameters": 3.0} if physics.campaign is None else dict(physics.campaign.spacing)
+    usual = BUILTIN_TURBINES
     if physics.campaign is not None and area is None:
         farm = _farm(physics.campaign, farm_idx or area_name, campaign, begin)
         title, where = f"{physics.campaign.name}, {physics.campaign.farms[farm]}", physics.campaign.area(farm)
-        if turbines is None and begin is None and machine.type_idx is not None:
-            turbines = physics.campaign.n_turbines(farm, machine.type_idx)
+        if machine.type_idx is not None:
+            usual = physics.campaign.n_turbines(farm, machine.type_idx)
     else:
         title, where = _area(area, farm_idx, area_name, crs)
     if turbines is None:
-        turbines = BUILTIN_TURBINES if begin is None else len(begin.x)
+        turbines = usual if begin is None else len(begin.x)
     problem = LayoutProblem(machine.farm, where, turbines, **spacing)
-    given = None if begin is None else (begin.x, begin.y)
+    given: tuple[Any, Any] | None = None if begin is None else (begin.x, begin.y)
     if given is not None and repair_start:
         given = problem.repaired(*given)
     solution = _optimised(problem, seed, recipe, effort, time_budget_s, work, options, given)
@@ -190,8 +191,8 @@ def _start(path: Path | None, key: str | None, campaign: str | None) -> "TableLa
         if not layouts:
             raise InputError(f"{path}: no layout {wanted} in it; expected one of {listed(names, 5)}")
     if len(layouts) > 1:
-        names = listed([layout.name for layout in layouts], 3)
-        raise InputError(f"{path}: {len(layouts)} layouts in it ({names}); choose one with --key")
+        some = listed([layout.name for layout in layouts], 3)
+        raise InputError(f"{path}: {len(layouts)} layouts in it ({some}); choose one with --key")
     return layouts[0]
 
 

@@ -47,7 +47,9 @@ def given_place(path: Path | None) -> Path:
     if found:
         what = "runs" if runs else "files of results"
         raise InputError(f"{len(found)} {what} in the current folder; name one of {listed(found, 10)}")
-    raise InputError("no run directory and no .h5 file in the current folder; name a run directory or a file")
+    raise InputError(
+        "no run directory (layouts.run) and no file of results (layouts.h5) in the current folder; name one"
+    )
 
 
 def _runs() -> list[Path]:

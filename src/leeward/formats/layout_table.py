@@ -140,7 +140,8 @@ def _layout(path: Path, header: list[str], told: dict[str, str | int], rows: lis
         for column, value in told.items()
     )
     kind = str(told.get("turbine_type", ""))
-    return TableLayout(name, x, y, **numbers, turbine_type=kind, crs=cells.get("crs", ""), **figures)
+    told_otherwise = {"turbine_type": kind, "crs": cells.get("crs", ""), **figures}
+    return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **told_otherwise)  # type: ignore[arg-type]
 
 
 def _demand_different_turbines(path: Path, rows: list[Row]) -> None:
