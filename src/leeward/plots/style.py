@@ -126,7 +126,7 @@ def literal(words: str) -> str:
 
 def shortened(words: str, longest: int) -> str:
     """At most so many letters: longer ones would push the axes off the figure."""
-    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+    return words if len(words) <= longest else f"{words[: max(longest - 1, 0)]}…"
 
 
 def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
