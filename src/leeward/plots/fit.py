@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 from matplotlib.figure import Figure
 
-from leeward.plots.style import arrange, headline, wrapped
+from leeward.plots.style import arrange, fold, headline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 LONGEST = 8.0  # inches of a map
 NARROWEST = 2.8  # inches of a figure: its words need so much
 ROUNDS = 6  # of arranging and resizing; two or three are enough
-SAME = 0.02  # inches
+SAME = 0.005  # inches
 SIDE = 5.0  # inches of a square map
 WIDE = 2.2  # times as wide as high: no longer high enough for a colour bar beside it
 
@@ -54,10 +54,12 @@ def fit(
         ax.set_aspect("auto")  # while its shape is not yet right, words would lie in the room that the map leaves
     words = [(ax, text, text.get_text()) for ax in axes for text in (ax.title, ax.xaxis.label)]
     rows = [axes[start : start + across] for start in range(0, len(axes), across)]
+    arrange(figure)
     for _ in range(ROUNDS):
         if name:
             headline(figure, name)
-        _wrap(figure, words, rows)
+        _fold(words, rows)
+        arrange(figure)
         width, height = figure.get_size_inches()
         slot = axes[0].get_position(original=True)
         more = across * (size[0] - slot.width * width), len(rows) * (size[1] - slot.height * height)
@@ -65,20 +67,17 @@ def fit(
         if max(abs(wanted[0] - width), abs(wanted[1] - height)) < SAME:
             break
         figure.set_size_inches(*wanted)
+    else:
+        arrange(figure)
+    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps a little each time it is drawn
     for ax in axes:
-        ax.set_aspect("equal")
-    _wrap(figure, words, rows)
+        ax.set_aspect("equal", anchor="C")  # where the words were made to fit
 
 
-def _wrap(
-    figure: Figure, words: Sequence[tuple["Axes", "Text", str]], rows: Sequence[Sequence["Axes"]]
-) -> None:
-    """Break lines so that they end within the figure and before those of the next map, and arrange the figure so."""
-    arrange(figure)
+def _fold(words: Sequence[tuple["Axes", "Text", str]], rows: Sequence[Sequence["Axes"]]) -> None:
+    """Break lines so that they end within the figure and before those of the next map."""
     for ax, text, whole in words:
-        room = _room(ax, next(row for row in rows if ax in row))
-        text.set_text("\n".join(wrapped(line, room) for line in whole.split("\n")))
-    arrange(figure)
+        fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
 
 
 def _room(ax: "Axes", row: Sequence["Axes"]) -> float:

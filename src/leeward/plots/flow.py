@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
 POINTS = 800  # along the longer side; wakes are narrow
 POINTS_OF_MEAN = 200  # which is smoother, and takes a thousand times as long
+SMALLEST_SPAN = 0.01  # m/s: smaller differences between the colours are rounding errors
 RARELY = 0.005  # this share of the map, just behind rotors, may be slower than the colours show
 
 
@@ -70,7 +71,8 @@ def plot_flow(
             f"at_x, at_y and speed_m_s have the shapes {grid_x.shape}, {grid_y.shape} and {speeds.shape}; expected one "
             "shape (rows, columns)"
         )
-    low, high = speed_range or (float(np.quantile(speeds, RARELY)), float(speeds.max()))
+    high = float(speeds.max())
+    low, high = speed_range or (min(float(np.quantile(speeds, RARELY)), high - SMALLEST_SPAN), high)
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )

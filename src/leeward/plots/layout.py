@@ -154,9 +154,7 @@ def layout_figure(
         )
         ax.label_outer()
     shown = shown_bounds(axes[0])
-    colour_bar(
-        figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right"
-    )
+    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right")
     fit(figure, axes, map_size(shown), across=across, name=name)
     return figure
 
@@ -181,7 +179,7 @@ def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
 
 
 def _headline(problem: "LayoutProblem", solution: Placed, start: Start) -> str:
-    gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+.2f} %)" if start[2] > 0 else ""
+    gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+z.2f} %)" if start[2] > 0 else ""
     return f"{_turbines(problem, solution)}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
 
 

@@ -99,7 +99,8 @@ class Snapshot:
     many results its index tells of, None if it has none that fits. farms, types: names by number. expected and missing:
     None if nobody knows what was expected. done: results that are expected; beyond: those that are not (any more).
     failed: of the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files.
-    unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown.
+    unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if
+    unknown, and once nothing is left to compute.
     """
 
     path: str
