@@ -199,14 +199,21 @@ def test_iea37_case_study_beats_published_layouts():
     assert_feasible(problem, solution.x, solution.y)
 
 
-def test_estimates_of_a_sample_are_cleared_of_the_luck_in_the_wind(problem):
-    """The gross yield of the sample is known, and so is that of all the wind; the derivatives stay the sample's own."""
+@pytest.fixture(scope="module")
+def sampled(site, turbine):
+    """A problem whose wind is drawn in samples."""
+    return LayoutProblem(WindFarm(site, turbine), SHAPES["concave"], 12, spacing_m=720)
+
+
+def test_the_gross_yield_is_the_control_variate_of_a_sample(sampled):
+    """The AEP is estimated much better by it, and the derivatives stay the sample's own to the last bit."""
+    problem = sampled
     start = optimise(problem, 0, recipe="smart_start")
     objective = Objective(problem)
     assert objective.samples
-    plain, cleared = ([np.random.default_rng(seed) for seed in range(20)] for _ in range(2))
+    plain, corrected = ([np.random.default_rng(seed) for seed in range(20)] for _ in range(2))
     before = [problem.farm.sampled_aep_gradient(start.x, start.y, SAMPLE, rng) for rng in plain]
-    after = [objective.gradient(start.x, start.y, rng) for rng in cleared]
+    after = [objective.gradient(start.x, start.y, rng) for rng in corrected]
     errors = [np.array([aep for aep, *_ in estimates]) - start.aep_gwh for estimates in (before, after)]
     assert np.std(errors[1]) < 0.5 * np.std(errors[0])
     assert abs(np.mean(errors[1])) < 0.005 * start.aep_gwh
@@ -214,14 +221,14 @@ def test_estimates_of_a_sample_are_cleared_of_the_luck_in_the_wind(problem):
         assert (old[1].tobytes(), old[2].tobytes()) == (new[1].tobytes(), new[2].tobytes())
 
 
-def test_the_history_of_a_run_is_a_curve(problem):
+def test_the_history_of_a_run_is_a_curve(sampled):
     """It had three points, one for each phase."""
     history = History()
-    solution = optimise(problem, 0, work=3 * LITTLE, watch=history)
+    solution = optimise(sampled, 0, effort="fast", watch=history)
     history.end(solution.steps, solution.aep_gwh)
     steps, aeps = history.curve
     ends = [phase.aep_gwh for phase in solution.phases]
-    assert [phase.name for phase in solution.phases] == ["smart_start", "descent", "polish", "search"]
+    assert [phase.name for phase in solution.phases][:3] == ["smart_start", "descent", "polish"]
     assert 40 < len(steps) < 120
     assert (np.diff(steps) >= 0).all()
     assert (steps[-1], aeps[-1]) == (solution.steps, solution.aep_gwh)

@@ -241,7 +241,7 @@ def test_steps_are_told_of_where_they_are_drawn():
     assert "at the right" not in phases(one)
     assert phases(replace(one, details={})) is None
     many = replace(one, history=np.array([[1.0, 2.0], [6.0, 7.0]]))
-    assert "at the right, over the steps: of the layout in hand" in phases(many)
+    assert "at the right, over the steps: the layout in hand" in phases(many)
 
 
 def test_where_there_is_no_layout_yet():

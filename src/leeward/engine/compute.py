@@ -60,7 +60,7 @@ class History:
             self._rise(float(steps), aep_gwh)
 
     def _rise(self, step: float, best: float) -> None:
-        if self._phase == SEARCH and step - self._points[-1][0] > 1.0:
+        if self._points and self._points[-1][1] == self._best and self._points[-1][0] < step - 1.0:
             self._points.append((step - 1.0, self._best))  # until then it stayed the same
         self._points.append((step, best))
         self._best = best

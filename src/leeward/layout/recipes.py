@@ -55,8 +55,9 @@ class Progress:
     """What a driver sees after every step.
 
     aep_gwh: of the layout in hand, feasible or not, as the step estimates it from a sample of the wind or from a coarse
-    rose (not a number while turbines are being placed); violation_m: its worst violation of a constraint. best_aep_gwh: of the best feasible layout so far, on the full rose
-    (not a number before there is one). work: pair evaluations so far.
+    rose (not a number while turbines are being placed); violation_m: its worst violation of a constraint.
+    best_aep_gwh: of the best feasible layout so far, on the full rose (not a number before there is one). work: pair
+    evaluations so far.
     """
 
     step: int
@@ -161,7 +162,7 @@ class Search:
 
     @property
     def _beyond_judged(self) -> float:
-        """How much higher the AEP on the full rose is than as judged, GWh: of the best layout, and about so of others."""
+        """How much more the best layout yields on the full rose than as judged, GWh; others do about as much."""
         return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged
 
 

@@ -132,7 +132,7 @@ def _draw_farms(
 def best_layouts_figure(
     farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: Positions | None = None
 ) -> Figure:
-    """The map with its key and a colour bar; the key is beside the map, or below it if it is short or the map narrow."""
+    """The map with its key and a colour bar; the key stands below the map if it is short or the map narrow."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()

@@ -1,5 +1,6 @@
 """Figures of maps: as large as the area and the words around it ask for."""
 
+import itertools
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
@@ -83,7 +84,7 @@ def _fold(words: Sequence[tuple["Axes", "Text", str]], rows: Sequence[Sequence["
 def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
     """Return how wide words that are centred on the map may be, inches: to the edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
-    ends = [0.0, *(0.5 * (a + b) for a, b in zip(middles, middles[1:], strict=False)), 1.0]
+    ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
     middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)
     left, right = max(end for end in ends if end <= middle), min(end for end in ends if end >= middle)
     return 2.0 * min(middle - left, right - middle) * float(ax.figure.get_size_inches()[0])

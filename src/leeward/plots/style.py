@@ -172,7 +172,7 @@ class PlainNumbers(Formatter):
 
 
 def show_values(ax: "Axes", least: float) -> None:
-    """Label the vertical axis plainly, and show a range of at least `least`: smaller differences are rounding errors."""
+    """Label the vertical axis plainly, and make it at least this long: smaller differences are rounding errors."""
     low, high = ax.get_ylim()
     if high - low < least:
         ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))

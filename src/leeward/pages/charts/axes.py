@@ -35,7 +35,7 @@ class Scale:
 
 
 def padded(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale over these values, with some room at both ends; differences that are rounding errors are not magnified."""
+    """A scale over these values, with some room at both ends; it does not magnify rounding errors."""
     low, high = min(values), max(values)
     is_flat = high - low < 1e-5 * max(abs(high), 100.0)  # of an AEP in GWh, or of per cent
     room = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
