@@ -7,9 +7,10 @@ import yaml
 from conftest import DATA
 from layout_cases import FARMS, LITTLE, SHAPES, assert_feasible, square
 from leeward.campaign import builtin
+from leeward.engine.compute import POINTS_OF_A_PHASE, History
 from leeward.errors import InfeasibleError, InputError
-from leeward.layout import Area, LayoutProblem, optimise
-from leeward.layout.objective import Objective
+from leeward.layout import Area, LayoutProblem, Progress, optimise
+from leeward.layout.objective import SAMPLE, Objective
 from leeward.layout.problem import TOLERANCE_M
 from leeward.wind import Neighbours, Site, Turbine, WindFarm
 
@@ -196,3 +197,62 @@ def test_iea37_case_study_beats_published_layouts():
     assert solution.aep_gwh * 1e3 > 418_924
     assert np.hypot(solution.x, solution.y).max() <= 1300 + TOLERANCE_M
     assert_feasible(problem, solution.x, solution.y)
+
+
+@pytest.fixture(scope="module")
+def sampled(site, turbine):
+    """A problem whose wind is drawn in samples."""
+    return LayoutProblem(WindFarm(site, turbine), SHAPES["concave"], 12, spacing_m=720)
+
+
+def test_the_gross_yield_is_the_control_variate_of_a_sample(sampled):
+    """The AEP is estimated much better by it, and the derivatives stay the sample's own to the last bit."""
+    problem = sampled
+    start = optimise(problem, 0, recipe="smart_start")
+    objective = Objective(problem)
+    assert objective.samples
+    plain, corrected = ([np.random.default_rng(seed) for seed in range(20)] for _ in range(2))
+    before = [problem.farm.sampled_aep_gradient(start.x, start.y, SAMPLE, rng) for rng in plain]
+    after = [objective.gradient(start.x, start.y, rng) for rng in corrected]
+    errors = [np.array([aep for aep, *_ in estimates]) - start.aep_gwh for estimates in (before, after)]
+    assert np.std(errors[1]) < 0.5 * np.std(errors[0])
+    assert abs(np.mean(errors[1])) < 0.005 * start.aep_gwh
+    for old, new in zip(before, after, strict=True):
+        assert (old[1].tobytes(), old[2].tobytes()) == (new[1].tobytes(), new[2].tobytes())
+
+
+def test_the_history_of_a_run_is_a_curve(sampled):
+    """It had three points, one for each phase."""
+    history = History()
+    solution = optimise(sampled, 0, effort="fast", watch=history)
+    history.end(solution.steps, solution.aep_gwh)
+    steps, aeps = history.curve
+    ends = [phase.aep_gwh for phase in solution.phases]
+    assert [phase.name for phase in solution.phases][:3] == ["smart_start", "descent", "polish"]
+    assert 40 < len(steps) < 120
+    assert (np.diff(steps) >= 0).all()
+    assert (steps[-1], aeps[-1]) == (solution.steps, solution.aep_gwh)
+    assert all(np.isclose(aeps, aep, rtol=1e-12).any() for aep in ends)
+    rise = ends[1] - ends[0]
+    assert aeps.min() > ends[0] - rise  # and not a tenth lower, as a coarse rose would have it
+    assert aeps.max() < ends[-1] + rise
+
+
+def test_a_history_has_the_best_layout_once_there_is_one():
+    def at(step, phase, aep, best):
+        history(Progress(step, phase, aep, 0.0, best, step))
+
+    history = History()
+    assert history.curve is None
+    for step in range(1, 4):
+        at(step, "smart_start", float("nan"), float("nan"))
+    for step in range(4, 104):
+        at(step, "descent", 100.0 + (step % 2), 90.0)
+    for step in range(104, 200):
+        at(step, "search", 5.0, 99.0 if step < 150 else 99.5)
+    history.end(200, 99.5)
+    steps, aeps = history.curve
+    assert (steps[0], aeps[0]) == (4, 90)
+    assert len(steps) == 1 + POINTS_OF_A_PHASE + 5
+    assert aeps[1 : 1 + POINTS_OF_A_PHASE] == pytest.approx(100.5, abs=0.5)
+    assert list(zip(steps, aeps, strict=True))[-5:] == [(104, 99), (149, 99), (150, 99.5), (199, 99.5), (200, 99.5)]

@@ -172,6 +172,26 @@ def test_a_chart_of_ranks(aeps):
         assert picture.count('class="line"') == 1
 
 
+def test_ranks_are_no_seeds():
+    order = [Key(0, 0, seed) for seed in (7, 3, 5)]
+    picture = rank_chart(order, np.array([9.0, 8.0, 7.0]), LINKS.task)
+    assert ">rank of the layout (1 = best)</text>" in picture
+    assert ">seed 7</text>" in picture  # beside the best one
+    assert "<title>rank 2: seed 3, 8.00 GWh</title>" in picture
+
+
+@pytest.mark.parametrize("aeps", [[5287.9] * 3, 5287.9 * (1 + 2.3e-16 * np.arange(3)), [5287.9]])
+def test_charts_do_not_magnify_rounding_errors(aeps):
+    aeps = np.array(aeps)
+    columns = {"a": (keys(len(aeps)), aeps)}
+    charts = [strip_chart(columns, LINKS.task, relative=is_relative) for is_relative in (False, True)]
+    charts += [rank_chart(keys(len(aeps)), aeps, LINKS.task), convergence(["random"], [aeps[0]], None)]
+    for picture in charts:
+        labels = re.findall(r'text-anchor="end" class="label">(-?[0-9.e-]+)</text>', picture)
+        assert len(set(labels)) == len(labels) > 1
+        assert not [label for label in labels if "e" in label or len(label) > 8]
+
+
 @pytest.mark.parametrize("count", [1, 2, 50, 1000])
 def test_a_chart_of_strips(count):
     rng = np.random.default_rng(count)
@@ -221,7 +241,7 @@ def test_steps_are_told_of_where_they_are_drawn():
     assert "at the right" not in phases(one)
     assert phases(replace(one, details={})) is None
     many = replace(one, history=np.array([[1.0, 2.0], [6.0, 7.0]]))
-    assert "at the right, the best so far" in phases(many)
+    assert "at the right, over the steps: the layout in hand" in phases(many)
 
 
 def test_where_there_is_no_layout_yet():

@@ -139,6 +139,25 @@ def test_more_types_than_colours_that_are_apart(ax):
     assert len({to_hex(c.get_facecolor()[0]) for c in ax.collections[1::2]}) == 9
 
 
+@pytest.mark.parametrize("relative", [False, True])
+@pytest.mark.parametrize(
+    "aeps", [[5287.9] * 6, 5287.9 * (1 + 2.3e-16 * np.arange(6)), [5287.9]], ids=["equal", "nearly", "one"]
+)
+def test_an_axis_shows_no_rounding_errors(ax, aeps, relative):
+    """AEPs that differ in their last bit only made an axis from -1e-14 to 3e-14 per cent."""
+    plots.plot_aep_distribution(ax, [AepCell("a", "t", dict(enumerate(aeps)))], relative=relative)
+    assert_plain_labels(ax)
+
+
+def assert_plain_labels(ax):
+    """All labels of the vertical axis are short, and differ."""
+    ax.figure.canvas.draw()
+    labels = [label.get_text() for label in ax.get_yticklabels()]
+    assert len(set(labels)) == len(labels) > 1
+    assert not [label for label in labels if "e" in label or len(label) > 10 or label == "-0"]
+    assert not ax.yaxis.get_offset_text().get_text()
+
+
 def test_no_aep_at_all(ax):
     with pytest.raises(InputError, match="no AEP to draw"):
         plots.plot_aep_distribution(ax, [AepCell("a", "t", {})])
@@ -152,6 +171,13 @@ def test_what_nobody_recorded_is_dashed(ax, recorded, style):
     history = np.array([np.arange(recorded), 90.0 + np.arange(recorded)])
     plots.plot_convergence(ax, [Convergence("a", ["descent"], [90.0], history)])
     assert ax.lines[0].get_linestyle() == style
+
+
+@pytest.mark.parametrize("aeps", [[5287.9] * 3, [5287.9, 5287.9 * (1 + 2.3e-16), 5287.9], [5287.9]])
+def test_an_aep_that_hardly_rises(ax, aeps):
+    history = np.array([np.arange(1.0, len(aeps) + 1), aeps])
+    plots.plot_convergence(ax, [Convergence("a", ["random"], [5287.9], history)])
+    assert_plain_labels(ax)
 
 
 HISTORY = np.array([[0.0, 10.0, 20.0, 30.0], [100.0, 104.0, 108.0, 109.0]])
@@ -183,6 +209,14 @@ def test_over_the_steps(ax):
     texts = [text.get_text() for text in ax.get_legend().get_texts()]
     assert texts == ["b", "a", "end of start", "end of descent"]
     assert ax.get_xlim()[0] == 0
+
+
+def test_phases_are_marked_by_their_feasible_layouts(ax):
+    """The layout in hand may have had more before, as long as it was not feasible."""
+    history = np.array([[0.0, 10.0, 20.0, 21.0, 30.0], [100.0, 109.5, 110.0, 108.0, 108.5]])
+    plots.plot_convergence(ax, [Convergence("a", ["start", "descent", "polish"], [100.0, 108.0, 108.5], history)])
+    assert marks(ax) == [(0, 100), (21, 108), (30, 108.5)]
+    assert "the layout in hand, feasible or not" in ax.get_xlabel()
 
 
 def test_over_the_phases_where_one_has_no_history(ax):
@@ -352,6 +386,12 @@ def test_the_mean_has_circles_for_turbines(ax, problem):
     plots.plot_flow(ax, at_x, at_y, np.full(at_x.shape, 8.0), x=[1000.0, 2000.0], y=[500.0, 900.0])
     (dots,) = [c for c in ax.collections if isinstance(c, EllipseCollection)]
     assert dots.get_offsets().tolist() == [[1000, 500], [2000, 900]]
+
+
+def test_colours_of_a_wind_without_wakes(problem):
+    figure = plots.flow_figure(problem, [1000.0], [1000.0], direction_deg=270.0, speed_m_s=0.5, points=20)
+    figure.canvas.draw()
+    assert_plain_labels(figure.axes[1])
 
 
 def test_neighbours_are_drawn_in_grey_where_they_are_near(problem, ax):

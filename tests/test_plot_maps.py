@@ -2,6 +2,7 @@
 
 import itertools
 import re
+import warnings
 
 import numpy as np
 import pytest
@@ -12,7 +13,10 @@ from matplotlib.figure import Figure
 
 from leeward import plots
 from leeward.errors import InputError
-from plot_cases import farm_at, farms_in_rows
+from leeward.layout import Area, LayoutProblem
+from leeward.plots import FarmLayout, PlacedTurbines
+from leeward.wind import WindFarm
+from plot_cases import blank_share, farm_at, farms_in_rows, unreadable
 
 
 @pytest.fixture
@@ -73,9 +77,10 @@ def test_a_map_of_very_many_farms_fills_the_figure():
 def test_the_key_is_on_the_picture():
     figure = plots.best_layouts_figure([farm_at(i, 9000.0 * i, [0.1, 0.2, 0.1]) for i in range(3)], "a campaign")
     figure.canvas.draw()
-    key = figure.axes[0].get_legend().get_window_extent()
-    assert figure.bbox.x0 <= key.x0 < key.x1 <= figure.bbox.x1
-    assert not key.overlaps(figure.axes[0].get_window_extent())
+    (key,) = figure.legends
+    assert figure.bbox.x0 <= key.get_window_extent().x0 < key.get_window_extent().x1 <= figure.bbox.x1
+    assert key.get_window_extent().y1 < figure.axes[0].get_window_extent().y0  # below the map, which is wide
+    assert len(key.get_texts()) == 3
 
 
 @pytest.mark.parametrize("loss", [-1e-14, 0.02])
@@ -88,6 +93,49 @@ def test_colours_show_no_rounding_errors(ax, loss):
         assert lowest >= 0.0
         assert lowest <= 100.0 * max(loss, 0.0) <= highest
         assert highest - lowest == pytest.approx(0.01)
+
+
+NAME = "Hollandse Kust (west) Kavel VI, noordelijk deel, generic 15 MW, seed 2"
+
+
+@pytest.mark.parametrize("size", [(30e3, 3e3), (3e3, 30e3), (12e3, 12e3)], ids=["wide", "tall", "square"])
+@pytest.mark.parametrize(
+    "kind",
+    ["layout", "map", pytest.param("start", marks=pytest.mark.slow), pytest.param("flow", marks=pytest.mark.slow)],
+)
+def test_the_figure_follows_the_shape_of_the_area(tiny_site, turbine, kind, size):
+    """Title, caption and labels neither touch nor end at the border, and no stripe of the figure is blank."""
+    width, height = size
+    area = Area.from_arrays(
+        [5e5, 5e5 + width, 5e5 + width, 5e5], [6e6, 6e6, 6e6 + height, 6e6 + height], crs="EPSG:25831"
+    )
+    problem = LayoutProblem(WindFarm(tiny_site, turbine), area, 80, spacing_m=100.0)
+    rng = np.random.default_rng(0)
+    x, y = 5e5 + width * rng.random(80), 6e6 + height * rng.random(80)
+    placed = PlacedTurbines(x, y, 1234.5)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")  # matplotlib warns if the axes found no room
+        if kind == "layout":
+            figure = plots.layout_figure(problem, placed, name=NAME)
+        elif kind == "start":
+            figure = plots.layout_figure(problem, placed, (x, y, 1200.0))
+        elif kind == "flow":
+            figure = plots.flow_figure(problem, x, y, direction_deg=270.0, speed_m_s=9.0, points=30, name=NAME)
+        else:
+            figure = plots.best_layouts_figure([FarmLayout("0", NAME, area, x, y, 1.0, 240.0, rng.random(80))], NAME)
+        assert unreadable(figure) == []
+    assert blank_share(figure) < 0.06
+    shown = figure.axes[0].get_window_extent()
+    assert max(shown.width, shown.height) >= 4.9 * figure.dpi
+    assert max(figure.get_size_inches()) < 12.5
+
+
+@pytest.mark.parametrize(("east", "north"), [(6000.0, 0.0), (0.0, 5000.0)], ids=["wide", "tall"])
+def test_a_map_of_farms_in_a_row(east, north):
+    farms = [farm_at(i, east * i, [0.1, 0.2, 0.1], north * i) for i in range(20)]
+    figure = plots.best_layouts_figure(farms, NAME)
+    assert unreadable(figure) == []
+    assert len(figure.legends[0].get_texts()) == 20
 
 
 def test_no_farm(ax):

@@ -15,8 +15,10 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
+from leeward.cli.status import lines
 from leeward.engine.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
+from leeward.pages.overview import progress
 from leeward.store.index import IndexLines, encode_line, index_line, output_index, whole_lines, write_output_index
 from leeward.store.keys import Key
 from leeward.store.lock import Lock
@@ -280,6 +282,27 @@ def test_rate_and_time_left(paths):
         lock.release()
     assert running.rate_per_hour == pytest.approx(3600 * 2 / 10)
     assert running.seconds_left == pytest.approx(4 / running.rate_per_hour * 3600)
+
+
+@pytest.mark.parametrize("failed", [0, 1])
+def test_a_finished_run_has_no_rate(paths, failed):
+    """Neither at rest nor while its owner merges, also where a task failed for good."""
+    keys = [Key(farm, 0, seed) for farm in range(2) for seed in range(5)]
+    for place, key in enumerate(keys[failed:]):
+        store(paths, key, created=utc(NOW - 5000 + 60 * place))
+    for key in keys[:failed]:
+        fail(paths, key)
+    lock = Lock.take(paths.lock)
+    store(paths, keys[-1], created=utc(time.time() + 1))  # by this owner, again
+    try:
+        merging = snapshot(paths.root, now=time.time() + 10)
+    finally:
+        lock.release()
+    for seen in (merging, snapshot(paths.root, now=NOW)):
+        assert (seen.done, seen.missing) == (10 - failed, failed)
+        assert (seen.rate_per_hour, seen.seconds_left) == (None, None)
+        assert "hour" not in "\n".join(lines(seen))
+        assert "rate" not in str(progress(seen))
 
 
 def merged_file(paths, *keys, indexed=True):

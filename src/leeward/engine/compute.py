@@ -12,6 +12,7 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.errors import StorageError
 from leeward.layout import Area, LayoutProblem, Progress, optimise
+from leeward.layout.recipes import SEARCH
 from leeward.store.audit import utc_now
 from leeward.store.index import index_line
 from leeward.store.keys import Key
@@ -22,6 +23,7 @@ from leeward.store.shard import store_result
 from leeward.wind import WindFarm
 
 MOST_HISTORY = 1000  # points of a curve that somebody looks at
+POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
 
 Report = Callable[[str], None]
 Watch = Callable[[Progress], None]
@@ -29,15 +31,45 @@ Trouble = Callable[[StorageError], None]
 
 
 class History:
-    """The best AEP over the steps: a point where it rises."""
+    """AEP over the steps, as a curve to look at.
+
+    Until the first refinement ends: of the layout in hand, feasible or not, as the mean of the estimates of some steps,
+    in the middle of these. In the search after it: of the best feasible layout so far. There is a point with the AEP of
+    the best layout wherever that rises, and the last point is that of the result.
+    """
 
     def __init__(self) -> None:
         self._points: list[tuple[float, float]] = []
+        self._in_hand: list[tuple[float, float]] = []  # of the phase that goes on
+        self._phase = ""
+        self._best = float("-inf")
 
     def __call__(self, progress: Progress) -> None:
-        best = progress.best_aep_gwh
-        if best == best and (not self._points or best > self._points[-1][1]):
-            self._points.append((float(progress.step), best))
+        if progress.phase != self._phase:
+            self._close_phase()
+            self._phase = progress.phase
+        if progress.best_aep_gwh > self._best:
+            self._rise(float(progress.step), progress.best_aep_gwh)
+        elif progress.aep_gwh == progress.aep_gwh and progress.phase != SEARCH:
+            self._in_hand.append((float(progress.step), progress.aep_gwh))
+
+    def end(self, steps: int, aep_gwh: float) -> None:
+        """Add the result, if anything was recorded before it."""
+        self._close_phase()
+        if self._points and self._points[-1] != (float(steps), aep_gwh):
+            self._rise(float(steps), aep_gwh)
+
+    def _rise(self, step: float, best: float) -> None:
+        if self._points and self._points[-1][1] == self._best and self._points[-1][0] < step - 1.0:
+            self._points.append((step - 1.0, self._best))  # until then it stayed the same
+        self._points.append((step, best))
+        self._best = best
+
+    def _close_phase(self) -> None:
+        if self._in_hand:
+            means = np.array_split(self._in_hand, min(len(self._in_hand), POINTS_OF_A_PHASE))
+            self._points += [tuple(some.mean(axis=0).tolist()) for some in means]
+        self._in_hand = []
 
     @property
     def curve(self) -> Any:
@@ -64,6 +96,7 @@ def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
         solution = campaign.optimise(key, see)
     finally:
         os.chdir(here)  # a recipe of somebody's own may have gone elsewhere
+    history.end(solution.steps, solution.aep_gwh)
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
         "phases": ",".join(phase.name for phase in solution.phases),

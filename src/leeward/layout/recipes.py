@@ -47,14 +47,17 @@ PROMISING = 2 / 3  # hops are for descents that ended better than this share of 
 RELOCATE_EVERY = 75  # steps of a descent, in its middle
 RELOCATED = 0.06  # share of the turbines
 
+SEARCH = "search"  # the phase after the first refinement: many descents, of which only the best counts
+
 
 @dataclass(frozen=True)
 class Progress:
     """What a driver sees after every step.
 
-    aep_gwh: of the layout in hand, as far as the step knows it (not a number while turbines are being placed);
-    violation_m: its worst violation of a constraint. best_aep_gwh: of the best feasible layout so far, on the full rose
-    (not a number before there is one). work: pair evaluations so far.
+    aep_gwh: of the layout in hand, feasible or not, as the step estimates it from a sample of the wind or from a coarse
+    rose (not a number while turbines are being placed); violation_m: its worst violation of a constraint.
+    best_aep_gwh: of the best feasible layout so far, on the full rose (not a number before there is one). work: pair
+    evaluations so far.
     """
 
     step: int
@@ -145,6 +148,7 @@ class Search:
         """Uphill in energy from a layout; where it ends is the layout in hand."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
+        beyond = self._beyond_judged if settings.judged else 0.0
         while not descent.done(settings, state):
             in_the_middle = 0.1 * settings.steps <= state.step <= 0.75 * settings.steps
             if relocate_every and in_the_middle and state.step % relocate_every == 0:
@@ -154,7 +158,12 @@ class Search:
             if not np.isfinite(state.aep_gwh + state.x.sum() + state.y.sum()):
                 raise NotANumberError(f"the descent left the finite numbers at its step {state.step}")
             self.x, self.y = state.x, state.y
-            yield self.progress(state.aep_gwh, state.violation_m)
+            yield self.progress(state.aep_gwh + beyond, state.violation_m)
+
+    @property
+    def _beyond_judged(self) -> float:
+        """How much more the best layout yields on the full rose than as judged, GWh; others do about as much."""
+        return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged
 
 
 def placed_smartly(search: Search, options: SmartStart, seed: int) -> Iterator[Progress]:
@@ -215,7 +224,7 @@ def refined(search: Search) -> Iterator[Progress]:
     if stochastic:
         search.begin("polish")
         layout = yield from polished(search, layout, POLISH_STEPS)
-    search.begin("search")
+    search.begin(SEARCH)
     outcomes: list[float] = []
     while True:
         if layout is not None:

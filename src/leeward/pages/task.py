@@ -102,7 +102,10 @@ def phases(result: Result) -> Markup | None:
     if not by_phase and not has_steps:
         return None
     words = "AEP after each phase"
-    words += "" if not has_steps else "; at the right, the best so far, after the steps that were recorded"
+    if has_steps:
+        words += (
+            "; at the right, over the steps: the layout in hand, feasible or not, and in the search the best so far"
+        )
     return figure_with(convergence(list(by_phase), list(by_phase.values()), history), f"{words}.")
 
 

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -17,6 +17,7 @@ from leeward.capacity import capacity_factor
 from leeward.errors import InputError
 from leeward.layout.labels import apart, label_place
 from leeward.layout.surroundings import Bounds, loss_span, widened
+from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     Positions,
     circles,
@@ -25,6 +26,7 @@ from leeward.plots.ground import (
     dress_map,
     near_neighbours,
     pair,
+    shown_bounds,
 )
 from leeward.plots.layout import COLOURS
 from leeward.plots.style import (
@@ -33,13 +35,10 @@ from leeward.plots.style import (
     SEA,
     SMALL,
     TINY,
-    TITLE_LINE,
-    arrange,
     colour_bar,
     literal,
     new_figure,
     shortened,
-    wrapped,
 )
 
 if TYPE_CHECKING:
@@ -47,6 +46,7 @@ if TYPE_CHECKING:
 
     from leeward.layout import Area
 
+BELOW = 8  # farms: up to so many the key is always below the map
 DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
 DOT_IN_AREA = 0.12  # of the longer side of an area: no larger, or those of very many farms would hide them
 FEW_LINES = 20  # of the key: it is never shorter, however low the map is
@@ -55,7 +55,8 @@ LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the size of the font: how wide and h
 LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
 MANY, MOST_LARGER = 100, 2.0  # of more farms the map is larger, at most twice
-MAP_INCHES = 6.6  # the longer side of the map
+MAP_INCHES = 6.6  # a side of a square map
+NARROW = 3.2  # inches: a map less wide than this has no room for a colour bar below it
 BY_FACTOR = ["Types are compared by capacity factor:", "their installed power differs by more than 0.5 %."]
 
 
@@ -137,26 +138,23 @@ def _draw_farms(
 def best_layouts_figure(
     farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: Positions | None = None
 ) -> Figure:
-    """The map with its key and a colour bar."""
-    bounds = _bounds(farms)
-    left, low, right, high = widened(bounds, *near_neighbours(bounds, neighbours))
+    """The map with its key and a colour bar; the key stands below the map if it is short or the map narrow."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
-    scale = side / max(right - left, high - low)
-    width, height = max(scale * (right - left), 1.6), max(scale * (high - low), 2.0)
-    lines = max(int(height / KEY_LINE), FEW_LINES)
-    columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
-    longest = max(len(_line(farm, columns)) for farm in farms[: lines * columns])
-    tall = max(height, KEY_LINE * (min(len(farms), lines) + 1 + len(BY_FACTOR)))
-    lines_above = None if title is None else wrapped(title, width)
-    more = 0 if lines_above is None else lines_above.count("\n")
-    figure = new_figure(width + 1.0 + columns * KEY_LETTER * longest, tall + 1.3 + more * TITLE_LINE)
+    figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
-    drawn = _draw_farms(ax, farms, neighbours, lines_above)
+    drawn = _draw_farms(ax, farms, neighbours, title)
+    width, height = map_size(shown_bounds(ax), side)
+    narrow = width < NARROW
+    below = narrow or len(farms) <= BELOW or is_wide(shown_bounds(ax))
     if drawn is not None:
-        colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="bottom")
-    ax.set_anchor("W")  # the room beside it is for the key
-    _add_key(ax, farms, lines * columns, columns)
-    arrange(figure)
+        colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="right" if narrow else "bottom")
+    if below:
+        _add_key_below(figure, farms, LONGEST_KEY // 2 if narrow else LONGEST_KEY, max(width, NARROW))
+    else:
+        lines = max(int(height / KEY_LINE), FEW_LINES)
+        columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
+        _add_key(ax, farms, lines * columns, columns)
+    fit(figure, [ax], (width, height), least_width=NARROW + 0.4 if below else 0.0)
     _label(ax, farms)
     return figure
 
@@ -194,29 +192,47 @@ def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
         words.set_in_layout(False)
 
 
-def _line(farm: FarmLayout, columns: int = 1) -> str:
+def _line(farm: FarmLayout, longest: int) -> str:
+    """Return a line of the key. longest: letters of the name."""
     factor = capacity_factor(farm.aep_gwh, farm.installed_mw)
     power = "" if math.isnan(factor) else f", {farm.installed_mw:.6g} MW, {100.0 * factor:.1f} %"
-    return f"{farm.label}  {shortened(farm.name, LONGEST_NAME // columns)}: {farm.aep_gwh:.1f} GWh{power}"
+    return f"{farm.label}  {shortened(farm.name, longest)}: {farm.aep_gwh:.1f} GWh{power}"
 
 
 def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
-    lines = [_line(farm, columns) for farm in farms[:most]]
+    """Beside the map."""
+    key = _key(farms, most, LONGEST_NAME // columns)
+    # the north arrow may stand there
+    ax.legend(*key, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=2.6, **_look(columns))
+
+
+def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width: float) -> None:
+    """Below the map, in as many columns as this width has room for, inches."""
+    letters = int(width / KEY_LETTER)
+    longest = min(LONGEST_NAME, letters - max(len(_line(farm, 0)) for farm in farms))
+    handles, lines = _key(farms, most, longest)
+    columns = max(letters // (max(map(len, lines)) + 3), 1)
+    figure.legend(handles, lines, loc="outside lower left", **_look(columns))
+
+
+def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Line2D], list[str]]:
+    """Return a line for each farm, and what it says."""
+    lines = [_line(farm, longest) for farm in farms[:most]]
     if len(farms) > most:
         lines.append(f"and {len(farms) - most} more")
     lines += ["%: capacity factor"] if any(not math.isnan(farm.installed_mw) for farm in farms) else []
     lines += BY_FACTOR if any(farm.is_by_factor for farm in farms) else []
-    ax.legend(
-        [Line2D([], [], linestyle="none") for _ in lines],
-        [literal(line) for line in lines],
-        loc="upper left",
-        bbox_to_anchor=(1.0, 1.0),
-        fontsize=TINY,
-        labelcolor=INK,
-        handlelength=0,
-        handletextpad=0,
-        borderaxespad=2.6,  # the north arrow may stand there
-        frameon=False,
-        ncols=columns,
-        columnspacing=1.0,
-    )
+    return [Line2D([], [], linestyle="none") for _ in lines], [literal(line) for line in lines]
+
+
+def _look(columns: int) -> dict[str, Any]:
+    """Return what both keys look like."""
+    return {
+        "fontsize": TINY,
+        "labelcolor": INK,
+        "handlelength": 0,
+        "handletextpad": 0,
+        "frameon": False,
+        "ncols": columns,
+        "columnspacing": 1.0,
+    }

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, SMALL, colours_apart, dress, new_figure
+from leeward.plots.style import FAINT, INK, LABEL, SAME_SHARE, SMALL, colours_apart, dress, new_figure, show_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -22,14 +22,16 @@ Over = Literal["steps", "phases"]
 FEW_POINTS = 20  # up to so many, nobody knows what was in between
 ONE_BY_ONE = 6  # up to so many curves have colours and names of their own
 MARKS = "osD^vP*X"
+MEANING = "descent, polish: the layout in hand, feasible or not\nsearch: the best feasible layout so far"
 
 
 @dataclass(frozen=True)
 class Convergence:
     """What is known of the way to one layout.
 
-    phases: names, in order; aep_by_phase: best AEP (GWh) at the end of each. history: steps and the best AEP (GWh) that
-    was known after each, shape (2, points); None if it was not recorded.
+    phases: names, in order; aep_by_phase: best AEP (GWh) at the end of each. history: steps and AEP (GWh), shape (2,
+    points): of the layout in hand until the first refinement ends, then of the best layout so far; None if it was not
+    recorded.
     """
 
     label: str
@@ -41,11 +43,11 @@ class Convergence:
 def plot_convergence(
     ax: "Axes", curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None
 ) -> None:
-    """The best AEP known over the steps, or at the end of each phase.
+    """AEP over the steps, or at the end of each phase.
 
     over: by default the steps, where all curves have a history, else the phases. Lines lead from one value that was
     recorded to the next, dashed where these are few. Over the steps the end of each phase is marked at the first step
-    that had reached its AEP. Of many curves the one that ends highest stands out, and only it is named.
+    that is recorded with its AEP. Of many curves the one that ends highest stands out, and only it is named.
     """
     if not curves:
         raise InputError("no result to draw; expected one or more")
@@ -106,9 +108,10 @@ def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, 
 def _mark_phases(
     ax: "Axes", curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
-    """Where each phase ends: over the steps, the first that had reached its AEP."""
+    """Where each phase ends: over the steps, the first with its AEP, which an infeasible layout may have exceeded."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
-        reached = np.flatnonzero(best >= aep * (1.0 - 1e-12))
+        reached = np.flatnonzero(np.isclose(best, aep, rtol=1e-12, atol=0.0))
+        reached = reached if len(reached) else np.flatnonzero(best >= aep)
         at = i if way == "phases" else int(reached[0]) if len(reached) else len(best) - 1
         mark = _mark(name, ends)
         mark.set_data([steps[at]], [best[at]])
@@ -136,11 +139,11 @@ def _mark(name: str, ends: Sequence[str]) -> Line2D:
 
 def _dress_convergence(ax: "Axes", way: Over, ends: Sequence[str], title: str | None) -> None:
     dress(ax, title)
-    ax.set_ylabel("best AEP so far, GWh", color=INK, fontsize=LABEL)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
+    ax.set_ylabel("AEP, GWh" if way == "steps" else "best AEP so far, GWh", color=INK, fontsize=LABEL)
+    show_values(ax, SAME_SHARE * abs(ax.get_ylim()[1]))
     ax.grid(axis="y", color=FAINT, linewidth=0.3)
     if way == "steps":
-        ax.set_xlabel("step of the optimiser", color=INK, fontsize=LABEL)
+        ax.set_xlabel(f"step of the optimiser\n{MEANING}", color=INK, fontsize=LABEL)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         ax.set_xlim(left=0.0)
         return

@@ -11,7 +11,20 @@ from matplotlib.lines import Line2D
 
 from leeward.capacity import by_capacity_factor, capacity_factor
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, SMALL, TINY, colours_apart, dress, literal, new_figure, shortened
+from leeward.plots.style import (
+    FAINT,
+    INK,
+    LABEL,
+    SAME_SHARE,
+    SMALL,
+    TINY,
+    colours_apart,
+    dress,
+    literal,
+    new_figure,
+    shortened,
+    show_values,
+)
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -86,7 +99,8 @@ def plot_aep_distribution(
     ax.tick_params(axis="x", length=0)
     measure = BY_FACTOR if by_factor else "AEP, GWh"
     ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
-    ax.yaxis.set_major_formatter(lambda value, _: f"{value:.10g}")
+    highest = max(max(cell.aep_gwh.values()) for cell in shown)
+    show_values(ax, SAME_SHARE * (100.0 if relative or by_factor else highest))
     lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
     if title is not None:
         ax.set_title(literal(title), color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)

@@ -13,6 +13,7 @@ from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
 from leeward.layout.surroundings import widened
+from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     GREY_ONES,
     SMALLEST_DOT,
@@ -25,7 +26,7 @@ from leeward.plots.ground import (
     neighbours_of,
     pair,
 )
-from leeward.plots.style import EVEN, FAINT, INK, colour_bar, headline, new_figure
+from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
 
 if TYPE_CHECKING:
@@ -33,10 +34,10 @@ if TYPE_CHECKING:
 
     from leeward.layout import Area, LayoutProblem
 
-MAP_INCHES = 5.0
 AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
 POINTS = 800  # along the longer side; wakes are narrow
 POINTS_OF_MEAN = 200  # which is smoother, and takes a thousand times as long
+SMALLEST_SPAN = 0.01  # m/s: smaller differences between the colours are rounding errors
 RARELY = 0.005  # this share of the map, just behind rotors, may be slower than the colours show
 
 
@@ -70,7 +71,8 @@ def plot_flow(
             f"at_x, at_y and speed_m_s have the shapes {grid_x.shape}, {grid_y.shape} and {speeds.shape}; expected one "
             "shape (rows, columns)"
         )
-    low, high = speed_range or (float(np.quantile(speeds, RARELY)), float(speeds.max()))
+    high = float(speeds.max())
+    low, high = speed_range or (min(float(np.quantile(speeds, RARELY)), high - SMALLEST_SPAN), high)
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
@@ -140,9 +142,9 @@ def flow_figure(
         speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
         wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
     height = flow.hub_height_m if height_m is None else height_m
-    span = float(np.ptp(at_x[0])), float(np.ptp(at_y[:, 0]))
-    scale = MAP_INCHES / max(span)
-    figure = new_figure(max(scale * span[0], 2.4) + 1.7, max(scale * span[1], 2.0) + 1.1)
+    shown = float(at_x.min()), float(at_y.min()), float(at_x.max()), float(at_y.max())
+    width, map_height = map_size(shown)
+    figure = new_figure(width + 2.0, map_height + 2.0)  # roomy; it is made to fit
     ax = figure.subplots()
     drawn = plot_flow(
         ax,
@@ -158,9 +160,9 @@ def flow_figure(
         title=wind,
     )
     is_open = bool(speeds.min() < drawn.norm.vmin) if drawn.norm.vmin is not None else False
-    colour_bar(figure, drawn, ax, f"wind speed {height:g} m above ground, m/s", is_open=is_open)
-    if name:
-        headline(figure, name)
+    label = f"wind speed {height:g} m above ground, m/s"
+    colour_bar(figure, drawn, ax, label, location="bottom" if is_wide(shown) else "right", is_open=is_open)
+    fit(figure, [ax], (width, map_height), name=name)
     return figure
 
 

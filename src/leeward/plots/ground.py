@@ -1,6 +1,6 @@
 """Maps: an area, circles to scale, kilometres, and where north is."""
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -24,8 +24,18 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
+MOST_TICKS = 6
 SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn so large
 GREY_ONES = "grey: turbines that stand already"
+
+
+class _Ticks(MaxNLocator):
+    """As many ticks as there is room for: maps may be narrow."""
+
+    def __call__(self) -> Any:
+        if self.axis is not None:
+            self.set_params(nbins=min(max(int(0.6 * self.axis.get_tick_space()), 1), MOST_TICKS))
+        return super().__call__()
 
 
 def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: float = 1.2, zorder: float = 1.0) -> None:
@@ -78,15 +88,19 @@ def dress_map(
     ax.set_ylim(low, high)
     ax.set_aspect("equal")
     system = f" ({crs})" if crs else ""
-    ax.set_xlabel(f"east, km{system}", color=INK, fontsize=LABEL)
-    ax.set_ylabel(f"north, km{system}", color=INK, fontsize=LABEL)
-    if legend:
-        ax.set_xlabel(f"east, km{system}\n{legend}", color=INK, fontsize=LABEL)
+    ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), color=INK, fontsize=LABEL)
+    ax.set_ylabel("north, km", color=INK, fontsize=LABEL)  # short: wide maps are low
     for axis in (ax.xaxis, ax.yaxis):
-        axis.set_major_locator(MaxNLocator(nbins=6, steps=[1, 2, 5, 10]))
+        axis.set_major_locator(_Ticks(steps=[1, 2, 5, 10]))
         axis.set_major_formatter(FuncFormatter(_kilometres))
     dress(ax, title)
     _point_north(ax, bounds, land)
+
+
+def shown_bounds(ax: "Axes") -> Bounds:
+    """Return left, low, right, high of what a map shows, m."""
+    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
+    return left, low, right, high
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:

@@ -12,6 +12,7 @@ from matplotlib.figure import Figure
 from leeward.capacity import yield_words
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, loss_span, widened
+from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     SMALLEST_DOT,
     Array,
@@ -23,8 +24,9 @@ from leeward.plots.ground import (
     near_neighbours,
     neighbours_of,
     pair,
+    shown_bounds,
 )
-from leeward.plots.style import EVEN, FAINT, INK, PLAIN, colour_bar, headline, new_figure, save_figure
+from leeward.plots.style import EVEN, FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -55,7 +57,6 @@ class PlacedTurbines:
     installed_mw: float | None = None
 
 
-PANEL_INCHES = 5.0  # the longer side of an area's drawing
 COLOURS = f"{EVEN}_r"  # dark is a large loss
 VISIBLE_ROOM = 1.3  # of a dot's width: narrower circles about it are left out
 
@@ -139,7 +140,7 @@ def layout_figure(
         name = name or _headline(problem, solution, start)
     losses = np.concatenate([simulation.wake_loss for *_, simulation, _ in panels])
     neighbours, bounds = neighbours_of(problem.farm), problem.area.bounds
-    figure, axes = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
+    figure, axes, across = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
     for ax, (what, x, y, simulation, aep) in zip(axes, panels, strict=True):
         dots = plot_layout(
             ax,
@@ -155,20 +156,18 @@ def layout_figure(
             + _power(problem, solution, aep),
         )
         ax.label_outer()
-    colour_bar(figure, dots, axes, "wake loss of each turbine, %")
-    if name:
-        headline(figure, name)
+    shown = shown_bounds(axes[0])
+    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right")
+    fit(figure, axes, map_size(shown), across=across, name=name)
     return figure
 
 
-def _panels(bounds: Bounds, count: int) -> tuple[Figure, list["Axes"]]:
-    """A figure with so many maps of the bounds, side by side, or below each other if they are wide."""
-    left, low, right, high = bounds
-    scale = PANEL_INCHES / max(right - left, high - low)
-    width, height = max(scale * (right - left), 2.4), max(scale * (high - low), 2.0)
+def _panels(shown: Bounds, count: int) -> tuple[Figure, list["Axes"], int]:
+    """Return a figure with so many maps of the bounds, and how many are side by side: all, unless they are wide."""
+    width, height = map_size(shown)
     across, down = (1, count) if width > height else (count, 1)
-    figure = new_figure(across * (width + 0.5) + 1.2, down * (height + 0.9) + 0.4)
-    return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
+    figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # roomy; it is made to fit
+    return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat), across
 
 
 def _energy(aep_gwh: float) -> str:
@@ -191,7 +190,7 @@ def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
 
 
 def _headline(problem: "LayoutProblem", solution: Placed, start: Start) -> str:
-    gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+.2f} %)" if start[2] > 0 else ""
+    gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+z.2f} %)" if start[2] > 0 else ""
     return f"{_turbines(problem, solution)}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
 
 

@@ -1,6 +1,7 @@
 """What all pictures share: colours, sizes, and how a file is written. No setting of matplotlib is changed for long."""
 
 import io
+import math
 import os
 import textwrap
 import threading
@@ -13,6 +14,7 @@ import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
+from matplotlib.ticker import Formatter
 
 from leeward.errors import InputError
 from leeward.files import replace_file
@@ -22,6 +24,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.cm import ScalarMappable
     from matplotlib.colorbar import Colorbar
+    from matplotlib.text import Text
 
 ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 200
@@ -30,8 +33,9 @@ SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f
 
 # Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
 APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
+SAME_SHARE = 1e-5  # of an AEP: axes show no smaller differences
 TITLE_LINE = 0.16  # inches
-LETTERS_PER_INCH = 10.0  # of a headline, which is bold
+LETTERS_PER_INCH = 13.0  # to begin with; wider ones take more lines
 EVEN = "viridis"  # even steps of lightness, the same for the colour-blind
 
 _NO_DATE = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
@@ -104,6 +108,7 @@ def colour_bar(
         pad=0.02,
         aspect=30,
         extend="min" if is_open else "neither",
+        format=PlainNumbers(),
     )
     bar.set_label(label, color=INK, fontsize=LABEL)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
@@ -126,7 +131,7 @@ def literal(words: str) -> str:
 
 def shortened(words: str, longest: int) -> str:
     """At most so many letters: longer ones would push the axes off the figure."""
-    return words if len(words) <= longest else f"{words[: longest - 1]}…"
+    return words if len(words) <= longest else f"{words[: max(longest - 1, 0)]}…"
 
 
 def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
@@ -137,10 +142,41 @@ def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
     return "\n".join(textwrap.wrap(words, letters)) or words
 
 
+def fold(text: "Text", words: str, inches: float) -> None:
+    """Give a text these words, in as many lines as fit into the width as it is drawn."""
+    per_inch = LETTERS_PER_INCH
+    for _ in range(4):
+        text.set_text("\n".join(wrapped(line, inches, per_inch) for line in words.split("\n")))
+        with without_glyph_warnings():
+            width = text.get_window_extent().width / text.figure.dpi
+        if width <= inches:
+            return
+        per_inch *= 0.98 * inches / width
+
+
 def headline(figure: Figure, words: str) -> None:
     """Above the figure, in as many lines as its width asks for."""
-    lines = wrapped(words, figure.get_figwidth(), LETTERS_PER_INCH)
-    figure.suptitle(literal(lines), color=INK, fontsize=LABEL + 1, fontweight="bold")
+    text = figure.suptitle(" ", color=INK, fontsize=LABEL + 1, fontweight="bold")
+    fold(text, literal(words), figure.get_figwidth() - 0.1)
+
+
+class PlainNumbers(Formatter):
+    """Numbers in full, without an exponent or an offset, and without the rounding errors of the ticks."""
+
+    def __call__(self, value: float, pos: int | None = None) -> str:
+        low, high = self.axis.get_view_interval()
+        span = abs(high - low) or abs(value) or 1.0
+        digits = min(max(5 - math.floor(math.log10(span)), 0), 12)
+        text = f"{value:z.{digits}f}"
+        return text.rstrip("0").rstrip(".") if digits else text
+
+
+def show_values(ax: "Axes", least: float) -> None:
+    """Label the vertical axis plainly, and make it at least this long: smaller differences are rounding errors."""
+    low, high = ax.get_ylim()
+    if high - low < least:
+        ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
+    ax.yaxis.set_major_formatter(PlainNumbers())
 
 
 def dress(ax: "Axes", title: str | None) -> None:

@@ -125,7 +125,7 @@ def _of_run(
         notes.append(f"{bad_records} record(s) of failures cannot be read")
     counted = _Counted(campaign, present, failures, workers, seeds)
     goes_on = holder if holder is not None and holder.state == "alive" else None
-    rate = rate_per_hour(present.created, goes_on, now)
+    rate = None if counted.left == 0 else rate_per_hour(present.created, goes_on, now)  # a finished run has none
     seen = Snapshot(
         path=str(path),
         run=str(run.root),
@@ -317,11 +317,14 @@ class _Counted:
             "remarks": self._basis.remarks,
         }
 
-    def seconds_left(self, rate: float | None) -> float | None:
+    @property
+    def left(self) -> int | None:
+        """Tasks that a run would still compute; None if nobody knows."""
         missing = self.totals["missing"]
-        if missing is None or not rate:
-            return None
-        return 3600.0 * float(max(missing - self._failed.total(), 0)) / rate
+        return None if missing is None else max(missing - self._failed.total(), 0)
+
+    def seconds_left(self, rate: float | None) -> float | None:
+        return None if self.left is None or not rate else 3600.0 * self.left / rate
 
     def _names(self) -> tuple[dict[int, str], dict[int, str]]:
         if self._campaign is not None:

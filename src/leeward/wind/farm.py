@@ -125,9 +125,14 @@ class WindFarm:
         power = self._mean_power(*positions(x, y))
         return float(power.sum()) * GWH_PER_MW
 
-    def aep_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[float, Array, Array]:
-        """AEP in GWh, and its derivatives with respect to each x and each y, GWh/m."""
-        return self._gradient(*positions(x, y), self._wind)
+    def aep_gradient(
+        self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
+    ) -> tuple[float, Array, Array]:
+        """AEP in GWh, and its derivatives with respect to each x and each y, GWh/m.
+
+        conditions: instead of all of the site's, for example a sample that `site.draw` returned.
+        """
+        return self._gradient(*positions(x, y), self._wind if conditions is None else wind_of(conditions))
 
     def sampled_aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
@@ -141,7 +146,7 @@ class WindFarm:
             raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
         if not isinstance(rng, np.random.Generator):
             raise InputError(f"rng is {rng!r:.60}; expected a generator, for example numpy.random.default_rng(0)")
-        return self._gradient(*positions(x, y), wind_of(self.site.draw(count, rng)))
+        return self.aep_gradient(x, y, self.site.draw(count, rng))
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
         """Energy, effective wind speed and wake loss of each turbine; per condition too if asked for."""

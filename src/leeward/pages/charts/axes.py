@@ -35,9 +35,10 @@ class Scale:
 
 
 def padded(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale over these values, with some room at both ends."""
+    """A scale over these values, with some room at both ends; it does not magnify rounding errors."""
     low, high = min(values), max(values)
-    room = 0.06 * (high - low) or max(abs(high), 1.0) * 1e-3
+    is_flat = high - low < 1e-5 * max(abs(high), 100.0)  # of an AEP in GWh, or of per cent
+    room = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
     return Scale(low - room, high + room, start, end)
 
 

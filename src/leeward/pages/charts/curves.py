@@ -34,7 +34,10 @@ CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
 
 
 def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
-    """AEP of all seeds of a farm and turbine type, the best one first. keys, aeps: from the best to the worst."""
+    """AEP of all seeds of a farm and turbine type over their rank, with the seed of the best one.
+
+    keys, aeps: from the best to the worst.
+    """
     across = Scale(1, max(len(aeps), 2), LEFT + 10, WIDTH - RIGHT - 10)
     up = padded(aeps.tolist(), HEIGHT - BOTTOM, TOP)
     middle = float(np.median(aeps))
@@ -56,8 +59,9 @@ def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
         join(horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh")),
         _level(up(middle), f"median {middle:.2f} GWh"),
         drawn,
+        text(across(1), up(float(aeps[0])) - 9, f"seed {keys[0].seed}"),
         [text(across(rank), HEIGHT - 16, str(rank), anchor="middle") for rank in dict.fromkeys(ranks)],
-        text((LEFT + WIDTH) / 2, HEIGHT - 2, "seeds, best first", anchor="middle"),
+        text((LEFT + WIDTH) / 2, HEIGHT - 2, "rank of the layout (1 = best)", anchor="middle"),
     )
 
 
@@ -134,7 +138,7 @@ def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
         text(across(float(s)), HEIGHT - 16, f"{s:.0f}", anchor=anchor)
         for s, anchor in ((steps[0], "start"), (steps[-1], "end"))
     ]
-    label = text((room.start + room.end) / 2, HEIGHT - 2, "steps, best so far", anchor="middle")
+    label = text((room.start + room.end) / 2, HEIGHT - 2, "step of the optimiser", anchor="middle")
     kind = "line sparse" if len(points) <= FEW_POINTS else "line"  # between them nothing was recorded
     return [tag("path", {"d": line, "class": kind}), *dots, *ends, label]
 
@@ -142,7 +146,8 @@ def _history(curve: Array, room: Scale, up: Scale) -> list[Markup]:
 def _dots(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link) -> Markup:
     dots = []
     for rank, (key, aep) in enumerate(zip(keys, aeps.tolist(), strict=True), start=1):
-        dots.append(_dot(across(rank), up(aep), key, aep, link, is_best=rank == 1))
+        words = f"rank {rank}: seed {key.seed}, {aep:.2f} GWh"
+        dots.append(_dot(across(rank), up(aep), key, words, link, is_best=rank == 1))
     return join(dots)
 
 
@@ -155,7 +160,8 @@ def _from_median(up: Scale, aeps: Array) -> Height:
 def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height, link: Link, of: Quantity) -> Markup:
     """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
     best = int(np.argmax(aeps))
-    top = _dot(x, up(float(aeps[best])), keys[best], float(aeps[best]), link, of, is_best=True)
+    words = [f"{key}: {aep:.2f} {of.unit}" for key, aep in zip(keys, aeps.tolist(), strict=True)]
+    top = _dot(x, up(float(aeps[best])), keys[best], words[best], link, is_best=True)
     half = min(0.3 * width, 26.0)
     lower, middle, upper = (up(float(q)) for q in np.quantile(aeps, (0.25, 0.5, 0.75)))
     parts = [
@@ -174,12 +180,11 @@ def _strip(x: float, width: float, keys: Sequence[Key], aeps: Array, up: Height,
     ]
     if len(aeps) <= MOST_DOTS / 4:
         others = [i for i in range(len(aeps)) if i != best]
-        parts += [_dot(x, up(float(aeps[i])), keys[i], float(aeps[i]), link, of, is_best=False) for i in others]
+        parts += [_dot(x, up(float(aeps[i])), keys[i], words[i], link, is_best=False) for i in others]
     return join([*parts, top])
 
 
-def _dot(x: float, y: float, key: Key, value: float, link: Link, of: Quantity = AEP, *, is_best: bool) -> Markup:
-    words = f"{key}: {value:.2f} {of.unit}"
+def _dot(x: float, y: float, key: Key, words: str, link: Link, *, is_best: bool) -> Markup:
     circle = tag(
         "circle",
         {"cx": round(x, 2), "cy": y, "r": 5 if is_best else 3, "class": "dot best" if is_best else "dot"},

@@ -14,6 +14,7 @@ from leeward.watch.drawings import FarmShape, LayoutView, Rings
 Array = npt.NDArray[np.float64]
 SIDE = 640.0  # pixels of the longer side
 LEAST_M = 1000.0  # shown of the map, each way: one turbine alone has no extent
+NARROWEST = 120.0  # pixels: the bar of the scale and the arrow below the plan need so much
 SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn so large
 
 
@@ -27,14 +28,14 @@ class Frame:
         longer = float((high - low).max())
         self.scale = (side - 2 * margin) / longer  # pixels a metre
         self._left, self._top, self._margin = float(low[0]), float(high[1]), margin
-        self.width = 2 * margin + self.scale * float(high[0] - low[0])
+        self.width = max(2 * margin + self.scale * float(high[0] - low[0]), NARROWEST)
+        self._beside = (self.width - self.scale * float(high[0] - low[0])) / 2
         self.height = 2 * margin + self.scale * float(high[1] - low[1])
 
     def place(self, x: float, y: float) -> tuple[float, float]:
         """Pixels from the left and from the top."""
-        return round(self._margin + (x - self._left) * self.scale, 2), round(
-            self._margin + (self._top - y) * self.scale, 2
-        )
+        left = self._beside + (x - self._left) * self.scale
+        return round(left, 2), round(self._margin + (self._top - y) * self.scale, 2)
 
     def outline(self, polygons: Sequence[Rings]) -> Markup:
         """The area; what is within inner rings is left blank."""
