@@ -118,8 +118,9 @@ class Snapshot:
     None if nobody knows what was expected. done: results that are expected; beyond: those that are not (any more).
     failed: of the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files.
     unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown, and
-    when nothing is left to compute. optimiser: recipe and effort in words; None where no campaign is known. by_capacity_factor: farms whose types are
-    compared by capacity factor, not by AEP. remarks: sentences for those who compare types.
+    when nothing is left to compute. optimiser: recipe and effort in words; None where no campaign is known.
+    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
+    compare types.
     """
 
     path: str
