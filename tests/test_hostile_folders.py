@@ -90,7 +90,6 @@ def test_a_link_ends_a_run_before_anything_is_touched(run, precious, name):
     ended = leeward_here("run", "campaign.yaml", cwd=run.root.parent)
     assert (state(precious), state(run.root)) == before
     assert ended.returncode == 2
-    assert ended.stderr.count("\n") == 1
     for part in (f"layouts.run/{name}: is a link to {target}", "expected a f", "or remove the link"):
         assert part in ended.stderr
 

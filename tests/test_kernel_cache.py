@@ -25,7 +25,7 @@ SOMEBODY = 65534  # another user
 as_root = pytest.mark.skipif(os.getuid() != 0, reason="only root can act as two users")
 FARM = """
 from leeward.wind import Site, Turbine, WindFarm
-site = Site.from_table([0.0, 90.0, 270.0], [8.0, 10.0], [[0.1, 0.2], [0.1, 0.2], [0.2, 0.2]], 0.1)
+site = Site.from_table([0.0, 90.0, 270.0], [8.0, 10.0], [[0.1, 0.2], [0.1, 0.2], [0.2, 0.2]], 0.1, kind="exact")
 farm = WindFarm(site, Turbine.generic(15, 240, 150), {model!r})
 print(repr(farm.aep([0.0, 900.0, 2000.0], [0.0, 30.0, -60.0])))
 """

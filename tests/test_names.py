@@ -169,7 +169,7 @@ def test_a_run_warns_about_equal_names_and_takes_names(tmp_path):
     make(tmp_path, farms=["Nord", "Süd", "Nord"], types=["V236"], seeds=1, execution=INLINE)
     done = leeward_here("run", "campaign.yaml", "--only", "farm=Su\u0308d", "--quiet", cwd=tmp_path)  # ü as u and dots
     assert done.returncode == 0, done.stderr
-    assert "leeward: warning: farms 0 and 2 have the same name 'Nord'; select them by number\n" in done.stderr
+    assert "warning: farms 0 and 2 have the same name 'Nord'; select them by number\n" in done.stderr
     assert "1 of 1 layouts" in done.stdout
     assert [path.stem for path in tmp_path.glob("layouts.run/results/*/*.h5")] == ["farm1_t0_s0"]
 

@@ -219,6 +219,17 @@ def test_strips_that_are_far_apart_can_be_looked_at_closely():
     assert "% above median" in picture
 
 
+def test_a_plan_of_a_narrow_area_has_room_for_its_scale():
+    """The length of the bar and the north arrow lay over each other."""
+    result = replace(own_result(turbines=2), layout=np.array([[0.0, 300.0], [0.0, 60_000.0]]))
+    picture = layout_plan(view(result))
+    width, _ = size_of(picture)
+    bar = float(re.search(r'<text x="([^"]+)"[^>]*>[0-9]+ k?m</text>', picture)[1])
+    assert bar + 40 < float(re.search(r'<text x="([^"]+)"[^>]*>N</text>', picture)[1]) < width
+    turbines = [float(x) for x in re.findall(r'<circle cx="([^"]+)"[^>]*class="turbine"', picture)]
+    assert sum(turbines) / 2 == pytest.approx(width / 2, abs=0.1)  # in the middle
+
+
 def test_how_aep_grew():
     picture = convergence(["placing", "descent"], [90.0, 95.5], np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
     numbers(picture)

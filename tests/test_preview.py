@@ -3,7 +3,6 @@
 import json
 import os
 
-import numpy as np
 import pytest
 import yaml
 
@@ -135,8 +134,9 @@ def test_lines_about_the_wind():
     assert "mean speed 9.00 m/s, 7008 of 8760 hours covered" in said[0]
     assert said[1].strip() == "the probabilities add up to 0.8: 1752 hours a year yield nothing"
     assert "4 sectors from north clockwise: ████  most from 0°, 20.0% of the time" in said[2]
-    more = Site.from_table([0, 90, 180, 270], [8, 10], np.full((4, 2), 0.12525))
-    assert "warning: the probabilities add up to 1.002" in list(wind_lines(more, with_rose=False))[1]
+    more = load(study(site={"table": {**ROSE, "probability": [[0.12525, 0.12525]] * 4}}))
+    (warning,) = preview(more, task_counts(more, None)).warning_lines()
+    assert "the probabilities of the wind add up to 1.002: the AEP is that much too high" in warning
     weibull = Site.from_weibull([0.25] * 4, [9.0] * 4, [2.0] * 4, 0.07)
     assert len(list(wind_lines(weibull, with_rose=False))) == 1  # what lies beyond the speed bins is not missing
     assert "4 sectors" in rose_line(weibull)
@@ -156,7 +156,7 @@ def test_a_dry_run_says_everything_and_writes_nothing(file, run, tmp_path):
         "6 turbines, 60 MW of 60 MW",
         "8 turbines, 56 MW of 60 MW, 4 MW (6.7%) short",
         "compared by capacity factor",
-        "hub height has no effect on the wind",
+        "Hub heights differ between the turbine types and have no effect on the wind",
         "wind: table of 4 directions × 2 speeds, read as bins",
         "room: all turbines fit",
         "time: about",

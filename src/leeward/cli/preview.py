@@ -43,7 +43,13 @@ class Preview:
         yield from self._farm_lines()
         yield from capacity_lines(self.campaign)
         yield from wind_lines(self.campaign.site, with_rose=not is_short)
-        yield from self.fit_lines(is_short=is_short)
+        if not (self.tight or is_short):
+            yield "room: all turbines fit, by a quick packing"
+        yield from self.warning_lines()
+
+    def warning_lines(self) -> Iterator[str]:
+        """Yield what looks wrong: turbines that do not fit, coordinates, names, probabilities."""
+        yield from self._fit_lines()
         for warning in self.warnings:
             yield f"warning: {warning}"
 
@@ -60,12 +66,8 @@ class Preview:
             areas = [place.area_km2 for place in self.places]
             yield f"  and {len(self.places) - MOST_FARMS} more; areas from {min(areas):.1f} to {max(areas):.1f} km²"
 
-    def fit_lines(self, *, is_short: bool) -> Iterator[str]:
+    def _fit_lines(self) -> Iterator[str]:
         """Yield which farms and types have no room for their turbines, by a quick packing."""
-        if not self.tight:
-            if not is_short:
-                yield "room: all turbines fit, by a quick packing"
-            return
         for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
             wanted = self.campaign.n_turbines(farm, kind)
             yield (
@@ -99,6 +101,9 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
 
     places = farm_places(campaign)
     warnings = [*place_remarks(campaign, places), *duplicate_names(campaign)]
+    share = campaign.site.covered_hours / HOURS
+    if share > 1.0 + SUM_SLACK:
+        warnings.append(f"the probabilities of the wind add up to {share:.6g}: the AEP is that much too high")
     tight = {}
     for pair in tasks:
         try:
@@ -117,8 +122,6 @@ def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
     missing = HOURS - covered
     if missing > SUM_SLACK * HOURS and "kind" in site.figures():
         yield f"  the probabilities add up to {covered / HOURS:.6g}: {missing:.0f} hours a year yield nothing"
-    elif missing < -SUM_SLACK * HOURS:
-        yield f"  warning: the probabilities add up to {covered / HOURS:.6g}: the AEP is that much too high"
     if with_rose:
         yield f"  {rose_line(site)}"
 

@@ -141,8 +141,7 @@ def run(
         raise typer.Exit(_dry_run(chosen, output, options, picture, as_json))
     if picture is not None:
         raise InputError("--picture is given without --dry-run; it is a picture of the dry run: give both")
-    if not quiet:
-        _introduce(chosen, selection, as_json)
+    _introduce(chosen, selection, quiet, as_json)
     if storage_wait is None:
         storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
     if engine in ("dask", "slurm"):
@@ -174,8 +173,8 @@ def run(
     raise typer.Exit(report.exit_code)
 
 
-def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", as_json: bool) -> None:
-    """Say what is to be computed: farms, turbines, wind, and what looks wrong."""
+def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", quiet: bool, as_json: bool) -> None:
+    """Say what is to be computed: farms, turbines, wind, and what looks wrong. quiet: only what looks wrong."""
     from leeward.cli.preview import header, preview, preview_data
     from leeward.engine.selection import task_counts
 
@@ -183,8 +182,10 @@ def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", as
     if as_json:
         print(json_text(preview_data(preview(chosen, tasks))), flush=True)
     elif sys.stderr is not None:
-        print(header(chosen, tasks), file=sys.stderr, flush=True)
-        for line in preview(chosen, tasks).lines(is_short=True):
+        if not quiet:
+            print(header(chosen, tasks), file=sys.stderr, flush=True)
+        shown = preview(chosen, tasks)
+        for line in shown.warning_lines() if quiet else shown.lines(is_short=True):
             print(line, file=sys.stderr, flush=True)
 
 

@@ -71,8 +71,8 @@ class Result:
     """A finished layout and what made it.
 
     layout: easting and northing, m, shape (2, turbines). aep: GWh; not a number with the status "no-aep". details:
-    provenance: text, numbers and short arrays by name. history: optional, shape (2, n): steps, and the best AEP (GWh)
-    that was known after each.
+    provenance: text, numbers and short arrays by name. history: optional, shape (2, n): steps and AEP (GWh), of the
+    layout in hand until the first refinement ends, then of the best one so far.
     """
 
     key: Key

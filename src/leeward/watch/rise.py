@@ -22,9 +22,9 @@ def phases_of(result: Result) -> dict[str, float]:
 
 
 def history_of(result: Result) -> Array | None:
-    """Steps, and the best AEP (GWh) after each, shape (2, n), up to the AEP of the result; None if it was not stored.
+    """Steps and AEP (GWh), shape (2, n), up to the AEP of the result; None if it was not stored.
 
-    The last improvement may come after the last step that was recorded.
+    In older files the last improvement may come after the last step that was recorded.
     """
     if result.history is None:
         return None
