@@ -485,9 +485,7 @@ def test_bad_targets():
         Area.from_geojson(SEA, crs="EPSG:4326")
     with pytest.raises(InputError, match=r"the point \(93, 0\) of EPSG:4326 has no place in EPSG:32631"):
         Area.from_geojson(degrees([93.0, 0.0], [94.0, 0.0], [94.0, 1.0]), crs="EPSG:32631")
-    with pytest.raises(
-        InputError, match=r"1000 m on the ground are 17\d\d m in EPSG:3857 here; .* is crs the right one"
-    ):
+    with pytest.raises(InputError, match=r"1000 m on the ground are 17\d\d m in EPSG:3857; .* Is crs the right one"):
         Area.from_geojson(SEA, crs="EPSG:3857")
     with pytest.raises(InputError, match=r"the centre: .* is nowhere on the globe in EPSG:25831"):
         Area.circle(7e8, 6e9, 500.0, crs="EPSG:25831")

@@ -11,6 +11,7 @@ from leeward.campaign.places import farm_places, place_remarks, projection
 from leeward.cli.preview import estimate_lines, preview, rose_line, wind_lines
 from leeward.engine.estimate import Estimate, estimate
 from leeward.engine.selection import task_counts
+from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
 from leeward.layout.room import room_for
 from leeward.store.keys import Key
@@ -106,6 +107,29 @@ def test_huge_areas_and_far_farms():
     assert "667 km apart" in far
 
 
+def feature(name, longitude, key="Name"):
+    return {"type": "Feature", "properties": {key: name}, "geometry": degrees(longitude, 55.0)["geojson"]}
+
+
+def test_polygons_of_a_file_and_their_names(tmp_path, monkeypatch):
+    """One polygon gives its farm its name; several that become one area are said to do so."""
+    monkeypatch.chdir(tmp_path)
+    for name, features in (("one", [feature("Horns", 7.0)]), ("two", [feature("A", 7.0), feature("B", 7.3, "NAME")])):
+        (tmp_path / f"{name}.geojson").write_text(json.dumps({"type": "FeatureCollection", "features": features}))
+    listed = [{"file": "one.geojson"}, {"file": "two.geojson"}, {"file": "two.geojson", "feature": "B"}]
+    campaign = load(study(farms=listed))
+    assert list(campaign.farms.values()) == ["Horns", "farm 1", "B"]
+    (remark,) = preview(campaign, task_counts(campaign, None)).warning_lines()
+    assert "farm 1: the 2 polygons of two.geojson (A, B) are one area" in remark
+    assert "farms: {file: two.geojson}" in remark
+    assert list(load(study(farms={"file": "two.geojson"})).farms.values()) == ["A", "B"]
+
+
+def test_swapped_coordinates_with_a_projection():
+    with pytest.raises(InputError, match=r"longitude 56\.00, latitude 8\.00, .* longitude and latitude swapped"):
+        load(study(crs="EPSG:25832", farms=[degrees(55.95, 7.95)]))
+
+
 # --- whether the turbines fit ---
 
 
@@ -136,7 +160,10 @@ def test_lines_about_the_wind():
     assert "4 sectors from north clockwise: ████  most from 0°, 20.0% of the time" in said[2]
     more = load(study(site={"table": {**ROSE, "probability": [[0.12525, 0.12525]] * 4}}))
     (warning,) = preview(more, task_counts(more, None)).warning_lines()
-    assert "the probabilities of the wind add up to 1.002: the AEP is that much too high" in warning
+    assert "The probabilities of the wind add up to 1.002: every AEP is 0.2 % too high" in warning
+    part = load(study(site={"table": {**ROSE, "kind": "bins", "wind_directions_deg": [0, 30, 60, 90]}}))
+    (warning,) = preview(part, task_counts(part, None)).warning_lines()
+    assert "cover 120 of 360 degrees" in warning
     weibull = Site.from_weibull([0.25] * 4, [9.0] * 4, [2.0] * 4, 0.07)
     assert len(list(wind_lines(weibull, with_rose=False))) == 1  # what lies beyond the speed bins is not missing
     assert "4 sectors" in rose_line(weibull)
@@ -193,7 +220,8 @@ def test_all_errors_at_once(file, run, tmp_path):
     assert "study.yaml: 2 errors" in errors[1]
     assert "do not fit" in out
     assert "no such folder" in errors[2]
-    assert "the run would stop with 3 errors" in out
+    assert "the run would stop there; nothing was computed or written" in out
+    assert "all turbines fit" not in out
     data = json.loads(run(file(farms=crowded), "--dry-run", "--json")[1])
     assert (data["event"], len(data["errors"])) == ("dry-run", 1)
     assert os.listdir(tmp_path) == ["study.yaml"]

@@ -113,6 +113,11 @@ def test_bins_of_any_width():
         Site.from_table([0.0, 120.0, 360.0], [8.0], np.full((3, 1), 0.2), kind="bins")
 
 
+def test_a_row_is_missing(probability):
+    with pytest.raises(InputError, match="11 rows of probabilities for 12 directions; expected a row for each"):
+        Site.from_table(SECTORS, SPEEDS, probability[:11])
+
+
 def test_bad_words():
     with pytest.raises(InputError, match="kind is 'spikes'; expected bins or exact"):
         Site.from_table([0, 180], [8, 9], np.full((2, 2), 0.25), kind="spikes")

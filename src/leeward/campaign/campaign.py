@@ -61,6 +61,11 @@ class Campaign:
         return self._spec.name or "campaign"
 
     @property
+    def remarks(self) -> Sequence[str]:
+        """What a user should know of how the campaign was read: polygons that became one area."""
+        return tuple(self._source.remarks)
+
+    @property
     def crs(self) -> str | None:
         """The coordinate system of all farms, if it has a name."""
         return self._spec.crs

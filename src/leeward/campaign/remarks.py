@@ -3,13 +3,14 @@
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from leeward.capacity import by_capacity_factor, comparison_remark, installed_power
+from leeward.capacity import HOURS_PER_YEAR, by_capacity_factor, comparison_remark, installed_power
 from leeward.wording import count
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
     from leeward.store.schema import Result
 
+SUM_SLACK = 1e-6  # of probabilities, from rounding
 HUB_HEIGHTS = (
     "Hub heights differ between the turbine types and have no effect on the wind: wind speeds are taken at each type's "
     "own hub height."
@@ -44,10 +45,29 @@ def optimiser_words(campaign: "Campaign") -> str:
     return f"recipe {campaign.recipe}, {how}" + (f" (effort {effort})" if effort else "")
 
 
+def wind_remarks(campaign: "Campaign") -> Iterator[str]:
+    """Yield what is wrong with the wind, and by how much it changes every AEP."""
+    from leeward.wind.table_site import BinnedSite
+
+    site = campaign.site
+    excess = site.covered_hours / HOURS_PER_YEAR - 1.0
+    if excess > SUM_SLACK:
+        yield (
+            f"The probabilities of the wind add up to {1.0 + excess:.6g}: every AEP is {100.0 * excess:.2g} % too "
+            "high. Divide them by their sum."
+        )
+    if isinstance(site, BinnedSite) and site.covered_degrees < 360.0 - 1e-6:
+        yield (
+            f"The bins of the wind rose cover {site.covered_degrees:g} of 360 degrees: no wind blows from the other "
+            "directions."
+        )
+
+
 def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
-    """Yield the sentences that a reader needs before comparing turbine types."""
+    """Yield the sentences that a reader needs before comparing AEPs and turbine types."""
     differing = [f"{farm} {name}" for farm, name in campaign.farms.items() if is_by_capacity_factor(campaign, farm)]
     if differing:
         yield comparison_remark(differing, len(campaign.farms))
+    yield from wind_remarks(campaign)
     if len({campaign.hub_height_m(kind) for kind in campaign.types}) > 1:
         yield HUB_HEIGHTS

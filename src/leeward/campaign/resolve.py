@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -47,6 +47,7 @@ class Source:
 
     document: Document
     folder: Path | None
+    remarks: list[str] = field(default_factory=list)  # what a user should know of how the campaign was read
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
@@ -191,6 +192,7 @@ def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int
                 raise InputError(f"has the farm_idx {number}, which another one has; expected each number once")
             places[number] = place
             pieces, crs = _area(entry, source.folder, spec.crs)
+            name = entry.name or _name_in(entry, number, source)
             if crs is not None:
                 systems.setdefault(crs, place)
             if len(systems) > 1:
@@ -198,9 +200,21 @@ def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int
                     f"is in {crs}, and others are in {next(iter(systems))}; expected one coordinate system for all: "
                     "name it with `crs:`, for example crs: EPSG:25831"
                 )
-        changed: dict[str, Any] = {"farm_idx": number, "name": entry.name or f"farm {number}", "area": pieces}
+        changed: dict[str, Any] = {"farm_idx": number, "name": name, "area": pieces}
         farms.append(FarmSpec(n_turbines=entry.n_turbines, capacity_mw=entry.capacity_mw, **changed))
     return farms, places, next(iter(systems), None)
+
+
+def _name_in(entry: FarmSpec, number: int, source: Source) -> str:
+    """Return the name that the GeoJSON file of a farm gives it, else its number. Remark on several polygons."""
+    names = shapes.names_of(entry, source.folder)
+    if len(names) > 1:
+        known = ", ".join(str(name or "without a name") for name in names[:4]) + (", ..." if len(names) > 4 else "")
+        source.remarks.append(
+            f"farm {number}: the {len(names)} polygons of {entry.file} ({known}) are one area. To choose one of them: "
+            f"feature: NAME; to make each a farm: farms: {{file: {entry.file}}}"
+        )
+    return names[0] if len(names) == 1 and names[0] else f"farm {number}"
 
 
 def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes.Pieces, str | None]:
@@ -273,7 +287,7 @@ def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
     if given["name"] not in known:
         raise source.document.error(("wake_model",), f"is {given['name']!r}; {misspelt(given['name'], known)}")
     default = wake_model(given["name"])
-    names = [field.name for field in fields(default)]  # type: ignore[arg-type]
+    names = [option.name for option in fields(default)]  # type: ignore[arg-type]
     for option in options:
         if option not in names:
             hint = misspelt(option, names) if names else f"{given['name']} has no options"

@@ -162,6 +162,15 @@ def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
     return found
 
 
+def names_of(shape: Shape, folder: Path | None) -> list[str | None]:
+    """Return the names of the polygon features that a shape takes from GeoJSON; None for one without a name."""
+    from leeward.layout.area_file import feature_name
+
+    if shape.file is None or shape.feature is not None:
+        return [shape.feature] if isinstance(shape.feature, str) else []
+    return [feature_name(_properties(feature)) for _, _, feature in features_of(path_in(folder, shape.file))]
+
+
 def _properties(feature: Any) -> Mapping[str, Any]:
     properties = feature.get("properties") if isinstance(feature, Mapping) else None
     return properties if isinstance(properties, Mapping) else {}

@@ -14,9 +14,10 @@ def columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> 
     text = read_text(path, f"a CSV file with the columns {', '.join(needed)}", LARGEST_DATA)
     rows = csv.reader(text.splitlines())
     header = [name.strip() for name in next(rows, [])]
-    for name in needed:
-        if name not in header:
-            raise InputError(f"{path}: no column {name}; found {', '.join(header) or 'nothing'}")
+    missing = [name for name in needed if name not in header]
+    if missing:
+        columns = f"column{'' if len(missing) == 1 else 's'} {' and '.join(missing)}"
+        raise InputError(f"{path}: no {columns}; found {', '.join(header) or 'nothing'}; expected {', '.join(needed)}")
     wanted = {name: header.index(name) for name in (*needed, *optional) if name in header}
     found: dict[str, list[float]] = {name: [] for name in wanted}
     for row in rows:

@@ -201,9 +201,10 @@ def _print_one(where: str, found: Yield) -> None:
     worst, best = int(loss.argmax()), int(loss.argmin())
     print(where if found.name == where else f"{where}: {found.name}")
     rated, diameter = found.machine.rated_power_mw, turbine.rotor_diameter_m
-    print(f"  turbines        {len(loss):10d}  x {rated:g} MW, rotor {diameter:g} m")
+    print(f"  turbines        {len(loss):10d}  x {rated:g} MW, rotor {diameter:g} m{found.machine.choice}")
     print(f"  installed       {found.installed_mw:10.2f}  MW")
     print(f"  wake model      {found.machine.farm.wake_model.name:>10}")
+    print(f"  wind            {found.machine.wind}")
     print(f"  AEP             {simulation.total_aep_gwh:10.2f}  GWh")
     print(f"  without wakes   {simulation.free_aep_gwh.sum():10.2f}  GWh")
     print(f"  capacity factor {found.capacity_factor:10.2%}")
@@ -212,7 +213,8 @@ def _print_one(where: str, found: Yield) -> None:
 
 
 def _print_table(where: str, found: Sequence[Yield]) -> None:
-    print(f"{where}: {len(found)} layouts, wake model {found[0].machine.farm.wake_model.name}")
+    machine = found[0].machine
+    print(f"{where}: {len(found)} layouts, wake model {machine.farm.wake_model.name}, wind {machine.wind}")
     header: list[Any] = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
     rows = [
         [

@@ -280,6 +280,8 @@ def _next(
     if not report.files:
         yield f"Nothing was found: no .h5 or .hdf5 file, and no result of a run, in {', '.join(map(str, paths))}."
     if report.is_well:
+        if report.expected:
+            yield f"Complete: all {report.expected} results that the campaign expects are there."
         yield "All is well." if deep else "All is well. To recompute AEP, spacing and boundary as well: --deep"
     unfit = set(report.unfit)
     for run in listing.bad_runs(lambda file: file not in unfit):

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 GENERIC = (15.0, 240.0, 150.0)  # rated power, MW; rotor diameter, m; hub height, m
 WAKE_MODEL = "nygaard_2022"
+BUILT_IN_WIND = "of the built-in campaign, danish-energy-island (--site or --campaign names another)"
 LENGTH_TOLERANCE = 1e-6  # relative
 POWER_TOLERANCE = 0.005  # a turbine's power curve may end a little below its rated power
 WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
@@ -23,12 +24,18 @@ WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-dia
 
 @dataclass(frozen=True)
 class Machine:
-    """A wind farm of one turbine type. rated_power_mw: as it was given; the curve of a generic turbine ends below."""
+    """A wind farm of one turbine type.
+
+    rated_power_mw: as it was given; the curve of a generic turbine ends below. wind: where the wind comes from, for the
+    user. choice: what the user did not choose of the turbine, "" if nothing.
+    """
 
     farm: "WindFarm"
     turbine: "Turbine"
     rated_power_mw: float
     type_idx: int | None = None
+    wind: str = ""
+    choice: str = ""
 
 
 class Physics:
@@ -58,6 +65,9 @@ class Physics:
         self.turbine = None if campaign is not None and turbine_file is None else _turbine(turbine_file, figures)
         self._rated = figures[0] or (GENERIC[0] if turbine_file is None else None)
         self._site = _site(site)
+        self._wind = str(site) if site is not None else f"of {campaign}" if campaign is not None else BUILT_IN_WIND
+        is_default = campaign is None and turbine_file is None and all(value is None for value in figures)
+        self._choice = " (the default turbine; --turbine or --campaign names another)" if is_default else ""
         self._wake_model = wake_model
         self._type = turbine_type
         self._made: dict[int | None, Machine] = {}
@@ -90,7 +100,7 @@ class Physics:
         campaign, turbine = self.campaign, self.turbine
         if campaign is not None and type_idx is not None:
             farm = campaign.wind_farm(type_idx, site=self._site, wake_model=self._wake_model)
-            return Machine(farm, campaign.turbine(type_idx), campaign.rated_power_mw(type_idx), type_idx)
+            return Machine(farm, campaign.turbine(type_idx), campaign.rated_power_mw(type_idx), type_idx, self._wind)
         if turbine is None:
             raise TypeError("neither a type of a campaign nor a turbine")
         if campaign is not None:
@@ -99,7 +109,7 @@ class Physics:
         else:
             wind = builtin.site() if self._site is None else self._site
             farm = WindFarm(wind, turbine, self._wake_model or WAKE_MODEL)
-        return Machine(farm, turbine, self._rated or turbine.rated_power_mw)
+        return Machine(farm, turbine, self._rated or turbine.rated_power_mw, wind=self._wind, choice=self._choice)
 
     def _type_of(self, layout: "TableLayout | None", where: str) -> int:
         """Return the turbine type of a layout: what its file says, else --type, else the only one of the campaign."""

@@ -30,12 +30,16 @@ Tasks = Mapping[tuple[int, int], int]  # how many tasks there are, by farm and t
 
 @dataclass(frozen=True)
 class Preview:
-    """What is known of a campaign without computing a layout. tight: farms and types whose turbines hardly fit."""
+    """What is known of a campaign without computing a layout.
+
+    tight: farms and types whose turbines do not fit, by a quick packing. impossible: those that are errors of the run.
+    """
 
     campaign: "Campaign"
     tasks: Tasks
     places: "Sequence[FarmPlace]"
     tight: "Mapping[tuple[int, int], Room]"
+    impossible: int
     warnings: Sequence[str]
 
     def lines(self, *, is_short: bool) -> Iterator[str]:
@@ -43,7 +47,7 @@ class Preview:
         yield from self._farm_lines()
         yield from capacity_lines(self.campaign)
         yield from wind_lines(self.campaign.site, with_rose=not is_short)
-        if not (self.tight or is_short):
+        if not (self.tight or self.impossible or is_short):
             yield "room: all turbines fit, by a quick packing"
         yield from self.warning_lines()
 
@@ -96,23 +100,23 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     """Look at the farms, and pack turbines into those that are asked for."""
     from leeward.campaign.names import duplicate_names
     from leeward.campaign.places import farm_places, place_remarks
+    from leeward.campaign.remarks import wind_remarks
     from leeward.errors import InputError
     from leeward.layout.room import room_for
 
     places = farm_places(campaign)
-    warnings = [*place_remarks(campaign, places), *duplicate_names(campaign)]
-    share = campaign.site.covered_hours / HOURS
-    if share > 1.0 + SUM_SLACK:
-        warnings.append(f"the probabilities of the wind add up to {share:.6g}: the AEP is that much too high")
-    tight = {}
+    warnings = [*campaign.remarks, *place_remarks(campaign, places), *duplicate_names(campaign)]
+    warnings += wind_remarks(campaign)
+    tight, impossible = {}, 0
     for pair in tasks:
         try:
             room = room_for(campaign.problem(*pair))
         except InputError:  # the run says so itself
+            impossible += 1
             continue
         if not room.fits:
             tight[pair] = room
-    return Preview(campaign, tasks, places, tight, warnings)
+    return Preview(campaign, tasks, places, tight, impossible, warnings)
 
 
 def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
@@ -179,7 +183,7 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
         yield "no errors; nothing was computed or written"
         return
     yield from (f"error: {error}" for error in ahead.errors)
-    yield f"the run would stop with {count(len(ahead.errors), 'error')}; nothing was computed or written"
+    yield "the run would stop there; nothing was computed or written"
 
 
 def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:

@@ -8,6 +8,7 @@ from leeward.engine.packing import PACK_SIZE
 from leeward.errors import StorageError
 from leeward.files import TEMPORARY, replace_file, sync_folder
 from leeward.store.paths import RunPaths
+from leeward.wording import size
 
 BLOCK = 4096
 OVERHEAD = 7000  # bytes that a result takes besides its coordinates, in a file of its own or in the merged one
@@ -48,8 +49,8 @@ def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: 
     free = shutil.disk_usage(place).free
     if free < needed:
         raise StorageError(
-            f"{paths.root}: {free / 1e6:.1f} MB are free there, and {to_do} results and the merged file need about "
-            f"{needed / 1e6:.1f} MB; expected more room, or another output with -o"
+            f"{paths.root}: {size(free)} are free there, and {to_do} results and the merged file need about "
+            f"{size(needed)}; expected more room, or another output with -o"
         )
     files = os.statvfs(place).f_favail
     most = min(to_do, loose + PACK_SIZE + 2 * to_do // PACK_SIZE)

@@ -327,6 +327,7 @@ def _check_scale(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: s
     stretch = 1000.0 / np.asarray(length)
     if not (stretch < HIGHEST_STRETCH).all() or not (stretch > 1 / HIGHEST_STRETCH).all():
         raise InputError(
-            f"{where}: 1000 m on the ground are {1000 * stretch[0]:.0f} m in {crs.to_string()} here; expected a "
-            "coordinate system made for this part of the world, such as that of the UTM zone: is crs the right one?"
+            f"{where}: its centre is at longitude {longitude[0]:.2f}, latitude {latitude[0]:.2f}, where 1000 m on the "
+            f"ground are {1000 * stretch[0]:.0f} m in {crs.to_string()}; expected a coordinate system made for this "
+            "part of the world. Is crs the right one? Are longitude and latitude swapped (GeoJSON has longitude first)?"
         )

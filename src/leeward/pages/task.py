@@ -112,7 +112,7 @@ def phases(result: Result) -> Markup | None:
 def rose(wind: WindRose) -> Markup:
     """Where the wind comes from."""
     calm = 1.0 - float(wind.frequency.sum())
-    rest = f" {calm:.1%} of the time the wind is weaker or stronger than the site tells of." if calm > 5e-4 else ""
+    rest = f" {calm:.1%} of the time is not covered by the site's conditions." if calm > 5e-4 else ""
     return figure_with(join([rose_chart(wind)]), rose_key(wind), tag("p", None, f"Share of the time.{rest}"))
 
 

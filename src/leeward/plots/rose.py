@@ -70,7 +70,7 @@ def plot_wind_rose(
         ax.text(
             0.5,
             -0.12,
-            f"{rest:.1f} % of the time is in none of the site's conditions",
+            f"{rest:.1f} % of the time is not covered by the site's conditions",
             transform=ax.transAxes,
             ha="center",
             va="top",

@@ -30,8 +30,8 @@ class CheckReport:
     file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
     no_aep: valid layouts whose energy nobody knows. plausible: valid results without a digest: complete and consistent,
     but nothing proves them. unfit: the first thousand files with results that are whole, and that only the campaign
-    speaks against. missing: expected, and not there; extra: there, and not in the campaign; both empty if nobody said
-    what is expected. conflicts: keys of which there are different results.
+    speaks against. expected: how many results; 0 if nobody said. missing: expected, and not there; extra: there, and
+    not in the campaign; both empty if nobody said what is expected. conflicts: keys with different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -41,6 +41,7 @@ class CheckReport:
     no_aep: int = 0
     plausible: int = 0
     unfit: list[Path] = field(default_factory=list)
+    expected: int = 0
     missing: list[Key] = field(default_factory=list)
     extra: list[Key] = field(default_factory=list)
     conflicts: dict[Key, list[Path]] = field(default_factory=dict)
@@ -115,6 +116,7 @@ def check(
                 tell(found)
     _compare(report, limits)
     if expected is not None:
+        report.expected = len(expected)
         report.missing = sorted(set(expected).difference(report.keys))
     if campaign is not None:
         report.extra = sorted(key for key in report.keys if key not in campaign)

@@ -41,6 +41,10 @@ class TableSite(Site):
         else:
             shape = (count, speeds.size)
             expected_speeds = speeds.size
+        if probability.ndim == 2 and len(probability) != count:
+            raise InputError(
+                f"{what}: {len(probability)} rows of probabilities for {count} directions; expected a row for each"
+            )
         if probability.shape != shape or speeds.shape != (expected_speeds,):
             edges = probability.ndim == 2 and probability.shape == (count, speeds.size - 1)
             raise InputError(
@@ -113,6 +117,11 @@ class BinnedSite(TableSite):
         self._starts = starts
         self._widths = widths
         self.conditions = self._spread(np.maximum(np.ceil(widths / STEP_DEG - 1e-9), 1.0).astype(np.int64))
+
+    @property
+    def covered_degrees(self) -> float:
+        """How much of the circle the bins cover."""
+        return float(self._widths.sum())
 
     def figures(self) -> dict[str, Any]:
         return {"kind": "bins", **_figures(self.bins)}
