@@ -122,7 +122,7 @@ class Objective:
     def _gross_power(self) -> Array:
         """Power of all turbines without wakes at `GROSS_SPEEDS`, MW: a table is faster to evaluate than curves."""
         counts = Counter(self._turbines)
-        return np.sum([count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()], axis=0)
+        return np.asarray(sum(count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()))
 
     @functools.cached_property
     def _judging(self) -> WindFarm:

@@ -74,7 +74,7 @@ def plot_convergence(
 
 
 def convergence_figure(curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None) -> Figure:
-    figure = new_figure(5.2, 3.0)
+    figure = new_figure(5.2, 3.5)
     plot_convergence(figure.subplots(), curves, over=over, title=title)
     return figure
 

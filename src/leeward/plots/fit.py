@@ -87,4 +87,4 @@ def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
     middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)
     left, right = max(end for end in ends if end <= middle), min(end for end in ends if end >= middle)
-    return 2.0 * min(middle - left, right - middle) * float(ax.figure.get_size_inches()[0])
+    return float(2.0 * min(middle - left, right - middle) * ax.figure.bbox.width / ax.figure.dpi)

@@ -164,11 +164,16 @@ class PlainNumbers(Formatter):
     """Numbers in full, without an exponent or an offset, and without the rounding errors of the ticks."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
-        low, high = self.axis.get_view_interval()
-        span = abs(high - low) or abs(value) or 1.0
-        digits = min(max(5 - math.floor(math.log10(span)), 0), 12)
-        text = f"{value:z.{digits}f}"
-        return text.rstrip("0").rstrip(".") if digits else text
+        return self.format_ticks([value])[0]
+
+    def format_ticks(self, values: Sequence[float]) -> list[str]:
+        """Return the labels of all ticks of an axis, with as many decimals as the longest needs."""
+        low, high = (0.0, 0.0) if self.axis is None else self.axis.get_view_interval()
+        span = abs(high - low) or max(map(abs, values), default=0.0) or 1.0
+        digits = min(max(5 - math.floor(math.log10(span)), 1), 12)
+        texts = [f"{value:z.{digits}f}" for value in values]
+        idle = min((len(text) - len(text.rstrip("0")) for text in texts), default=0)
+        return [text[: len(text) - idle].rstrip(".") for text in texts]
 
 
 def show_values(ax: "Axes", least: float) -> None:
