@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.campaign import Campaign
+from leeward.engine.compute import warm_up
 from leeward.errors import InfeasibleError
-from leeward.layout import Progress, SmartStart, optimise
+from leeward.layout import LayoutProblem, Progress, SmartStart, optimise
 from leeward.layout.objective import FEW, Objective
 from leeward.layout.recipes import EFFORTS
 
 MEASURED_S = 2.0  # CPU time of the measurement
+SHORTEST_S = 0.2  # of refinement; less than that tells nothing of its speed
 PLACING = ("smart_start", "random")  # phases before the refinement
 
 
@@ -48,42 +50,50 @@ class _Meter:
 
 
 def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate | None:
-    """Return what the tasks cost; None with a custom recipe, of which nothing is known.
+    """Return what the tasks cost; None with a custom recipe, of which nothing is known, and if turbines do not fit.
 
     tasks: how many there are of each farm and type. The pair with the most turbines is measured; the work of the others
     follows from their numbers of turbines.
     """
-    settings = campaign.optimiser
     if ":" in campaign.recipe or not tasks:
         return None
-    farm, kind = max(tasks, key=lambda pair: campaign.n_turbines(*pair))
-    problem = campaign.problem(farm, kind)
-    smart = SmartStart(campaign.grid_size, campaign.random_pct) if campaign.recipe.startswith("smart") else None
-    try:
-        # what it calls is compiled after this, and in memory
-        optimise(problem, 0, recipe=campaign.recipe, effort="fast", work=1, smart_start=smart)
-        meter = _Meter()
-        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
-    except InfeasibleError:  # the turbines do not fit
+    problem = campaign.problem(*max(tasks, key=lambda pair: campaign.n_turbines(*pair)))
+    meter = _measured(campaign, problem)
+    if meter is None:
         return None
-    most = problem.n_turbines
+    settings, most = campaign.optimiser, problem.n_turbines
     is_placed = meter.placed >= most or campaign.recipe.startswith("random")
     placing_s = meter.placing_s if is_placed else meter.placing_s * most / max(meter.placed, 1)
-    refining_s = 0.0
-    is_rough = False
-    if campaign.recipe.endswith("+refine"):
-        work = settings.get("work") or EFFORTS[settings["effort"]].steps * Objective(problem).effort_unit
-        rate = meter.work / meter.refining_s if meter.refining_s > 0.2 else meter.placing_work / meter.placing_s
-        is_rough = meter.refining_s <= 0.2
-        refining_s = work / rate
-    core_s = longest = 0.0
-    for pair, count in tasks.items():
+    refining_s = _refining_s(campaign, problem, meter) if campaign.recipe.endswith("+refine") else 0.0
+    each = {}
+    for pair in tasks:
         share = campaign.n_turbines(*pair) / most
-        seconds = share * placing_s + (max(share, FEW / most) ** 2 if "work" not in settings else 1.0) * refining_s
-        seconds = settings.get("time_budget_s") or seconds
-        core_s += count * seconds
-        longest = max(longest, seconds)
-    return Estimate(core_s, longest, _peak_memory(), is_rough)
+        pairs = 1.0 if "work" in settings else max(share, FEW / most) ** 2
+        each[pair] = settings.get("time_budget_s") or share * placing_s + pairs * refining_s
+    core_s = sum(count * each[pair] for pair, count in tasks.items())
+    is_rough = refining_s > 0.0 and meter.refining_s <= SHORTEST_S
+    return Estimate(core_s, max(each.values()), _peak_memory(), is_rough)
+
+
+def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
+    """Optimise for a while; None if no layout is feasible."""
+    smart = SmartStart(campaign.grid_size, campaign.random_pct) if campaign.recipe.startswith("smart") else None
+    try:
+        warm_up(campaign)  # so that compiling is not measured
+        meter = _Meter()
+        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
+    except InfeasibleError:
+        return None
+    return meter
+
+
+def _refining_s(campaign: Campaign, problem: LayoutProblem, meter: _Meter) -> float:
+    """Return the seconds that the refinement of a layout takes."""
+    settings = campaign.optimiser
+    work = settings.get("work") or EFFORTS[settings["effort"]].steps * Objective(problem).effort_unit
+    if meter.refining_s > SHORTEST_S:
+        return float(work * meter.refining_s / meter.work)
+    return float(work * meter.placing_s / meter.placing_work)
 
 
 def available_memory() -> int | None:
