@@ -46,7 +46,7 @@ if TYPE_CHECKING:
 
     from leeward.layout import Area
 
-BELOW = 8  # farms: up to so many the key is always below the map
+BELOW = 12  # farms: up to so many the key is always below the map
 DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
 DOT_IN_AREA = 0.12  # of the longer side of an area: no larger, or those of very many farms would hide them
 FEW_LINES = 20  # of the key: it is never shorter, however low the map is
@@ -149,12 +149,12 @@ def best_layouts_figure(
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="right" if narrow else "bottom")
     if below:
-        _add_key_below(figure, farms, LONGEST_KEY // 2 if narrow else LONGEST_KEY, max(width, NARROW))
+        _add_key_below(figure, farms, LONGEST_KEY // 2 if narrow else LONGEST_KEY, max(width, NARROW) + 0.4)
     else:
         lines = max(int(height / KEY_LINE), FEW_LINES)
         columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
         _add_key(ax, farms, lines * columns, columns)
-    fit(figure, [ax], (width, height), least_width=NARROW + 0.4 if below else 0.0)
+    fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
     _label(ax, farms)
     return figure
 
