@@ -5,6 +5,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from leeward.cli.compiling import CompilingRow
+from leeward.wind.compiling import on_compile
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
@@ -17,7 +19,8 @@ Tell = Callable[[str, int, int], None]  # what is being done, how many are done,
 def progress(quiet: bool = False) -> Iterator[Tell]:
     """A function that is told how far things are, and shows it."""
     if quiet or sys.stderr is None:  # closed before Python started
-        yield lambda what, done, total: None
+        with on_compile(lambda begins: None):
+            yield lambda what, done, total: None
     elif sys.stderr.isatty():
         with _bar() as tell:
             yield tell
@@ -32,7 +35,9 @@ def _bar() -> Iterator[Tell]:
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     last = 0.0
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # not redirected: rich would write its control sequences to our stream, which escapes them
+    streams = {"redirect_stdout": False, "redirect_stderr": False}
+    with Progress(*columns, console=Console(stderr=True), transient=True, **streams) as bar:
         shown = bar.add_task("looking", total=None, state="")
 
         def tell(what: str, done: int, total: int) -> None:
@@ -44,7 +49,8 @@ def _bar() -> Iterator[Tell]:
                     shown, description=printable(what), completed=done, total=total or None, state=_state(done, total)
                 )
 
-        yield tell
+        with on_compile(CompilingRow(bar).note):
+            yield tell
 
 
 def _state(done: int, total: int) -> str:

@@ -38,6 +38,7 @@ from leeward.store.results import RunFiles
 from leeward.store.schema import Value
 from leeward.store.shards import BadShard, read_shards
 from leeward.store.writer import OutputHoldsMoreError
+from leeward.wind.compiling import compile_events
 
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
 
@@ -326,15 +327,16 @@ class _Run:
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(
-            self.campaign,
-            self.paths,
-            self.options.adopt,
-            results.keys(),
-            self.order.store,
-            notice,
-            keep_infeasible=self.options.keep_infeasible,
-        )
+        with compile_events(self.tell):
+            adoption = adopt(
+                self.campaign,
+                self.paths,
+                self.options.adopt,
+                results.keys(),
+                self.order.store,
+                notice,
+                keep_infeasible=self.options.keep_infeasible,
+            )
         results.update(adoption.results)
         lines = b"".join(adoption.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
@@ -393,7 +395,7 @@ class _Run:
     def _engine(self, tasks: int) -> Engine:
         execution = self.execution
         if execution.engine == "inline":
-            return InlineEngine(self.campaign, self.paths, self.coordinator.hear)
+            return InlineEngine(self.campaign, self.paths, self.coordinator.hear, self.tell)
         if execution.engine in ("dask", "slurm"):
             from leeward.engine.cluster.start import cluster_engine
 

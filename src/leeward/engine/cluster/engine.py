@@ -31,6 +31,7 @@ from leeward.store.index import index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.shard import result_in
+from leeward.wind.compiling import COMPILE_EVENTS
 
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
 SAY_AGAIN_S = 300.0
@@ -177,6 +178,10 @@ class ClusterEngine:
     def _said_by_worker(self, message: dict[str, Any]) -> Iterator[Outcome]:
         if "beats" in message:
             self._beats.show(message["beats"], message.get("worker", ""))
+        event = message.get("event")
+        if event in COMPILE_EVENTS and event not in self._said:  # of the first worker: others do the same
+            self._said.add(event)
+            self._tell(event, **{name: message[name] for name in ("host", "seconds") if name in message})
         name = message.get("unit", "")
         if name in self._units:
             member = self._units[name]

@@ -31,6 +31,7 @@ from leeward.errors import LeewardError, StorageError
 from leeward.files import is_there, read_regular
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
+from leeward.wind.compiling import COMPILE_EVENTS
 
 POLL_S = 0.25
 LOOK_AFTER_S = 2.0
@@ -163,6 +164,11 @@ class _Pilot:
     def _say(self, message: dict[str, Any]) -> None:
         self._worker.log_event(self._order["token"], message)
 
+    def _tell(self, event: str, **facts: Any) -> None:
+        """Send the events of compiling; a worker that does not start is told with its task."""
+        if event in COMPILE_EVENTS:
+            self._say({"event": event, "host": socket.gethostname(), **facts})
+
     # --- worker processes that are not at work -----------------------------------------------------------------------
 
     def _take_engine(self) -> LocalEngine:
@@ -172,7 +178,7 @@ class _Pilot:
             engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
             return engine
         order = self._order
-        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch)
+        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch, self._tell)
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:
