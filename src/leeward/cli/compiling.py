@@ -14,7 +14,7 @@ from leeward.cli.wording import is_terminal, send_control
 from leeward.wind.compiling import on_compile
 
 if TYPE_CHECKING:
-    from rich.progress import Progress, TaskID
+    from rich.console import RenderableType
 
 TEXT = "compiling the wake engine (once on this machine)"
 EVERY_S = 1.0
@@ -101,13 +101,22 @@ class _Shown:
 
 
 class CompilingRow:
-    """A row below a bar, with the elapsed time, while the wake engine is being compiled."""
+    """A line below a bar, with the elapsed time, while the wake engine is being compiled."""
 
-    def __init__(self, bar: "Progress") -> None:
-        self._bar = bar
-        self._row: TaskID | None = None
+    def __init__(self) -> None:
+        from rich.progress import Progress, TextColumn, TimeElapsedColumn
+
+        self._row = Progress(TextColumn("{task.description}"), TimeElapsedColumn())
+        self._is_shown = False
 
     def note(self, begins: bool) -> None:
-        if self._row is None:
-            self._row = self._bar.add_task(TEXT, total=None, state="")
-        self._bar.update(self._row, visible=begins)
+        """Begin, or go on after a pause; or end."""
+        if not self._row.tasks:
+            self._row.add_task(TEXT, total=None)
+        self._is_shown = begins
+
+    def below(self, bar: "RenderableType") -> "RenderableType":
+        """Return the bar, with the line below it while compiling."""
+        from rich.console import Group
+
+        return Group(bar, self._row) if self._is_shown else bar

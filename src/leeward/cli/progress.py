@@ -31,13 +31,21 @@ def progress(quiet: bool = False) -> Iterator[Tell]:
 @contextlib.contextmanager
 def _bar() -> Iterator[Tell]:
     from rich.console import Console
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     last = 0.0
     # not redirected: rich would write its control sequences to our stream, which escapes them
-    streams = {"redirect_stdout": False, "redirect_stderr": False}
-    with Progress(*columns, console=Console(stderr=True), transient=True, **streams) as bar:
+    bar, compiling = Progress(*columns), CompilingRow()
+    live = Live(
+        get_renderable=lambda: compiling.below(bar),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with live, on_compile(compiling.note):
         shown = bar.add_task("looking", total=None, state="")
 
         def tell(what: str, done: int, total: int) -> None:
@@ -49,8 +57,7 @@ def _bar() -> Iterator[Tell]:
                     shown, description=printable(what), completed=done, total=total or None, state=_state(done, total)
                 )
 
-        with on_compile(CompilingRow(bar).note):
-            yield tell
+        yield tell
 
 
 def _state(done: int, total: int) -> str:

@@ -242,10 +242,11 @@ class _Bar:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
         self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
         self._task = self._bar.add_task("preparing", total=None, state="")
-        self._compiling = CompilingRow(self._bar)
+        self._compiling = CompilingRow()
         # not redirected: rich would write its control sequences to our stream, which escapes them
-        streams = {"redirect_stdout": False, "redirect_stderr": False}
-        self._live = Live(self._bar, console=self._bar.console, refresh_per_second=4, **streams)
+        self._live = Live(
+            self._bar, console=self._bar.console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
+        )
 
     def __enter__(self) -> "_Bar":
         self._live.start()
@@ -269,6 +270,7 @@ class _Bar:
                 self._best[farm] = event["aep"], event["key"]
         if event["event"] in ("compiling", "compiled"):
             self._compiling.note(event["event"] == "compiling")
+            self._live.update(self._view(), refresh=True)
         if event["event"] in ("began", "done", "failed", "again"):
             self._bar.update(
                 self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=str(pace)
@@ -280,12 +282,13 @@ class _Bar:
         from rich.table import Table
         from rich.text import Text
 
+        bar = self._compiling.below(self._bar)
         if not self._best:
-            return self._bar
+            return bar
         table = Table("farm", "best so far", "", box=None, padding=(0, 2))
         shown = sorted(self._best.items())
         for farm, (aep, key) in shown[:MOST_FARMS]:
             table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
         if len(shown) > MOST_FARMS:
             table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
-        return Group(self._bar, table)
+        return Group(bar, table)
