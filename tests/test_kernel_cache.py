@@ -18,9 +18,9 @@ import pytest
 
 import leeward
 import run_cases
+from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
 from leeward.engine import warming
 from leeward.wind import cache as caching
-from leeward.wind.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
 
@@ -723,7 +723,7 @@ from leeward.engine.warming import warm_up
 from leeward.store.keys import Key
 campaign = load({path!r})
 warm_up(campaign)
-from leeward.wind.compiling import on_compile
+from leeward.compiling import on_compile
 compiled = []
 with on_compile(compiled.append):
     campaign.optimise(Key(0, 0, 0))

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from leeward.cli.wording import is_terminal, send_control
-from leeward.wind.compiling import on_compile
+from leeward.compiling import on_compile
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -6,7 +6,7 @@ import time
 from collections.abc import Callable, Iterator
 
 from leeward.cli.compiling import CompilingRow
-from leeward.wind.compiling import on_compile
+from leeward.compiling import on_compile
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0

@@ -8,7 +8,7 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.compiling import TEXT, CompilingRow, compiled_text
-from leeward.wind.compiling import on_compile
+from leeward.compiling import on_compile
 from leeward.wording import json_text, printable
 
 if TYPE_CHECKING:

@@ -7,13 +7,13 @@ import traceback
 from collections.abc import Callable
 
 from leeward.campaign import Campaign
+from leeward.compiling import Emit, compile_events
 from leeward.engine.compute import perform
 from leeward.engine.heartbeat import Heartbeat
 from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import StorageError
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.wind.compiling import Emit, compile_events
 
 TRY_AGAIN_S = 1.0
 

@@ -13,6 +13,7 @@ from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.execution import Execution
+from leeward.compiling import compile_events
 from leeward.engine import filesystem, resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
@@ -38,7 +39,6 @@ from leeward.store.results import RunFiles
 from leeward.store.schema import Value
 from leeward.store.shards import BadShard, read_shards
 from leeward.store.writer import OutputHoldsMoreError
-from leeward.wind.compiling import compile_events
 
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
 

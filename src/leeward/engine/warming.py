@@ -9,11 +9,11 @@ from collections.abc import Callable
 import numpy as np
 
 from leeward.campaign import Campaign
+from leeward.compiling import CompiledElsewhereError, without_waiting
 from leeward.layout import Area, LayoutProblem, SmartStart, descent, optimise, smart_start
 from leeward.layout.objective import Objective
 from leeward.layout.starts import random_lattice
 from leeward.wind import WindFarm
-from leeward.wind.compiling import CompiledElsewhereError, without_waiting
 
 Question = Callable[[], object]
 

@@ -64,11 +64,11 @@ class _Worker:
         from pathlib import Path
 
         from leeward.campaign import Campaign
+        from leeward.compiling import compile_events
         from leeward.engine.heartbeat import Heartbeat
         from leeward.engine.warming import warm_up
         from leeward.store.keys import Key
         from leeward.store.paths import RunPaths
-        from leeward.wind.compiling import compile_events
 
         paths = RunPaths(Path(order["output"]))
         campaign = Campaign.from_text(order["campaign"], "the campaign")

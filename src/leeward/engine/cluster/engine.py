@@ -17,6 +17,7 @@ from typing import Any
 
 from leeward import __version__
 from leeward.campaign import Campaign, Execution
+from leeward.compiling import COMPILE_EVENTS
 from leeward.engine.cluster import pilot
 from leeward.engine.cluster.beats import Beats
 from leeward.engine.cluster.handing import Handing
@@ -31,7 +32,6 @@ from leeward.store.index import index_line
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.store.shard import result_in
-from leeward.wind.compiling import COMPILE_EVENTS
 
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
 SAY_AGAIN_S = 300.0

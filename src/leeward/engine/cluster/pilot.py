@@ -24,6 +24,7 @@ from distributed import Worker, get_worker
 from distributed.core import Status
 
 from leeward import __version__
+from leeward.compiling import COMPILE_EVENTS
 from leeward.engine import space
 from leeward.engine.local import Launch, LocalEngine
 from leeward.engine.outcomes import Began, Done, Failed, Outcome
@@ -31,7 +32,6 @@ from leeward.errors import LeewardError, StorageError
 from leeward.files import is_there, read_regular
 from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.wind.compiling import COMPILE_EVENTS
 
 POLL_S = 0.25
 LOOK_AFTER_S = 2.0

@@ -23,8 +23,8 @@ import numba
 from numba.core import serialize
 from numba.core.compiler import CompileResult
 
+from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
-from leeward.wind.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.kernels.pieces import Piece
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
@@ -64,7 +64,8 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
     # Functions of one name and signature are told apart by a number that counts up in each process. Where several are
     # loaded that other processes have compiled, numba takes one for another, unless their names differ.
     function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
-    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True, no_cfunc_wrapper=True)
+    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, **options)
     dispatcher._cache = cache
 
     @functools.wraps(function)

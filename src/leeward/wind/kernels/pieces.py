@@ -19,7 +19,7 @@ from numba.core.registry import CPUDispatcher
 ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of numba's pointers to the constants of a function begin
 
 
-class Piece(CPUDispatcher):  # type: ignore[misc]
+class Piece(CPUDispatcher):
     """A function for use in kernels. Called from Python, it is compiled once more, as a function of its own."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
@@ -27,9 +27,9 @@ class Piece(CPUDispatcher):  # type: ignore[misc]
         without = {"nopython": True, "boundscheck": None, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
         super().__init__(function, {}, {**options, **without}, _PieceCompiler)
 
-    def get_call_template(self, args: tuple[Any, ...], kws: dict[str, Any]) -> Any:
+    def get_call_template(self, args: Any, kws: Any) -> Any:
         """Compile the piece for the types of its arguments, whether or not one is a constant."""
-        plain = {name: types.unliteral(kind) for name, kind in kws.items()}
+        plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
 
     def __call__(self, *arguments: Any) -> Any:
@@ -41,7 +41,7 @@ class Piece(CPUDispatcher):  # type: ignore[misc]
         return function
 
 
-class _PieceCompiler(Compiler):  # type: ignore[misc]
+class _PieceCompiler(Compiler):
     def define_pipelines(self) -> Any:
         state = self.state
         state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
@@ -49,7 +49,7 @@ class _PieceCompiler(Compiler):  # type: ignore[misc]
         return super().define_pipelines()
 
 
-class _PieceLibrary(JITCodeLibrary):  # type: ignore[misc]
+class _PieceLibrary(JITCodeLibrary):
     """Code in LLVM's language, optimised, for other libraries to take in."""
 
     def get_pointer_to_function(self, name: str) -> int:
