@@ -15,7 +15,7 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: commands docs figures references demo test test-all test-begin lint test-quick test-compiled test-uncompiled \
 	test-cluster test-slurm test-browser test-fuse test-nfs test-under-load bench-wake \
 	bench-layout bench-records bench-store bench-salvage \
-	bench-cluster bench-dashboard faults clean
+	bench-cluster bench-dashboard bench-start faults clean
 
 # the built-in campaign, 60 layouts, into layouts.h5, and a report of them; goes on where it was stopped
 demo: $(VENV)/.installed
@@ -124,6 +124,10 @@ bench-cluster: $(VENV)/.installed-test
 # `leeward serve` on 100 000 tasks: five minutes, and 1 GB for temporary files
 bench-dashboard: $(VENV)/.installed-test
 	$(BIN)/python benchmarks/dashboard.py
+
+# commands with an empty cache, which compile first; BEFORE=revision compares with it
+bench-start: $(VENV)/.installed
+	$(BIN)/python benchmarks/start.py $(if $(BEFORE),--before $(BEFORE))
 
 # docs/commands.md from the help texts of the commands, and from tools/commands.md
 commands: $(VENV)/.installed

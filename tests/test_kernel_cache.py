@@ -2,19 +2,24 @@
 
 import contextlib
 import hashlib
+import json
 import os
 import pickle
+import re
 import shutil
 import stat
 import subprocess
 import sys
 from pathlib import Path
 
+import numba
 import numpy as np
 import pytest
 
 import leeward
 import run_cases
+from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
+from leeward.engine import warming
 from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
@@ -603,21 +608,155 @@ def test_a_full_disk_costs_no_result(tmp_path):
     assert err.count("No space left on device") == 1
 
 
-def test_compiling_is_announced_on_a_terminal(tmp_path):
-    """The fixture `warm` checks that it is announced nowhere else."""
+def on_a_terminal(start_with):
+    """Return what a program writes to standard error where that is a terminal."""
     import pty
 
     main, worker = pty.openpty()
-    process = start(tmp_path, stderr=worker)
-    process.communicate(timeout=PATIENCE_S)
+    process = start_with(worker)
+    out, _ = process.communicate(timeout=PATIENCE_S)
     os.close(worker)
-    assert process.returncode == 0
+    assert (process.returncode, out.strip()) == (0, ANSWER)
     said = b""
     with contextlib.suppress(OSError):  # the other end is closed: there is nothing more
         while piece := os.read(main, 10_000):
             said += piece
     os.close(main)
-    assert "leeward: compiling tiny-half for this machine" in said.decode()
+    return said.decode()
+
+
+def test_the_library_says_nothing_even_on_a_terminal(tmp_path):
+    assert on_a_terminal(lambda stream: start(tmp_path, stderr=stream)) == ""
+
+
+SHOWN = (
+    """
+from leeward.cli.compiling import compiling_shown
+from leeward.cli.wording import printable_streams
+"""
+    + KERNEL
+    + "with printable_streams(), compiling_shown():\n    print(halved(3.0))\n"
+)
+
+
+def test_commands_say_that_they_compile(tmp_path):
+    """With the elapsed time: on a terminal in one line, elsewhere in two with time stamps."""
+    said = on_a_terminal(lambda stream: start(tmp_path / "terminal", SHOWN, stderr=stream))
+    assert "compiling the wake engine (once on this machine) ... 0 s" in said
+    assert re.search(r"\r\x1b\[Kcompiled the wake engine \(once on this machine\) in \d+ s\r\n$", said)
+    assert said.count("\n") == 1
+    _, said = finish(start(tmp_path / "log", SHOWN))
+    first, last = (line.split(" ", 2)[2] for line in said.splitlines())  # after date and time
+    assert first == "compiling the wake engine (once on this machine)"
+    assert re.fullmatch(r"compiled the wake engine \(once on this machine\) in \d+ s", last)
+
+
+def test_compiling_is_told_once_and_without_a_cache_too(tmp_path):
+    events = []
+
+    def half(number):
+        return number / 2
+
+    with compile_events(lambda event, **facts: events.append(event)):
+        if not numba.config.DISABLE_JIT:
+            loop = compiling.kernel(half, "tiny", None)
+            assert (loop(3.0), loop(3)) == (1.5, 1.5)  # two kernels: of a float, and of an int
+            assert events == ["compiling"]
+    assert events == ([] if numba.config.DISABLE_JIT else ["compiling", "compiled"])
+
+
+@pytest.mark.skipif(numba.config.DISABLE_JIT, reason="is about compiled code")
+def test_a_piece_is_compiled_once_for_constants_and_variables():
+    @compiling.formula
+    def tripled(number):
+        return 3 * number
+
+    def loop(number):
+        first = 0
+        for _ in range(2):
+            first += tripled(first) + tripled(1) + tripled(number)
+        return first
+
+    assert compiling.kernel(loop, "tiny", None)(5) == loop(5)
+    assert len(tripled.overloads) == 1
+    (piece,) = tripled.overloads.values()
+    assert piece.library.get_pointer_to_function(piece.fndesc.llvm_func_name) == 0  # no machine code
+    assert tripled(0.5) == 1.5  # from Python it is a function as any other
+
+
+def test_a_kernel_that_another_process_compiles_need_not_be_waited_for(tmp_path):
+    tmp_path.chmod(0o700)
+    one, other = (compiling.KernelCache(tmp_path, "tiny") for _ in range(2))
+    path = tmp_path / "tiny.kernel"
+    one._lock(path)
+    with without_waiting(), pytest.raises(CompiledElsewhereError):
+        other._lock(path)
+    one.give_up()
+    with without_waiting():
+        other._lock(path)
+    assert list(other._locks) == [path]
+    other.give_up()
+
+
+def test_workers_compile_first_what_nobody_else_compiles():
+    """Here another process compiles the first kernel until the third was asked for."""
+    asked = []
+
+    def question(name):
+        def ask():
+            asked.append(name)
+            if name == "first" and not waits() and "third" not in asked:
+                raise CompiledElsewhereError
+
+        return ask
+
+    warming._ask_together([question(name) for name in ("first", "second", "third")])
+    assert asked == ["first", "second", "third", "first"]
+    asked.clear()
+    warming._ask_together([question("first")])  # all are being compiled: it waits
+    assert asked == ["first", "first"]
+
+
+WARMED = """
+from leeward.campaign import load
+from leeward.engine.warming import warm_up
+from leeward.store.keys import Key
+campaign = load({path!r})
+warm_up(campaign)
+from leeward.compiling import on_compile
+compiled = []
+with on_compile(compiled.append):
+    campaign.optimise(Key(0, 0, 0))
+print(len(compiled))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("recipe", ["smart_start", "smart_start+refine", "random+refine", "random"])
+def test_tasks_compile_nothing_after_the_warm_up(tmp_path, recipe):
+    path = run_cases.make_campaign(tmp_path, optimiser={"recipe": recipe, "effort": "normal"})
+    assert finish(start(tmp_path / "cache", WARMED.format(path=str(path))))[0] == "0"
+    names = {path.name.rsplit("-", 1)[0].removeprefix("nygaard_2022-") for path in kernels(tmp_path / "cache")}
+    needed = {"reaches", "energy", "layout-violations", "layout-repair", "area-signed_distances"}
+    if recipe.endswith("+refine"):
+        needed |= {"gradient", "worth", "gains", "layout-descend", "layout-lattice_points"}
+    assert names == needed | ({"points"} if recipe.startswith("smart_start") else set())
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("engine", ["local", "inline"])
+def test_a_run_on_an_empty_cache_says_that_it_compiles(tmp_path, engine, monkeypatch):
+    monkeypatch.setenv("LEEWARD_CACHE_DIR", str(tmp_path / "cache"))
+    run_cases.make_campaign(tmp_path, seeds=3)
+    done = run_cases.leeward("run", "campaign.yaml", "--engine", engine, "--json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    events = [json.loads(line) for line in done.stdout.splitlines()]
+    kinds = [event.get("event") for event in events]
+    assert (kinds.count("compiling"), kinds.count("compiled")) == (1, 1)
+    assert kinds.index("began") < kinds.index("compiling") < kinds.index("compiled") < kinds.index("done")
+    assert events[kinds.index("compiled")]["seconds"] > 0.0
+    again = run_cases.leeward("run", "campaign.yaml", "--engine", engine, "--seeds", 4, cwd=tmp_path)
+    assert "compil" not in again.stderr
 
 
 @pytest.mark.slow

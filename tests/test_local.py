@@ -95,3 +95,40 @@ def test_starts_that_fail_by_themselves_end_a_run_with_the_log(tmp_path, program
     finally:
         engine.close()
     assert told == []
+
+
+SAYING = """
+import json, sys
+for answer in {answers}:
+    print(json.dumps(answer), flush=True)
+sys.stdin.read()
+"""
+
+
+def test_workers_that_compile_are_told_of_once(tmp_path):
+    """Here the second worker compiles longer than the first, and is killed while it does."""
+    campaign = load(make_campaign(tmp_path, seeds=2))
+    paths = RunPaths(tmp_path / "layouts.h5")
+    space.prepare_folders(paths)
+    first = [{"compiling": {}}, {"compiled": {"seconds": 1.0}}, {"ready": "one"}]
+    programs = [SAYING.format(answers=first), SAYING.format(answers=[{"compiling": {}}])]
+    told = []
+    engine = LocalEngine(
+        campaign.frozen_text(),
+        paths,
+        2,
+        600.0,
+        launch=starting_as(programs),
+        tell=lambda event, **facts: told.append((event, facts)),
+    )
+    try:
+        for seed in range(2):
+            engine.start(Key(0, 0, seed))
+        until(lambda: engine.poll(0.1) or [w.ready for w in engine._workers] == [True, False], "the first is ready")
+        until(lambda: engine.poll(0.1) or engine._workers[1].compiles, "the second compiles")
+    finally:
+        engine.close()
+    assert [event for event, _ in told if event == "compiling"]
+    assert told[-1][0] == "compiled"
+    assert told[-1][1]["seconds"] >= 0.0
+    assert [event for event, _ in told] == ["compiling", "compiled"] * (len(told) // 2)

@@ -15,7 +15,7 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
-from leeward.cli.status import lines
+from leeward.cli.status import _activity, lines
 from leeward.engine.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
 from leeward.pages.overview import progress
@@ -274,7 +274,10 @@ def test_rate_and_time_left(paths):
     began = datetime.fromisoformat(lock.owner.since).timestamp()  # of this run, however slow the machine is
     try:
         os.utime(paths.lock, (began + 10, began + 10))
-        assert snapshot(paths.root, now=began + 10).rate_per_hour is None  # of this run there is none yet
+        fresh = snapshot(paths.root, now=began + 10)
+        assert fresh.rate_per_hour is None  # of this run there is none yet
+        assert "time left not known yet" in _activity(fresh)
+        assert "<dt>time left</dt><dd>not known yet</dd>" in progress(fresh)
         for seed in range(2):
             store(paths, (1, 0, seed), created=utc(began + 2))
         running = snapshot(paths.root, now=began + 10)

@@ -17,6 +17,7 @@ from leeward import __version__
 from leeward.cli.aep import aep
 from leeward.cli.check import check
 from leeward.cli.clean import clean
+from leeward.cli.compiling import compiling_shown
 from leeward.cli.exits import EXIT_ERROR, exit_code
 from leeward.cli.export import export
 from leeward.cli.merge import merge
@@ -57,7 +58,7 @@ class Listing(TyperCommand):
 
 def main() -> None:
     """Run the command line; an expected error is one line on stderr."""
-    with printable_streams():
+    with printable_streams(), compiling_shown():
         try:
             _main()
         finally:

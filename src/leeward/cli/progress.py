@@ -5,6 +5,8 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 
+from leeward.cli.compiling import CompilingRow
+from leeward.compiling import on_compile
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
@@ -17,7 +19,8 @@ Tell = Callable[[str, int, int], None]  # what is being done, how many are done,
 def progress(quiet: bool = False) -> Iterator[Tell]:
     """A function that is told how far things are, and shows it."""
     if quiet or sys.stderr is None:  # closed before Python started
-        yield lambda what, done, total: None
+        with on_compile(lambda begins: None):
+            yield lambda what, done, total: None
     elif sys.stderr.isatty():
         with _bar() as tell:
             yield tell
@@ -28,11 +31,21 @@ def progress(quiet: bool = False) -> Iterator[Tell]:
 @contextlib.contextmanager
 def _bar() -> Iterator[Tell]:
     from rich.console import Console
+    from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
     columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     last = 0.0
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    # not redirected: rich would write its control sequences to our stream, which escapes them
+    bar, compiling = Progress(*columns), CompilingRow()
+    live = Live(
+        get_renderable=lambda: compiling.below(bar),
+        console=Console(stderr=True),
+        transient=True,
+        redirect_stdout=False,
+        redirect_stderr=False,
+    )
+    with live, on_compile(compiling.note):
         shown = bar.add_task("looking", total=None, state="")
 
         def tell(what: str, done: int, total: int) -> None:

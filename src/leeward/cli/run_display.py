@@ -7,6 +7,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
+from leeward.cli.compiling import TEXT, CompilingRow, compiled_text
+from leeward.compiling import on_compile
 from leeward.wording import json_text, printable
 
 if TYPE_CHECKING:
@@ -22,7 +24,13 @@ Hear = Callable[[dict[str, Any]], None]
 
 @contextlib.contextmanager
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
-    """A function that is told every event, and shows it."""
+    """A function that is told every event, and shows it. The run tells of compiling by events, too."""
+    with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as hear:
+        yield hear
+
+
+@contextlib.contextmanager
+def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
     if as_json:
         yield _Shield(lambda event: print(json_text(event), flush=True)).hear
     elif quiet or sys.stderr is None:
@@ -53,7 +61,7 @@ class _Shield:
 
 
 class Pace:
-    """Done, failed, rate and time left."""
+    """Done, failed, rate and time left. Compiling at the start of a run does not count."""
 
     def __init__(self) -> None:
         self.total = self.done = self.failed = self._before = 0
@@ -70,18 +78,29 @@ class Pace:
             self.failed += 1
         elif event["event"] == "again":
             self.done -= event["lost"]
+        elif event["event"] == "compiled" and not self.is_known:
+            self._began = time.monotonic()
 
     @property
-    def per_minute(self) -> float:
-        return 60.0 * (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
+    def is_known(self) -> bool:
+        """Whether a task of this run has finished, so that there is a rate."""
+        return self.done > self._before
 
     @property
-    def left(self) -> str:
-        """How long the rest will take, if it goes on like this."""
-        if self.done <= self._before:
-            return "?"
-        seconds = int(60.0 * (self.total - self.done - self.failed) / self.per_minute)
-        return f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+    def _per_second(self) -> float:
+        return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
+
+    def __str__(self) -> str:
+        """What is done, how fast, and how long the rest will take if it goes on like this."""
+        counts = f"{self.done} done, {self.failed} failed of {self.total}"
+        left = self.total - self.done - self.failed
+        if left <= 0:
+            return counts
+        if not self.is_known:
+            return f"{counts}; time left not known yet"
+        seconds = int(left / self._per_second)
+        clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        return f"{counts}; {60.0 * self._per_second:.1f} a minute, {clock} left"
 
 
 def sentence(event: dict[str, Any]) -> str | None:
@@ -95,6 +114,8 @@ def sentence(event: dict[str, Any]) -> str | None:
         "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
         "adopted": _adopted,
         "began": _began,
+        "compiling": lambda e: _there(e) + TEXT,
+        "compiled": lambda e: _there(e) + compiled_text(e["seconds"]),
         "not-encrypted": lambda e: (
             f"warning: {e['address']} is not encrypted: whoever reaches its port runs programs as its user; see "
             "docs/cluster.md"
@@ -124,6 +145,11 @@ def sentence(event: dict[str, Any]) -> str | None:
     }
     shown = said.get(event["event"])
     return None if shown is None else shown(event)
+
+
+def _there(event: dict[str, Any]) -> str:
+    """Return the host of an event, where it is another machine."""
+    return f"{event['host']}: " if "host" in event else ""
 
 
 def _stopping(event: dict[str, Any]) -> str:
@@ -197,11 +223,7 @@ class _Lines:
             finished = self._pace.done + self._pace.failed >= self._pace.total
             if now - self._last >= LINE_EVERY_S or finished:
                 self._last = now
-                pace = self._pace
-                text = (
-                    f"{pace.done} done, {pace.failed} failed of {pace.total}; {pace.per_minute:.1f} a minute, "
-                    f"{pace.left} left"
-                )
+                text = str(self._pace)
         if text is not None:
             print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
@@ -220,7 +242,11 @@ class _Bar:
         columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
         self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
         self._task = self._bar.add_task("preparing", total=None, state="")
-        self._live = Live(self._bar, console=self._bar.console, refresh_per_second=4)
+        self._compiling = CompilingRow()
+        # not redirected: rich would write its control sequences to our stream, which escapes them
+        self._live = Live(
+            self._bar, console=self._bar.console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
+        )
 
     def __enter__(self) -> "_Bar":
         self._live.start()
@@ -235,19 +261,19 @@ class _Bar:
     def hear(self, event: dict[str, Any]) -> None:
         self._pace.hear(event)
         pace = self._pace
-        text = sentence(event)
+        text = None if event["event"] == "compiling" else sentence(event)  # that has a row with the elapsed time
         if text is not None:
             self._live.console.print(printable(text), highlight=False, markup=False)
         if event["event"] == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
                 self._best[farm] = event["aep"], event["key"]
-        if event["event"] in ("began", "done", "failed"):
-            state = (
-                f"{pace.done} done, {pace.failed} failed of {pace.total}  {pace.per_minute:.1f}/min  {pace.left} left"
-            )
+        if event["event"] in ("compiling", "compiled"):
+            self._compiling.note(event["event"] == "compiling")
+            self._live.update(self._view(), refresh=True)
+        if event["event"] in ("began", "done", "failed", "again"):
             self._bar.update(
-                self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=state
+                self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=str(pace)
             )
             self._live.update(self._view())
 
@@ -256,12 +282,13 @@ class _Bar:
         from rich.table import Table
         from rich.text import Text
 
+        bar = self._compiling.below(self._bar)
         if not self._best:
-            return self._bar
+            return bar
         table = Table("farm", "best so far", "", box=None, padding=(0, 2))
         shown = sorted(self._best.items())
         for farm, (aep, key) in shown[:MOST_FARMS]:
             table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
         if len(shown) > MOST_FARMS:
             table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
-        return Group(self._bar, table)
+        return Group(bar, table)

@@ -111,7 +111,9 @@ def _activity(seen: "Snapshot") -> str:
     if seen.owner is None or seen.owner.state != "alive":
         return seen.activity
     pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} layouts an hour"
-    left = "" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"
+    if not seen.missing:
+        return f"{seen.activity}{pace}"
+    left = "; time left not known yet" if seen.seconds_left is None else f", {duration(seen.seconds_left)} left"
     return f"{seen.activity}{pace}{left}"
 
 

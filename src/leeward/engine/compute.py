@@ -11,7 +11,7 @@ import numpy as np
 from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.errors import StorageError
-from leeward.layout import Area, LayoutProblem, Progress, optimise
+from leeward.layout import Progress
 from leeward.layout.recipes import SEARCH
 from leeward.store.audit import utc_now
 from leeward.store.index import index_line
@@ -20,7 +20,6 @@ from leeward.store.paths import RunPaths
 from leeward.store.records import begin_attempt, forget
 from leeward.store.schema import Result, Value
 from leeward.store.shard import store_result
-from leeward.wind import WindFarm
 
 MOST_HISTORY = 1000  # points of a curve that somebody looks at
 POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
@@ -148,20 +147,6 @@ def perform(
     patiently(lambda: store_result(paths, result), trouble)
     patiently(lambda: forget(paths, key), trouble)
     return index_line(result)
-
-
-def warm_up(campaign: Campaign) -> None:
-    """Compile, or load, all that the tasks will call, so that their time-out need not allow for it."""
-    farm, kind = next(iter(campaign.farms)), next(iter(campaign.types))
-    wanted = campaign.problem(farm, kind)
-    side = 4.0 * float(wanted.room.max())
-    square = Area.from_arrays([0.0, side, side, 0.0], [0.0, 0.0, side, side])
-    turbine = wanted.turbines[0]
-    small = LayoutProblem(
-        WindFarm(wanted.farm.site, turbine, wanted.farm.wake_model), square, 3, spacing_m=float(wanted.room.max())
-    )
-    recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # somebody's own is called for tasks only
-    optimise(small, 0, recipe=recipe, effort="fast")
 
 
 def patiently(action: Callable[[], object], trouble: Trouble) -> None:

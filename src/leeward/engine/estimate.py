@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from leeward.campaign import Campaign
-from leeward.engine.compute import warm_up
+from leeward.engine.warming import warm_up
 from leeward.errors import InfeasibleError
 from leeward.layout import LayoutProblem, Progress, SmartStart, optimise
 from leeward.layout.objective import FEW, Objective

@@ -7,6 +7,7 @@ import traceback
 from collections.abc import Callable
 
 from leeward.campaign import Campaign
+from leeward.compiling import Emit, compile_events
 from leeward.engine.compute import perform
 from leeward.engine.heartbeat import Heartbeat
 from leeward.engine.outcomes import Done, Failed, Outcome, Stuck, Unstuck
@@ -20,12 +21,20 @@ TRY_AGAIN_S = 1.0
 class InlineEngine:
     """No time-out, and a crash is a crash of everything; what was stored stays stored.
 
-    hear: is told at once of a disk that takes nothing; raises when it is time to give up.
+    hear: is told at once of a disk that takes nothing; raises when it is time to give up. emit: called with the events
+    of compiling.
     """
 
     mark = ""
 
-    def __init__(self, campaign: Campaign, paths: RunPaths, hear: Callable[[Outcome], None]) -> None:
+    def __init__(
+        self,
+        campaign: Campaign,
+        paths: RunPaths,
+        hear: Callable[[Outcome], None],
+        emit: Emit = lambda event, **facts: None,
+    ) -> None:
+        self._emit = emit
         self._campaign = campaign
         self._paths = paths
         self._hear = hear
@@ -57,7 +66,8 @@ class InlineEngine:
         began = time.monotonic()
         self._heart.begin(str(key))
         try:
-            line = perform(self._campaign, self._paths, key, self._name, self._report, trouble, self._heart.watch)
+            with compile_events(self._emit):
+                line = perform(self._campaign, self._paths, key, self._name, self._report, trouble, self._heart.watch)
         except StorageError:
             raise
         except (Exception, SystemExit) as error:

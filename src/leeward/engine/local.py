@@ -56,6 +56,7 @@ class _Worker:
     began: float = 0.0
     phase: str = "starting"
     stuck: bool = False
+    compiles: bool = False
     is_killed: bool = False
     unread: bytearray = field(default_factory=bytearray)
     unsent: bytearray = field(default_factory=bytearray)
@@ -66,7 +67,7 @@ class LocalEngine:
 
     campaign: its frozen text. mark: letters in the names of all workers, before what makes each unique. launch: as
     Popen does, from a thread that lives as long as the workers are to: the kernel ends them with that thread. tell:
-    hears of workers that were killed while they started.
+    hears of workers that compile, and of those that were killed while they started.
     """
 
     def __init__(
@@ -92,6 +93,7 @@ class LocalEngine:
         self._waiting: deque[Key] = deque()
         self._selector = selectors.DefaultSelector()
         self._emit = tell
+        self._compiling_since = 0.0
         self._in_vain = 0
         self._killed = 0
         self._not_before = 0.0
@@ -234,6 +236,9 @@ class LocalEngine:
 
     def _heard(self, worker: _Worker, answer: dict[str, Any]) -> list[Outcome]:
         key = worker.key
+        if "compiling" in answer or "compiled" in answer:
+            self._note_compiling(worker, "compiling" in answer)
+            return []
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
             self._in_vain = self._killed = 0
@@ -261,6 +266,18 @@ class LocalEngine:
         else:
             return self._finished(worker, key, answer)
         return []
+
+    def _note_compiling(self, worker: _Worker, compiles: bool) -> None:
+        """Tell when the first worker begins to compile, and when the last one has ended."""
+        before = any(other.compiles for other in self._workers)
+        worker.compiles = compiles
+        after = any(other.compiles for other in self._workers)
+        now = time.monotonic()
+        if after and not before:
+            self._compiling_since = now
+            self._emit("compiling")
+        elif before and not after:
+            self._emit("compiled", seconds=round(now - self._compiling_since, 1))
 
     def _finished(self, worker: _Worker, key: Key, answer: dict[str, Any]) -> list[Outcome]:
         outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
@@ -325,6 +342,7 @@ class LocalEngine:
             )
 
     def _bury(self, worker: _Worker) -> None:
+        self._note_compiling(worker, False)
         try:
             worker.process.wait(REAP_S)
         except subprocess.TimeoutExpired:  # a disk that does not answer holds even killed processes

@@ -13,6 +13,7 @@ from leeward import __version__
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.execution import Execution
+from leeward.compiling import compile_events
 from leeward.engine import filesystem, resume, space
 from leeward.engine.adopt import Adoption, adopt, refuse_bad_sources
 from leeward.engine.coordinator import Coordinator
@@ -326,15 +327,16 @@ class _Run:
         self.tell("adopting", sources=[str(source) for source in self.options.adopt])
         results = self.report.results
         patiently, notice = self.coordinator.patiently, self.coordinator.notice
-        adoption = adopt(
-            self.campaign,
-            self.paths,
-            self.options.adopt,
-            results.keys(),
-            self.order.store,
-            notice,
-            keep_infeasible=self.options.keep_infeasible,
-        )
+        with compile_events(self.tell):
+            adoption = adopt(
+                self.campaign,
+                self.paths,
+                self.options.adopt,
+                results.keys(),
+                self.order.store,
+                notice,
+                keep_infeasible=self.options.keep_infeasible,
+            )
         results.update(adoption.results)
         lines = b"".join(adoption.lines.unpacked())
         patiently(lambda: self.coordinator.append_index(lines))
@@ -393,7 +395,7 @@ class _Run:
     def _engine(self, tasks: int) -> Engine:
         execution = self.execution
         if execution.engine == "inline":
-            return InlineEngine(self.campaign, self.paths, self.coordinator.hear)
+            return InlineEngine(self.campaign, self.paths, self.coordinator.hear, self.tell)
         if execution.engine in ("dask", "slurm"):
             from leeward.engine.cluster.start import cluster_engine
 

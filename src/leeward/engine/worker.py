@@ -64,14 +64,16 @@ class _Worker:
         from pathlib import Path
 
         from leeward.campaign import Campaign
-        from leeward.engine.compute import warm_up
+        from leeward.compiling import compile_events
         from leeward.engine.heartbeat import Heartbeat
+        from leeward.engine.warming import warm_up
         from leeward.store.keys import Key
         from leeward.store.paths import RunPaths
 
         paths = RunPaths(Path(order["output"]))
         campaign = Campaign.from_text(order["campaign"], "the campaign")
-        warm_up(campaign)
+        with compile_events(lambda event, **facts: self._answer({event: facts})):
+            warm_up(campaign)
         name = f"{socket.gethostname()}-{os.getpid()}-{order['token']}"
         heart = Heartbeat(paths.workers / f"{name}.json", name)
         heart.start()

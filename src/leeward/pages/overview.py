@@ -45,8 +45,9 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
         parts.append(("expected", "not known"))
     if seen.rate_per_hour is not None and seen.is_running:
         parts.append(("rate", f"{seen.rate_per_hour:.0f} an hour" if seen.rate_per_hour >= 10 else _slow(seen)))
-    if seen.seconds_left is not None and seen.missing:
-        parts.append(("time left", duration(seen.seconds_left)))
+    if seen.missing and seen.owner is not None and seen.owner.state == "alive":
+        left = "not known yet" if seen.seconds_left is None else duration(seen.seconds_left)
+        parts.append(("time left", left))
     if seen.beyond:
         parts.append(("not in the campaign", seen.beyond))
     if seen.optimiser:

@@ -17,6 +17,7 @@ from typing import Any
 
 from leeward import __version__
 from leeward.campaign import Campaign, Execution
+from leeward.compiling import COMPILE_EVENTS
 from leeward.engine.cluster import pilot
 from leeward.engine.cluster.beats import Beats
 from leeward.engine.cluster.handing import Handing
@@ -177,6 +178,10 @@ class ClusterEngine:
     def _said_by_worker(self, message: dict[str, Any]) -> Iterator[Outcome]:
         if "beats" in message:
             self._beats.show(message["beats"], message.get("worker", ""))
+        event = message.get("event")
+        if event in COMPILE_EVENTS and event not in self._said:  # of the first worker: others do the same
+            self._said.add(event)
+            self._tell(event, **{name: message[name] for name in ("host", "seconds") if name in message})
         name = message.get("unit", "")
         if name in self._units:
             member = self._units[name]

@@ -24,6 +24,7 @@ from distributed import Worker, get_worker
 from distributed.core import Status
 
 from leeward import __version__
+from leeward.compiling import COMPILE_EVENTS
 from leeward.engine import space
 from leeward.engine.local import Launch, LocalEngine
 from leeward.engine.outcomes import Began, Done, Failed, Outcome
@@ -163,6 +164,11 @@ class _Pilot:
     def _say(self, message: dict[str, Any]) -> None:
         self._worker.log_event(self._order["token"], message)
 
+    def _tell(self, event: str, **facts: Any) -> None:
+        """Send the events of compiling; a worker that does not start is told with its task."""
+        if event in COMPILE_EVENTS:
+            self._say({"event": event, "host": socket.gethostname(), **facts})
+
     # --- worker processes that are not at work -----------------------------------------------------------------------
 
     def _take_engine(self) -> LocalEngine:
@@ -172,7 +178,7 @@ class _Pilot:
             engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
             return engine
         order = self._order
-        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch)
+        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch, self._tell)
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:

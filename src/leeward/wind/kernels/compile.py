@@ -13,7 +13,6 @@ import inspect
 import os
 import pickle
 import platform
-import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -24,7 +23,9 @@ import numba
 from numba.core import serialize
 from numba.core.compiler import CompileResult
 
+from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
+from leeward.wind.kernels.pieces import Piece
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
 
@@ -36,15 +37,19 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def formula(function: F) -> F:
     """Mark a scalar function or a piece of a loop: it is inlined into the loops that use it, and stays callable."""
-    options: dict[str, Any] = {"forceinline": True, "_nrt": False}
-    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, **options)
-    return jit
+    return _piece(function, forceinline=True, _nrt=False)
 
 
 def allocating(function: F) -> F:
     """Like `formula`, for a function that makes arrays."""
-    jit: F = numba.njit(function, error_model="numpy", fastmath=FAST_MATH)
-    return jit
+    return _piece(function)
+
+
+def _piece(function: F, **options: bool) -> F:
+    if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
+        return function
+    piece: Any = Piece(function, {"error_model": "numpy", "fastmath": FAST_MATH, **options})
+    return piece  # type: ignore[no-any-return]
 
 
 def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
@@ -55,13 +60,12 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     folder = kernel_folder(source) if source is not None else None
+    cache = NoCache() if folder is None else KernelCache(folder, f"{label}-{function.__name__}")
     # Functions of one name and signature are told apart by a number that counts up in each process. Where several are
     # loaded that other processes have compiled, numba takes one for another, unless their names differ.
     function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
-    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, nogil=True)
-    if folder is None:
-        return dispatcher
-    cache = KernelCache(folder, f"{label}-{function.__name__}")
+    options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
+    dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, **options)
     dispatcher._cache = cache
 
     @functools.wraps(function)
@@ -96,8 +100,41 @@ def kernel_folder(source: Path) -> Path | None:
     return private_folder(base / f"kernels-{digest.hexdigest()[:24]}")
 
 
-class KernelCache:
-    """The disk cache of one kernel, in the form that a numba dispatcher asks for (`numba.core.caching._Cache`)."""
+class NoCache:
+    """What a numba dispatcher asks for (`numba.core.caching._Cache`), with nothing in it. It tells of compiling."""
+
+    cache_path = ""
+    _is_compiling = False
+
+    def load_overload(self, signature: Any, target_context: Any) -> Any:
+        """Return None: the dispatcher compiles, and then saves."""
+        self._note(True)
+
+    def save_overload(self, signature: Any, result: Any) -> None:
+        """Keep nothing."""
+        self._note(False)
+
+    def give_up(self) -> None:
+        """End a call that failed."""
+        self._note(False)
+
+    def enable(self) -> None:
+        """Do nothing: always on."""
+
+    def disable(self) -> None:
+        """Do nothing: always on."""
+
+    def flush(self) -> None:
+        """Do nothing: nothing is held back."""
+
+    def _note(self, begins: bool) -> None:
+        if begins != self._is_compiling:
+            self._is_compiling = begins
+            notify(begins)
+
+
+class KernelCache(NoCache):
+    """The disk cache of one kernel."""
 
     def __init__(self, folder: Path, label: str) -> None:
         self.cache_path = str(folder)
@@ -110,32 +147,25 @@ class KernelCache:
         path = self._path(signature)
         result = self._read(path, target_context)
         if result is None:
+            self._note(True)
             self._lock(path)
             result = self._read(path, target_context)  # whoever held the lock may have made it
-            if result is None:
-                self._announce()
-            else:
+            if result is not None:
                 self._unlock(path)
+                self._note(False)
         return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
         path = self._path(signature)
         store(path, serialize.dumps(result._reduce()))
         self._unlock(path)
+        self._note(False)
 
     def give_up(self) -> None:
         """Let others compile what was not compiled here after all."""
         for path in list(self._locks):
             self._unlock(path)
-
-    def enable(self) -> None:
-        """Always on."""
-
-    def disable(self) -> None:
-        """Always on."""
-
-    def flush(self) -> None:
-        """Nothing is held back."""
+        self._note(False)
 
     def _path(self, signature: Any) -> Path:
         return self._folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
@@ -170,14 +200,6 @@ class KernelCache:
         if handle is not None:
             os.close(handle)
 
-    def _announce(self) -> None:
-        if sys.stderr is not None and sys.stderr.isatty():
-            print(
-                f"leeward: compiling {self._label} for this machine (once; takes some seconds)",
-                file=sys.stderr,
-                flush=True,
-            )
-
 
 def source_file(thing: type) -> Path | None:
     """The file in which a class was written; None if it was typed by hand."""
@@ -196,7 +218,10 @@ def _until(seconds: float) -> Iterator[None]:
 
 
 def _flock(handle: int) -> bool:
-    """Take the lock once nobody else has it, and return True; False if that takes too long, or there is no locking."""
+    """Take the lock once nobody else has it, and return True; False if that takes too long, or there is no locking.
+
+    Raise CompiledElsewhereError instead of waiting, where that was asked for.
+    """
     try:
         import fcntl
     except ImportError:  # Windows
@@ -206,6 +231,8 @@ def _flock(handle: int) -> bool:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
+            if not waits():
+                raise CompiledElsewhereError
     except OSError:  # Lustre without -o flock, some FUSE and NFS mounts: ENOLCK, ENOSYS, EOPNOTSUPP, EBADF
         return False
     return False

@@ -1,0 +1,79 @@
+"""Tell a command that kernels are being compiled. The library itself prints nothing, and calls nobody unless asked to.
+
+Importing this does not import numba.
+"""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+
+Callback = Callable[
+    [bool], None
+]  # True: compiling begins, also in another process that this one waits for; False: ends
+Emit = Callable[..., None]  # emit(event, **facts)
+
+COMPILE_EVENTS = ("compiling", "compiled")
+
+_callbacks: list[Callback] = []
+
+
+@contextlib.contextmanager
+def on_compile(callback: Callback) -> Iterator[None]:
+    """Call the callback for every kernel of this process that is not in the cache. The innermost one is called."""
+    _callbacks.append(callback)
+    try:
+        yield
+    finally:
+        _callbacks.remove(callback)
+
+
+def notify(begins: bool) -> None:
+    """Call the callback, if there is one."""
+    if _callbacks:
+        _callbacks[-1](begins)
+
+
+@contextlib.contextmanager
+def compile_events(emit: Emit) -> Iterator[None]:
+    """Emit "compiling" once if anything is compiled within, and "compiled" with the seconds that it took at the end."""
+    began: float | None = None
+    seconds = 0.0
+
+    def callback(begins: bool) -> None:
+        nonlocal began, seconds
+        now = time.monotonic()
+        if not begins and began is not None:
+            seconds += now - began
+        elif begins:
+            if began is None:
+                emit("compiling")
+            began = now
+
+    with on_compile(callback):
+        try:
+            yield
+        finally:
+            if began is not None:
+                emit("compiled", seconds=round(seconds, 1))
+
+
+class CompiledElsewhereError(Exception):
+    """Another process is compiling the kernel right now."""
+
+
+_waits: list[bool] = [True]
+
+
+@contextlib.contextmanager
+def without_waiting() -> Iterator[None]:
+    """Raise CompiledElsewhereError within, instead of waiting for another process to compile a kernel."""
+    _waits.append(False)
+    try:
+        yield
+    finally:
+        _waits.pop()
+
+
+def waits() -> bool:
+    """Return whether to wait for a kernel that another process is compiling."""
+    return _waits[-1]
