@@ -267,10 +267,13 @@ class Campaign:
             raise TypeError("a farm without its figures")
         return shapes.area_from(farm.area, self.crs)
 
-    @property
+    @functools.cached_property
     def site(self) -> "Site":
         """The wind of all farms."""
-        return self._wind[0]
+        from leeward.campaign import physics
+
+        with self._source.at("site"):
+            return physics.site_of(self._spec.site)
 
     @property
     def spacing(self) -> dict[str, float]:
@@ -412,8 +415,7 @@ class Campaign:
     def _wind(self) -> "tuple[Site, WakeModel, Neighbours | None]":
         from leeward.campaign import physics
 
-        with self._source.at("site"):
-            site = physics.site_of(self._spec.site)
+        site = self.site
         with self._source.at("wake_model"):
             model = physics.wake_model_of(self._spec.wake_model)
         with self._source.at("neighbours"):
