@@ -10,7 +10,7 @@ import numpy as np
 
 from leeward.campaign import Campaign
 from leeward.compiling import CompiledElsewhereError, without_waiting
-from leeward.layout import Area, LayoutProblem, SmartStart, descent, optimise, smart_start
+from leeward.layout import Area, LayoutProblem, SmartStart, descent, smart_start
 from leeward.layout.objective import Objective
 from leeward.layout.starts import random_lattice
 from leeward.wind import WindFarm
@@ -23,7 +23,6 @@ def warm_up(campaign: Campaign) -> None:
     problem = _small_problem(campaign)
     recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom one is called for tasks only
     _ask_together(_questions(problem, recipe))
-    optimise(problem, 0, recipe=recipe, effort="fast")
 
 
 def _small_problem(campaign: Campaign) -> LayoutProblem:
@@ -51,7 +50,13 @@ def _questions(problem: LayoutProblem, recipe: str) -> list[Question]:
             lambda: objective.worth(x, y),
             lambda: random_lattice(problem, rng),
         ]
-    return [*asked, lambda: objective.judge(x, y), lambda: problem.repaired(x, y), lambda: problem.violation(x, y)]
+    return [
+        *asked,
+        lambda: objective.judge(x, y),
+        lambda: problem.repaired(x, y),
+        lambda: problem.violation(x, y),
+        lambda: problem.area.signed_distance(x, y),
+    ]
 
 
 def _ask_together(questions: list[Question]) -> None:
