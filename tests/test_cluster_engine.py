@@ -8,6 +8,7 @@ import pytest
 
 from leeward import __version__
 from leeward.campaign import load
+from leeward.cli.run_display import sentence
 from leeward.engine import coordinator, space
 from leeward.engine.cluster import engine as module
 from leeward.engine.cluster import handing, members, pilot
@@ -437,3 +438,16 @@ def test_who_does_not_wait_for_the_end_of_a_run_leaves_nothing_either(engine, pa
             engine.close()
     assert not paper.is_alive
     assert not list((tmp_path / "layouts.run").glob(".probe-*"))
+
+
+def test_the_first_worker_that_compiles_is_told_of(engine, paper):
+    """Others compile the same, or wait for it."""
+    (topic,) = (topic for name, topic in paper.topics.items() if name != "all")
+    for host in ("paper", "other"):
+        topic((0.0, {"event": "compiling", "host": host}))
+    for host in ("other", "paper"):
+        topic((0.0, {"event": "compiled", "host": host, "seconds": 23.0}))
+    engine.poll(0.0)
+    expected = [{"event": "compiling", "host": "paper"}, {"event": "compiled", "host": "other", "seconds": 23.0}]
+    assert paper.told == expected
+    assert sentence(expected[0]) == "paper: compiling the wake engine (once on this machine)"

@@ -651,7 +651,7 @@ def test_commands_say_that_they_compile(tmp_path):
     assert re.fullmatch(r"compiled the wake engine \(once on this machine\) in \d+ s", last)
 
 
-def test_compiling_is_told_once_and_without_a_cache_too(tmp_path):
+def test_compiling_is_told_once_and_without_a_cache_too():
     events = []
 
     def half(number):

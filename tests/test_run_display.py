@@ -1,5 +1,6 @@
 """What `leeward run` shows: no time left before there is one, and no control sequences as text."""
 
+import io
 import os
 import subprocess
 import sys
@@ -8,6 +9,7 @@ import pytest
 
 from leeward.cli import run_display
 from leeward.cli.run_display import Pace
+from leeward.cli.wording import Printable
 from run_cases import PATIENCE_S
 
 
@@ -67,3 +69,10 @@ def test_a_run_shows_that_it_compiles(is_terminal):
     assert "\\x1b" not in said  # a control sequence that was escaped
     assert ("\x1b[" in said) == is_terminal
     assert ("time left not known yet" in said) == is_terminal  # no line before there is something to say
+
+
+def test_the_reset_of_colours_at_the_end_is_not_shown_as_text():
+    stream = io.StringIO()
+    for text in ("\x1b[0m", "\x1b[2J", "a \x1b[0m"):
+        Printable(stream).write(text)
+    assert stream.getvalue() == "\x1b[0m" + r"\x1b[2J" + r"a \x1b[0m"

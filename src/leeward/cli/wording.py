@@ -8,6 +8,7 @@ from typing import Any, TextIO
 from leeward.wording import printable
 
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
+RESET = "\x1b[0m"  # of colours: harmless
 MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
 
 
@@ -35,7 +36,8 @@ class Printable:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        self.rich_proxied_file.write(printable(text))
+        # colorama, which numba uses if it is there, sends the reset at the end of a process that has compiled
+        self.rich_proxied_file.write(text if text == RESET else printable(text))
         return len(text)
 
     def __getattr__(self, name: str) -> Any:
