@@ -261,7 +261,7 @@ def _optimised(
         return stop.asked and math.isfinite(progress.best_aep_gwh)  # there must be something to return
 
     try:
-        line.say("preparing (the first time this takes a minute)")
+        line.say("preparing")
         with stop:
             if own:
                 stop.give_up()  # somebody's own function cannot be asked
