@@ -4,6 +4,7 @@ import contextlib
 import io
 import json
 import os
+import re
 import secrets
 import signal
 import subprocess
@@ -150,6 +151,11 @@ def leeward(*arguments, cwd, timeout=PATIENCE_S, before="", **options) -> subpro
     return subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=timeout, **options)
 
 
+def without_compiling(text: str) -> str:
+    """Return what a command printed, without the lines that only the first one on a machine prints."""
+    return re.sub(r"^.*compil(ing|ed) the wake engine .*\n", "", text, flags=re.M)
+
+
 def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
     """Run the command within this process, which has all imported and compiled; workers are still processes.
 
@@ -171,7 +177,7 @@ def leeward_here(*arguments, cwd) -> subprocess.CompletedProcess:
             code = end.code
         finally:
             sys.modules.pop("own_recipe_of_tests", None)
-    return subprocess.CompletedProcess(command, code or 0, out.getvalue(), err.getvalue())
+    return subprocess.CompletedProcess(command, code or 0, out.getvalue(), without_compiling(err.getvalue()))
 
 
 def start(*arguments, cwd, before="", **options) -> subprocess.Popen:

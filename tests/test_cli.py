@@ -23,14 +23,16 @@ from leeward import cli
 from leeward.campaign import builtin
 from leeward.layout import Area, LayoutProblem
 from leeward.wind import Turbine, WindFarm
-from run_cases import PATIENCE_S, leeward_here, until
+from run_cases import PATIENCE_S, leeward_here, until, without_compiling
 
 COMMAND = [sys.executable, "-c", "from leeward.cli import main; main()"]
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}
 
 
 def command(*arguments, cwd=None):
-    return subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, cwd=cwd)
+    ended = subprocess.run([*COMMAND, *arguments], capture_output=True, text=True, timeout=PATIENCE_S, cwd=cwd)
+    ended.stderr = without_compiling(ended.stderr)
+    return ended
 
 
 @pytest.fixture
@@ -42,7 +44,8 @@ def inside(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["leeward", *arguments])
         with pytest.raises(SystemExit) as end:
             cli.main()
-        return end.value.code or 0, *capsys.readouterr()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, without_compiling(err)
 
     return run
 

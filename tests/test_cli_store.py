@@ -26,7 +26,7 @@ from leeward.store.records import begin_attempt, record_failure
 from leeward.store.schema import Result
 from leeward.store.shard import store_result
 from leeward.watch import campaign_of
-from run_cases import LEEWARD, PATIENCE_S, make_campaign
+from run_cases import LEEWARD, PATIENCE_S, make_campaign, without_compiling
 
 DOCUMENT = Path(__file__).parent.parent / "docs" / "commands.md"
 
@@ -44,7 +44,8 @@ def inside(monkeypatch, capsys, tmp_path):
         monkeypatch.setattr(sys, "argv", ["leeward", *map(str, arguments)])
         with pytest.raises(SystemExit) as end:
             cli.main()
-        return end.value.code or 0, *capsys.readouterr()
+        out, err = capsys.readouterr()
+        return end.value.code or 0, out, without_compiling(err)
 
     return run
 
