@@ -39,7 +39,7 @@ class Machine:
 
 
 class Physics:
-    """What the options say; the campaign fills in what they do not say.
+    """The options of a command; the campaign fills in what they do not say.
 
     turbine: that of --turbine or of the generic options; None where each layout has that of its type.
     """

@@ -30,7 +30,7 @@ Tasks = Mapping[tuple[int, int], int]  # how many tasks there are, by farm and t
 
 @dataclass(frozen=True)
 class Preview:
-    """What is known of a campaign without computing a layout.
+    """A campaign as far as it is known without computing a layout.
 
     tight: farms and types whose turbines do not fit, by a quick packing. impossible: those that are errors of the run.
     """
@@ -146,7 +146,7 @@ def rose_line(site: "Site") -> str:
 
 @dataclass(frozen=True)
 class Forecast:
-    """What a run would find and need. done: layouts that are there already. measured: None where nothing is known."""
+    """The findings and the needs of a run. done: layouts that are there already. measured: None where nothing is known."""
 
     done: int
     measured: "Estimate | None"

@@ -65,7 +65,7 @@ def shortfall(installed_mw: float, wanted_mw: float) -> float:
 
 
 def print_summary(report: "RunReport", command: str) -> None:
-    """What there is now, and what to do about the rest."""
+    """Print what there is now, and what to do about the rest."""
     from leeward.campaign.remarks import comparison_remarks, optimiser_words
 
     if report.results:
