@@ -296,4 +296,6 @@ def test_the_preview_of_a_campaign_with_many_farms():
     farms = [{"circle_m": {"x": 7000 * i, "y": 0, "radius": 3000}} for i in range(20)]
     campaign = load(study(farms=farms))
     lines = "\n".join(preview(campaign, task_counts(campaign, None)).lines(is_short=True))
-    assert "and 8 more; areas from" in lines
+    assert "and 8 more (--dry-run lists all); areas from" in lines
+    assert "19 farm 19" not in lines
+    assert "19 farm 19" in "\n".join(preview(campaign, task_counts(campaign, None)).lines(is_short=False))

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from leeward.layout.room import Room
     from leeward.wind import Site
 
-MOST_FARMS = 12
+MOST_FARMS = 12  # at the start of a run
 MOST_TIGHT = 10
 BARS = "▁▂▃▄▅▆▇█"
 HOURS = 8760
@@ -44,7 +44,7 @@ class Preview:
 
     def lines(self, *, is_short: bool) -> Iterator[str]:
         """Yield the text. is_short: for the start of a run, without what it only says when asked."""
-        yield from self._farm_lines()
+        yield from self._farm_lines(MOST_FARMS if is_short else len(self.places))
         yield from capacity_lines(self.campaign)
         yield from wind_lines(self.campaign.site, with_rose=not is_short)
         if not (self.tight or self.impossible or is_short):
@@ -57,18 +57,18 @@ class Preview:
         for warning in self.warnings:
             yield f"warning: {warning}"
 
-    def _farm_lines(self) -> Iterator[str]:
+    def _farm_lines(self, most: int) -> Iterator[str]:
         from leeward.campaign.places import projection
 
         yield f"farms, in {projection(self.campaign)}:"
         rows = [
             [f"  {place.farm_idx} {place.name}", place.centre(), f"{place.area_km2:.1f} km²"]
-            for place in self.places[:MOST_FARMS]
+            for place in self.places[:most]
         ]
         yield table(rows, right=(2,))
-        if len(self.places) > MOST_FARMS:
+        if len(self.places) > most:
             areas = [place.area_km2 for place in self.places]
-            yield f"  and {len(self.places) - MOST_FARMS} more; areas from {min(areas):.1f} to {max(areas):.1f} km²"
+            yield f"  and {len(self.places) - most} more (--dry-run lists all); areas from {min(areas):.1f} to {max(areas):.1f} km²"
 
     def _fit_lines(self) -> Iterator[str]:
         """Yield which farms and types have no room for their turbines, by a quick packing."""
