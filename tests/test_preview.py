@@ -2,6 +2,7 @@
 
 import json
 import os
+from types import SimpleNamespace
 
 import pytest
 import yaml
@@ -280,13 +281,19 @@ def test_counts_of_tasks():
     assert task_counts(campaign, [Key(0, 1, 2), Key(0, 0, 4), Key(0, 0, 1)]) == {(0, 0): 2, (0, 1): 1}
 
 
-def test_estimates():
+def test_estimates(monkeypatch):
     refine = load(study(optimiser={"recipe": "random+refine", "effort": "fast"}))
     measured = estimate(refine, {(0, 0): 10, (0, 1): 10})
     assert measured.core_s > measured.task_s > 0
     assert 50e6 < measured.memory_bytes < 5e9
-    twice = estimate(refine.with_overrides(effort="thorough"), {(0, 0): 10})
-    assert twice.task_s > 10 * measured.task_s
+    meter = SimpleNamespace(placed=8, placing_s=1.0, placing_work=10, refining_s=2.0, work=1_000_000)
+    monkeypatch.setattr("leeward.engine.estimate._measured", lambda campaign, problem: meter)
+    fast = estimate(refine, {(0, 0): 10, (0, 1): 10})  # 6 and 8 turbines
+    work = 400 * 2 * 8**2 * 100  # steps of descent, with derivatives, pairs, conditions
+    assert fast.task_s == pytest.approx(1.0 + 2.0 * work / 1e6)
+    assert fast.core_s == pytest.approx(10 * (fast.task_s + 0.75 + (6 / 8) ** 2 * 2.0 * work / 1e6))
+    thorough = estimate(refine.with_overrides(effort="thorough"), {(0, 1): 10})
+    assert thorough.task_s == pytest.approx(1.0 + 40 * 2.0 * work / 1e6)
     assert estimate(load(study(optimiser={"time_budget_s": 7.0})), {(0, 0): 3}).core_s == 21.0
     assert "fewer workers" in list(estimate_lines(Estimate(60.0, 1.0, 2**50, False), 4))[-1]
     assert "time: not known" in next(estimate_lines(None, 2))

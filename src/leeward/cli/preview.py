@@ -68,7 +68,8 @@ class Preview:
         yield table(rows, right=(2,))
         if len(self.places) > most:
             areas = [place.area_km2 for place in self.places]
-            yield f"  and {len(self.places) - most} more (--dry-run lists all); areas from {min(areas):.1f} to {max(areas):.1f} km²"
+            sizes = f"areas from {min(areas):.1f} to {max(areas):.1f} km²"
+            yield f"  and {len(self.places) - most} more (--dry-run lists all); {sizes}"
 
     def _fit_lines(self) -> Iterator[str]:
         """Yield which farms and types have no room for their turbines, by a quick packing."""
@@ -146,7 +147,10 @@ def rose_line(site: "Site") -> str:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The findings and the needs of a run. done: layouts that are there already. measured: None where nothing is known."""
+    """The findings and the needs of a run.
+
+    done: layouts that are there already. measured: None where nothing is known.
+    """
 
     done: int
     measured: "Estimate | None"
