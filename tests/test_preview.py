@@ -242,6 +242,9 @@ def test_what_is_there_already(file, run, tmp_path):
     code, out, _ = run(file(), "--dry-run")
     assert code == 0
     assert "2 layouts are there already, 0 are to be computed" in out
+    assert "time:" not in out
+    assert "2 layouts are there already, 2 are to be computed" in run(file(seeds=2), "--dry-run")[1]
+    assert "are there already" not in run(file(seeds=2), "--dry-run", "--only", "seed=1")[1]
     code, out, _ = run(file(spacing_diameters=5), "--dry-run")
     assert code == 2
     assert "were made with other settings" in out

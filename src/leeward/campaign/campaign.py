@@ -62,7 +62,7 @@ class Campaign:
 
     @property
     def remarks(self) -> Sequence[str]:
-        """What a user should know of how the campaign was read: polygons that became one area."""
+        """Return notes on how the campaign was read, such as polygons that became one area."""
         return tuple(self._source.remarks)
 
     @property
@@ -277,7 +277,7 @@ class Campaign:
 
     @property
     def spacing(self) -> dict[str, float]:
-        """How far apart turbines must be: `spacing_m` or `spacing_diameters`, whichever the campaign has."""
+        """Return the minimum distance of turbines by its key: `spacing_m` or `spacing_diameters`."""
         return self._spec.spacing
 
     def wind_farm(

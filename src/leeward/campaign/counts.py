@@ -1,4 +1,4 @@
-"""How many turbines a farm has, and for which capacity."""
+"""Count the turbines of a farm, from a number or from a capacity."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Where the farms of a campaign lie, and what looks wrong about that."""
+"""Locate the farms of a campaign, and warn of coordinates that look wrong."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

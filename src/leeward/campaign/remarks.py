@@ -1,4 +1,4 @@
-"""What every summary of a campaign says: installed power, how types are compared, hub heights, recipe and effort."""
+"""Sentences for every summary of a campaign: installed power, comparison of types, hub heights, recipe and effort."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING

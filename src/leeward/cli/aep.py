@@ -56,7 +56,7 @@ class Yield:
 
     @property
     def differs(self) -> bool:
-        """Whether the file states another AEP for it."""
+        """Return whether the file states another AEP for it."""
         stated = self.layout.layout_aep_gwh
         return stated is not None and not math.isclose(stated, self.simulation.total_aep_gwh, rel_tol=STATED_TOLERANCE)
 

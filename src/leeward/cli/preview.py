@@ -1,5 +1,6 @@
-"""What `leeward run` says of a campaign before it starts, and the whole of `leeward run --dry-run`."""
+"""The preview of a run: the short form at its start, and the whole of `leeward run --dry-run`."""
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -163,18 +164,19 @@ def forecast(shown: Preview, execution: "Execution", output: Path, options: "Opt
     from leeward.engine.cores import usable_cores
     from leeward.engine.estimate import estimate
     from leeward.engine.preflight import preflight
+    from leeward.engine.selection import chosen_among
 
     asked = sum(shown.tasks.values())
     found = preflight(shown.campaign, execution, output, options, asked, usable_cores())
-    done = sum((key.farm_idx, key.type_idx) in shown.tasks for key in found.done)
+    done = Counter((key.farm_idx, key.type_idx) for key in chosen_among(shown.campaign, options.only, found.done))
     workers = 1
     if execution.engine == "local":
         workers = max(1, min(execution.workers or usable_cores(), asked))
     measured = None
     if not found.errors:
-        left = {pair: number * max(asked - done, 0) // asked for pair, number in shown.tasks.items()}
+        left = {pair: number - done[pair] for pair, number in shown.tasks.items() if number > done[pair]}
         measured = estimate(shown.campaign, left)
-    return Forecast(done, measured, workers, found.errors)
+    return Forecast(done.total(), measured, workers, found.errors)
 
 
 def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[str]:
@@ -183,7 +185,8 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
     if ahead.done:
         yield f"{output}: {ahead.done} layouts are there already, {max(asked - ahead.done, 0):,} are to be computed"
     if not ahead.errors:
-        yield from estimate_lines(ahead.measured, ahead.workers)
+        if ahead.done < asked:
+            yield from estimate_lines(ahead.measured, ahead.workers)
         yield "no errors; nothing was computed or written"
         return
     yield from (f"error: {error}" for error in ahead.errors)

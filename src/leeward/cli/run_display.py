@@ -83,7 +83,7 @@ class Pace:
 
     @property
     def is_known(self) -> bool:
-        """Whether a task of this run has finished, so that there is a rate."""
+        """Return whether a task of this run has finished, so that there is a rate."""
         return self.done > self._before
 
     @property
@@ -91,7 +91,7 @@ class Pace:
         return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
 
     def __str__(self) -> str:
-        """What is done, how fast, and how long the rest will take if it goes on like this."""
+        """Return what is done, the rate, and the time left at this rate."""
         counts = f"{self.done} done, {self.failed} failed of {self.total}"
         left = self.total - self.done - self.failed
         if left <= 0:

@@ -1,4 +1,4 @@
-"""What `leeward run` prints of a campaign before it starts, and of a run at its end."""
+"""The summary of a run, and the installed power of a campaign."""
 
 import math
 import signal

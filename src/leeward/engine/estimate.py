@@ -1,4 +1,4 @@
-"""How long a campaign will take, and how much memory: from a measurement of a few seconds."""
+"""Estimate time and memory of a campaign from a measurement of a few seconds."""
 
 import resource
 import sys

@@ -1,4 +1,4 @@
-"""What a run would find before it computes anything: how much is done already, and every error it would raise.
+"""Find out, before a run, how much is done already and every error that the run would raise.
 
 Nothing is written.
 """

@@ -149,6 +149,16 @@ def task_counts(campaign: Campaign, only: str | Collection[Key] | None) -> dict[
     return {(farm, kind): len(seeds) for farm in farms for kind in types if len(seeds)}
 
 
+def chosen_among(campaign: Campaign, only: str | Collection[Key] | None, keys: Iterable[Key]) -> list[Key]:
+    """Return those of the keys that are chosen tasks."""
+    if only is not None and not isinstance(only, str):
+        wanted = frozenset(only)
+        return [key for key in keys if key in wanted]
+    farms, types, seeds = _chosen(campaign, only)
+    known = seeds if isinstance(seeds, range) else frozenset(seeds)
+    return [key for key in keys if key.farm_idx in farms and key.type_idx in types and key.seed in known]
+
+
 def _chosen(campaign: Campaign, only: str | None) -> tuple[list[int], list[int], Sequence[int]]:
     """Return the farms, the types and the seeds that a text names."""
     parts = {} if only is None else _parsed(only, campaign)

@@ -1,4 +1,4 @@
-"""What a worker does before its first task: compile, or load, all that the tasks will call.
+"""Compile, or load, all that the tasks of a worker will call, before its first task.
 
 Their time limit then need not allow for it. On an empty cache all workers of a machine start at once and need the same
 kernels, so each compiles another one.

@@ -162,7 +162,7 @@ class Search:
 
     @property
     def _beyond_judged(self) -> float:
-        """How much more the best layout yields on the full rose than as judged, GWh; others do about as much."""
+        """Return how much more the best layout yields on the full rose than as judged, GWh."""
         return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged
 
 

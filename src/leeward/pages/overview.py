@@ -221,7 +221,7 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
 
 
 def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
-    """What to do about a task that is not tried again by itself."""
+    """Return what to do about a task that is not retried."""
     if failed.is_out_of_room:
         return tag("p", None, MAKE_ROOM)
     return None if key is None else tag("p", None, "Again: ", to_copy(retry_command(key, seen)))

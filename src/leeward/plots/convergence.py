@@ -108,7 +108,7 @@ def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, 
 def _mark_phases(
     ax: "Axes", curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
-    """Where each phase ends: over the steps, the first with its AEP, which an infeasible layout may have exceeded."""
+    """Mark the end of each phase with the AEP of its best feasible layout, which one in hand may have exceeded."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
         reached = np.flatnonzero(np.isclose(best, aep, rtol=1e-12, atol=0.0))
         reached = reached if len(reached) else np.flatnonzero(best >= aep)

@@ -30,7 +30,7 @@ GREY_ONES = "grey: turbines that stand already"
 
 
 class _Ticks(MaxNLocator):
-    """As many ticks as there is room for: maps may be narrow."""
+    """Set as many ticks as there is room for: maps may be narrow."""
 
     def __call__(self) -> Any:
         if self.axis is not None:

@@ -177,7 +177,7 @@ def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
 
 
 def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
-    """How the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
+    """Return how the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
     is_few = len(keys) <= ONE_BY_ONE
     return [_convergence(result, installed_of(campaign, result), is_few) for result in _results(path, keys)]
 

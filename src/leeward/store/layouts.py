@@ -221,7 +221,7 @@ class Layouts(Mapping[Key, Result]):
         return pandas.DataFrame(columns)
 
     def _row(self, result: Result) -> dict[str, Any]:
-        """What there is to say about a layout in single values."""
+        """Return a layout as a row of a table."""
         installed = self.installed_mw(result)
         row: dict[str, Any] = {"key": str(result.key), **result.key._asdict()}
         row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}

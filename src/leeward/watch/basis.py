@@ -1,4 +1,4 @@
-"""What the results of a campaign are compared on."""
+"""The quantity that the results of a campaign are compared by."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field

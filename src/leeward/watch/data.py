@@ -59,7 +59,7 @@ class FailedTask:
 
     @property
     def is_out_of_room(self) -> bool:
-        """Whether the turbines do not fit, so that another attempt cannot help."""
+        """Return whether the turbines do not fit, so that another attempt cannot help."""
         return is_out_of_room(self.message)
 
 

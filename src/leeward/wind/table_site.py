@@ -120,7 +120,7 @@ class BinnedSite(TableSite):
 
     @property
     def covered_degrees(self) -> float:
-        """How much of the circle the bins cover."""
+        """Return how many degrees of the circle the bins cover."""
         return float(self._widths.sum())
 
     def figures(self) -> dict[str, Any]:

@@ -21,7 +21,7 @@ MOST_DOTS = 400  # of one chart: more are drawn as a line
 
 
 class Quantity(NamedTuple):
-    """What layouts are compared in. order: its name as a column of tasks. scale: from there to the unit."""
+    """A quantity that layouts are compared in. order: its name as a column of tasks. scale: from there to the unit."""
 
     name: str
     unit: str

@@ -101,7 +101,7 @@ def kernel_folder(source: Path) -> Path | None:
 
 
 class NoCache:
-    """What a numba dispatcher asks for (`numba.core.caching._Cache`), with nothing in it. It tells of compiling."""
+    """An empty cache, as a numba dispatcher asks for one (`numba.core.caching._Cache`). It tells of compiling."""
 
     cache_path = ""
     _is_compiling = False
