@@ -58,7 +58,7 @@ def test_a_worker_that_is_set_up_once_more_stays_prepared_when_the_first_time_is
 def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path, worker):
     """As Dask's threads do when a task of somebody else's secedes."""
     said = []
-    worker.log_event = lambda _, message: said.extend(message["outcomes"])
+    worker.log_event = lambda _, message: said.extend(message.get("outcomes", ()))  # and the news of compiling
     worker.get_current_task = lambda: "set-up"
     worker.state.tasks = dict.fromkeys(("set-up", "first", "second"), SimpleNamespace(state="executing"))
     campaign = load(make_campaign(tmp_path, seeds=2))
