@@ -132,3 +132,23 @@ def test_workers_that_compile_are_told_of_once(tmp_path):
     assert told[-1][0] == "compiled"
     assert told[-1][1]["seconds"] >= 0.0
     assert [event for event, _ in told] == ["compiling", "compiled"] * (len(told) // 2)
+
+
+def test_an_error_of_the_callback_is_not_blamed_on_the_worker(tmp_path):
+    campaign = load(make_campaign(tmp_path, seeds=1))
+    paths = RunPaths(tmp_path / "layouts.h5")
+    space.prepare_folders(paths)
+
+    def fail(event, **facts):
+        if event == "compiling":
+            raise KeyError("no such key")
+
+    launch = starting_as([SAYING.format(answers=[{"compiling": {}}])])
+    engine = LocalEngine(campaign.frozen_text(), paths, 1, 600.0, launch=launch, tell=fail)
+    try:
+        engine.start(Key(0, 0, 0))
+        with pytest.raises(KeyError, match="no such key"):
+            until(lambda: engine.poll(0.1), "the callback fails")
+        assert len(engine._workers) == 1
+    finally:
+        engine.close()

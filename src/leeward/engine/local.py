@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO, Any
 
+from leeward.compiling import COMPILE_EVENTS
 from leeward.engine.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.errors import LeewardError
 from leeward.files import open_regular
@@ -227,17 +228,19 @@ class LocalEngine:
             line = bytes(worker.unread[:end])
             del worker.unread[: end + 1]
             try:
-                outcomes += self._heard(worker, json.loads(line))
+                answer = json.loads(line)
+                outcomes += self._heard(worker, answer)
             except (ValueError, KeyError, TypeError) as error:  # never the end of more than this one
                 return [*outcomes, *self._nonsense(worker, f"{error!r:.80} in {line!r:.80}")]
+            if _is_about_compiling(answer):  # not within `try`: an error of the callback is not the worker's
+                self._note_compiling(worker, "compiling" in answer)
         if len(worker.unread) > LONGEST_MESSAGE:
             outcomes += self._nonsense(worker, f"{len(worker.unread)} bytes without an end")
         return outcomes
 
     def _heard(self, worker: _Worker, answer: dict[str, Any]) -> list[Outcome]:
         key = worker.key
-        if "compiling" in answer or "compiled" in answer:
-            self._note_compiling(worker, "compiling" in answer)
+        if _is_about_compiling(answer):
             return []
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
@@ -359,6 +362,10 @@ class LocalEngine:
                 (self._paths.workers / f"{worker.name}.json").unlink(missing_ok=True)
             if worker.log.stat().st_size == 0:
                 worker.log.unlink()
+
+
+def _is_about_compiling(answer: dict[str, Any]) -> bool:
+    return any(event in answer for event in COMPILE_EVENTS)
 
 
 def _opened_log(path: Path) -> IO[bytes]:
