@@ -29,13 +29,13 @@ from urllib.parse import urlsplit
 import h5py
 
 from leeward.campaign import builtin_campaign, load
-from leeward.store.index import IndexLines, encode_line, index_line, write_output_index
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
+from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
+from leeward.store.directory.lock import Lock
+from leeward.store.directory.shard import shard_bytes
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import LIBVER, write_root
+from leeward.store.isolated.templates import GroupWriter
 from leeward.store.paths import RunPaths
-from leeward.store.schema import LIBVER, write_root
-from leeward.store.shard import shard_bytes
-from leeward.store.templates import GroupWriter
 from store import LEEWARD, example, numbered, resident_mb, row
 from wake import ONE_CORE, cpu_name
 

@@ -27,7 +27,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests"))
 
-from leeward.store.recovery import Recoverer
+from leeward.store.rescue.recovery import Recoverer
 from salvage_corpus import CLASSES, FOLDER, Tally, count, specimen
 from wake import cpu_name
 

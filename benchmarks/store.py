@@ -28,12 +28,12 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from leeward.store.check import check
-from leeward.store.keys import Key
-from leeward.store.merge import merge_run
+from leeward.store.directory.shard import shard_bytes, store_result
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
+from leeward.store.merging.check import check
+from leeward.store.merging.merge import merge_run
 from leeward.store.paths import RunPaths
-from leeward.store.schema import Result
-from leeward.store.shard import shard_bytes, store_result
 from wake import ONE_CORE, cpu_name
 
 TURBINES = 66
@@ -202,7 +202,7 @@ def check_and_merge(folder):
 
 def measure_status(folder, paths, count):
     from leeward.campaign import builtin_campaign
-    from leeward.store.index import encode_line, index_line, output_index_path
+    from leeward.store.directory.index import encode_line, index_line, output_index_path
 
     result = example()
     lines = (index_line(replace(result, key=numbered(i), aep=result.aep + i)) for i in range(count))

@@ -16,11 +16,11 @@ from run_cases import PATIENCE_S, until
 # Statements for the process of a command. The coordinator is patient: on a machine that stands still for a while it
 # takes no worker for lost, and no task that waits for long goes to another worker, which would compute it twice.
 PATIENT = (
-    "from leeward.engine.cluster import engine, links;"
+    "from leeward.engines.cluster import engine, links;"
     f"engine.STALLED_S = engine.ANSWER_S = links.CONNECT_S = links.ANSWER_S = {PATIENCE_S};"
 )
 # A Dask worker gets a task when it has a free slot, however brief tasks are: none waits behind another one.
-ONE_AT_A_TIME = "from leeward.engine.cluster import members; members.MOST_TOGETHER = 1; members.BRIEF_S = 0.0;"
+ONE_AT_A_TIME = "from leeward.engines.cluster import members; members.MOST_TOGETHER = 1; members.BRIEF_S = 0.0;"
 leeward = functools.partial(run_cases.leeward, before=PATIENT)
 start = functools.partial(run_cases.start, before=PATIENT)
 
@@ -204,7 +204,7 @@ def worker_processes(folder: Path) -> list[int]:
     """Worker processes of leeward that live and belong to a run in the folder: their log is there."""
     found = []
     for entry in Path("/proc").iterdir():
-        if entry.name.isdigit() and b"leeward.engine.worker" in command_of(int(entry.name)):
+        if entry.name.isdigit() and b"leeward.engines.worker_main" in command_of(int(entry.name)):
             with contextlib.suppress(OSError):
                 if os.readlink(entry / "fd" / "2").startswith(str(folder)):
                     found.append(int(entry.name))

@@ -9,7 +9,7 @@ import os
 import sys
 import time
 
-from leeward.store import reading
+from leeward.store import reader_main as reading
 
 NAME, FAULT = os.environ["FAULT"].split()
 judged = reading._judged

@@ -5,9 +5,9 @@ import dataclasses
 import h5py
 import numpy as np
 
-from leeward.store.keys import Key
-from leeward.store.owner import Owner
-from leeward.store.schema import LIBVER, Result, write_group, write_root
+from leeward.store.directory.owner import Owner
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import LIBVER, Result, write_group, write_root
 
 
 def left_behind(target, end=".tmp"):

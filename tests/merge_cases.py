@@ -6,9 +6,9 @@ import h5py
 from h5py import h5g
 
 from foreign_files import own_result, write_own_file
+from leeward.store.directory.shard import store_result
+from leeward.store.format.schema import read_group
 from leeward.store.paths import RunPaths
-from leeward.store.schema import read_group
-from leeward.store.shard import store_result
 
 
 def ten_shards(folder):

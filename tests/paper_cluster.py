@@ -1,8 +1,8 @@
 """A Dask scheduler and its workers that only exist on paper, for tests of what the coordinator's side decides."""
 
 from leeward import __version__
-from leeward.engine.cluster import pilot
-from leeward.store.keys import Key
+from leeward.engines.cluster import pilot
+from leeward.store.format.keys import Key
 
 
 class PaperFuture:

@@ -4,7 +4,7 @@ import os
 from collections.abc import Callable, Container
 from pathlib import Path
 
-from leeward.store.reader_child import Child, ChildLostError
+from leeward.store.isolated.reader_process import Child, ChildLostError
 
 HERE = Path(__file__).parent
 

@@ -17,8 +17,8 @@ from unittest import mock
 import yaml
 
 from leeward import cli
-from leeward.store.reader import read_files
-from leeward.store.schema import Result
+from leeward.store.format.schema import Result
+from leeward.store.isolated.reader import read_files
 
 # Somebody's own recipe: three turbines where the seed says. Files in the folder `orders` say what else it does.
 RECIPE = '''
@@ -303,7 +303,7 @@ def workers_of(process: subprocess.Popen) -> list[int]:
                 command = (entry / "cmdline").read_bytes()
             except (FileNotFoundError, ProcessLookupError):
                 continue
-            if parent == process.pid and b"leeward.engine.worker" in command:
+            if parent == process.pid and b"leeward.engines.worker_main" in command:
                 found.append(int(entry.name))
     return found
 

@@ -27,8 +27,8 @@ import h5py
 import numpy as np
 
 from hdf5_walk import Extent, Walk
-from leeward.store.keys import Key
-from leeward.store.schema import NO_AEP
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import NO_AEP
 
 FOLDER = "optimized_layouts"
 FORMATS = {"old": None, "new": "latest"}

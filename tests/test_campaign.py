@@ -15,7 +15,7 @@ from leeward.errors import InputError
 from leeward.layout import optimise as layout_optimise
 from leeward.layout.optimise import LARGEST_SEED as LAYOUT_LARGEST_SEED
 from leeward.layout.recipes import EFFORTS
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 
 
 @pytest.fixture(scope="module")

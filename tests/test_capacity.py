@@ -16,9 +16,8 @@ from leeward.campaign.remarks import HUB_HEIGHTS, comparison_remarks, is_by_capa
 from leeward.capacity import by_capacity_factor, capacity_factor, comparison_remark
 from leeward.cli.run_summary import capacity_lines, print_summary
 from leeward.cli.status import lines
-from leeward.engine.compute import compute
-from leeward.engine.inline import last_line
-from leeward.engine.run import RunReport
+from leeward.engines.compute import compute
+from leeward.engines.inline import last_line
 from leeward.errors import InfeasibleError
 from leeward.export import export_layouts, open_results
 from leeward.layout.optimise import _no_room
@@ -26,10 +25,11 @@ from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps
 from leeward.report import report_html
-from leeward.store.index import Brief
-from leeward.store.keys import Key
+from leeward.runs.run import RunReport
+from leeward.store.directory.index import Brief
+from leeward.store.directory.records import Failure, Record
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.records import Failure, Record
 from leeward.watch import best_of_all, best_of_farms, observe, snapshot
 from leeward.watch.tasks import Figures, TaskTable
 from leeward.wind import Site, Turbine, WindFarm

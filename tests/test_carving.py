@@ -9,10 +9,10 @@ import numpy as np
 import pytest
 
 from foreign_files import layout_of, own_result, write_foreign_group, write_own_file
-from leeward.store import direct
-from leeward.store.carving import checksum, datasets
-from leeward.store.keys import Key
-from leeward.store.reader import Reader, read_files
+from leeward.carving import checksum, datasets
+from leeward.store.format import direct
+from leeward.store.format.keys import Key
+from leeward.store.isolated.reader import Reader, read_files
 
 FORMATS = [None, "latest"]
 
@@ -313,7 +313,7 @@ def test_what_would_unpack_to_more_than_it_should(tmp_path):
 
 
 def test_a_scan_sees_what_lies_across_windows(tmp_path, monkeypatch):
-    from leeward.store.carving import scan
+    from leeward.carving import scan
 
     path = write(tmp_path / "a.h5", keys(20), "latest")
     handle = os.open(path, os.O_RDONLY)

@@ -14,12 +14,12 @@ from foreign_files import (
     write_own_file,
 )
 from leeward.errors import InputError
-from leeward.store.check import check, gather
-from leeward.store.found import FoundFile
-from leeward.store.keys import Key
+from leeward.store.directory.shard import store_result
+from leeward.store.format.found import FoundFile
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.check import check, gather
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
-from leeward.store.verdicts import Verdict
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def test_what_is_not_in_the_campaign_is_not_judged(run):
 
 
 def test_problems_are_bounded_and_counted(tmp_path, monkeypatch):
-    monkeypatch.setattr("leeward.store.check.MOST_PROBLEMS", 3)
+    monkeypatch.setattr("leeward.store.merging.check.MOST_PROBLEMS", 3)
     for i in range(6):
         (tmp_path / f"{i}.h5").touch()
     report = check([tmp_path])

@@ -7,15 +7,15 @@ import pytest
 
 from foreign_files import left_behind, own_result
 from leeward.errors import StorageError
-from leeward.store.audit import Audit, read_lines
-from leeward.store.clean import clean
-from leeward.store.keys import Key
-from leeward.store.merge import merge_run
+from leeward.store.directory.audit import Audit, read_lines
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.shard import store_result
+from leeward.store.directory.temporary import Temporary
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge_run
 from leeward.store.paths import RunPaths
-from leeward.store.quarantine import quarantine
-from leeward.store.shard import store_result
-from leeward.store.temporary import Temporary
-from leeward.store.verdicts import Verdict
 
 
 @pytest.fixture

@@ -9,10 +9,10 @@ import pytest
 from foreign_files import own_result
 from leeward import cli
 from leeward.campaign import load
-from leeward.store.keys import Key
+from leeward.store.directory.records import begin_attempt, record_failure
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.records import begin_attempt, record_failure
-from leeward.store.shard import store_result
 from leeward.watch import absent_tasks, snapshot
 from run_cases import LEEWARD, PATIENCE_S, make_campaign
 

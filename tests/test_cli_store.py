@@ -17,14 +17,14 @@ import typer
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward import cli
 from leeward.campaign import load
-from leeward.engine.selection import read_keys
-from leeward.store.index import encode_line, index_line
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
+from leeward.runs.selection import read_keys
+from leeward.store.directory.index import encode_line, index_line
+from leeward.store.directory.lock import Lock
+from leeward.store.directory.records import begin_attempt, record_failure
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
 from leeward.store.paths import RunPaths
-from leeward.store.records import begin_attempt, record_failure
-from leeward.store.schema import Result
-from leeward.store.shard import store_result
 from leeward.watch import campaign_of
 from run_cases import LEEWARD, PATIENCE_S, make_campaign, without_compiling
 

@@ -23,9 +23,9 @@ from cluster_cases import (
     worker_processes,
 )
 from leeward.campaign.execution import DaskSpec
-from leeward.engine.cluster import links
-from leeward.engine.outcomes import EngineLostError
-from leeward.store.records import read_record
+from leeward.engines.cluster import links
+from leeward.engines.outcomes import EngineLostError
+from leeward.store.directory.records import read_record
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 
 pytest_plugins = ["cluster_fixtures"]

@@ -9,13 +9,13 @@ import pytest
 from leeward import __version__
 from leeward.campaign import load
 from leeward.cli.run_display import sentence
-from leeward.engine import coordinator, space
-from leeward.engine.cluster import engine as module
-from leeward.engine.cluster import handing, members, pilot
-from leeward.engine.cluster.members import Member, Pace
-from leeward.engine.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
-from leeward.engine.stopping import StopNowError
-from leeward.store.keys import Key
+from leeward.engines.cluster import engine as module, handing, members, pilot
+from leeward.engines.cluster.members import Member, Pace
+from leeward.engines.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
+from leeward.runs import coordinator
+from leeward.runs.stopping import StopNowError
+from leeward.store.directory import space
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from paper_cluster import PaperCluster, keys_of, tasks
 from run_cases import make_campaign

@@ -12,9 +12,9 @@ import pytest
 from cluster_cases import DaskCluster, assert_tidy, called, leeward, start, wait_for
 from leeward import __version__
 from leeward.campaign.execution import DaskSpec
-from leeward.engine.cluster import links
+from leeward.engines.cluster import links
 from leeward.errors import LeewardError
-from leeward.store.records import read_record
+from leeward.store.directory.records import read_record
 from leeward.watch import snapshot
 from run_cases import PATIENCE_S, audit, digests, kill_group, make_campaign, until
 

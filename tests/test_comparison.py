@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from leeward.campaign import load
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 from run_cases import INLINE, leeward_here, make_campaign, results
 
 SEEDS = 2

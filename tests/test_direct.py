@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from foreign_files import own_result, write_own_file
-from leeward.store import direct, reading
-from leeward.store.schema import LIBVER
-from leeward.store.shard import shard_bytes
+from leeward.store import reader_main as reading
+from leeward.store.directory.shard import shard_bytes
+from leeward.store.format import direct
+from leeward.store.format.schema import LIBVER
 
 
 def read_directly(path):

@@ -106,7 +106,7 @@ def test_the_users_defaults_do_not_get_into_the_run_directory(tmp_path, defaults
 
 
 def test_an_address_where_nobody_answers_is_one_clear_line(inside, monkeypatch, tmp_path):
-    links = pytest.importorskip("leeward.engine.cluster.links")
+    links = pytest.importorskip("leeward.engines.cluster.links")
     monkeypatch.setattr(links, "CONNECT_S", 1.0)
     with socket.socket() as nobody:  # bound, and not listening: nobody else takes the port
         nobody.bind(("127.0.0.1", 0))
@@ -127,12 +127,12 @@ def test_engines_of_clusters_leave_signals_alone(where):
         "import signal, sys, threading\n"
         "before = [signal.getsignal(number) for number in (2, 15, 1)]\n"
         "def load():\n"
-        "    import leeward.engine.cluster.start\n"
-        "    import leeward.engine.cluster.slurm\n"
+        "    import leeward.engines.cluster.start\n"
+        "    import leeward.engines.cluster.slurm\n"
         "thread = threading.Thread(target=load)\n"
         "(thread.start(), thread.join()) if 'another' in sys.argv[1] else load()\n"
         "assert before == [signal.getsignal(number) for number in (2, 15, 1)], 'changed'\n"
-        "assert 'leeward.engine.cluster.start' in sys.modules, 'not imported'\n"
+        "assert 'leeward.engines.cluster.start' in sys.modules, 'not imported'\n"
     )
     done = subprocess.run([sys.executable, "-c", program, where], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from cluster_cases import assert_tidy, leeward, start, wait_for
-from leeward.store.records import read_record
+from leeward.store.directory.records import read_record
 from leeward.watch import snapshot
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 

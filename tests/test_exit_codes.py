@@ -14,8 +14,8 @@ from export_cases import campaign_data
 from foreign_files import own_result, write_own_file
 from leeward import cli
 from leeward.campaign import load
+from leeward.store.directory.shard import store_result
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
 from run_cases import LEEWARD, leeward_here
 
 SQUARE = {"type": "Polygon", "coordinates": [[[0, 0], [4000, 0], [4000, 4000], [0, 4000], [0, 0]]], "crs": None}

@@ -21,7 +21,7 @@ from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, target
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 from run_cases import leeward_here
 
 needs_pyarrow = pytest.mark.skipif(importlib.util.find_spec("pyarrow") is None, reason="pyarrow is not installed")

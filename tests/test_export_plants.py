@@ -16,8 +16,8 @@ from leeward.campaign.layouts import open_layouts
 from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import closed_curve_points, curve_points, plant_of
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
 from leeward.wind import Turbine
 from run_cases import leeward_here
 

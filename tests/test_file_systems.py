@@ -16,14 +16,14 @@ from pathlib import Path
 import pytest
 
 from foreign_files import own_result
-from leeward.engine import filesystem
 from leeward.errors import HeldError, StorageError
 from leeward.files import is_there, rename, replace_file
-from leeward.store import lock as locks
-from leeward.store.lock import Lock, read_owner
-from leeward.store.owner import Owner, process_start
+from leeward.runs import filesystem
+from leeward.store.directory import lock as locks
+from leeward.store.directory.lock import Lock, read_owner
+from leeward.store.directory.owner import Owner, process_start
+from leeward.store.directory.shard import store_result
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
 from run_cases import INLINE, digests, kill_group, leeward, leeward_here, make_campaign, shards, start, until
 
 HERE = Path(__file__).parent
@@ -32,7 +32,7 @@ NO_FLOCK = {"EBADF": 9, "ENOLCK": 37, "ENOSYS": 38, "EOPNOTSUPP": 95}
 HOLD = """
 import sys
 from pathlib import Path
-from leeward.store.lock import Lock
+from leeward.store.directory.lock import Lock
 lock = Lock.take(Path(sys.argv[1]))
 lock.check()
 print("taken", flush=True)
@@ -44,11 +44,11 @@ STORE = """
 import sys
 from pathlib import Path
 from foreign_files import own_result
-from leeward.store.merge import merge_run
+from leeward.store.merging.merge import merge_run
 from leeward.store.paths import RunPaths
-from leeward.store.quarantine import quarantine
-from leeward.store.shard import store_result
-from leeward.store.verdicts import Verdict
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.shard import store_result
+from leeward.store.format.verdicts import Verdict
 paths = RunPaths(Path(sys.argv[1]))
 for seed in range(3):
     store_result(paths, own_result(seed=seed))

@@ -15,7 +15,7 @@ import pytest
 from campaign_cases import STUDY, load_study
 from leeward.campaign import METHOD_VERSION, Campaign, builtin_campaign, load
 from leeward.errors import InputError
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 
 GOLDEN = Path(__file__).parent / "data" / "golden.json"
 RECORD = "python tests/test_fingerprint.py --record"

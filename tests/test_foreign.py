@@ -8,12 +8,12 @@ import numpy as np
 import pytest
 
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_foreign_group
-from leeward.store.found import FoundFile
-from leeward.store.keys import Key
-from leeward.store.reader import Reader, read_files
-from leeward.store.schema import Result, read_group
-from leeward.store.shard import shard_bytes
-from leeward.store.verdicts import Verdict
+from leeward.store.directory.shard import shard_bytes
+from leeward.store.format.found import FoundFile
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, read_group
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.reader import Reader, read_files
 
 
 def stored_result(content, key):

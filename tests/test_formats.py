@@ -14,8 +14,8 @@ from foreign_files import own_result
 from leeward.campaign import builtin_campaign, load
 from leeward.errors import InputError
 from leeward.formats import csv_text, layout_csv, layout_geojson
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
 from run_cases import make_campaign
 
 CAMPAIGN = builtin_campaign()

@@ -11,16 +11,16 @@ from pathlib import Path
 import pytest
 
 from foreign_files import own_result, write_own_file
-from leeward.engine import resume
 from leeward.errors import InputError
-from leeward.store.audit import append_line, read_lines
-from leeward.store.clean import clean
-from leeward.store.index import output_index, output_index_path, told_count
-from leeward.store.keys import Key
-from leeward.store.merge import merge
+from leeward.runs import resume
+from leeward.store.directory.audit import append_line, read_lines
+from leeward.store.directory.index import output_index, output_index_path, told_count
+from leeward.store.directory.records import BadRecordError, read_record
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge
 from leeward.store.paths import RunPaths
-from leeward.store.records import BadRecordError, read_record
-from leeward.store.shard import store_result
 from run_cases import INLINE, PATIENCE_S, leeward_here, make_campaign
 
 FOLDERS = ("workers", "failures", "logs", "quarantine", "packs", "results", "results/zz")

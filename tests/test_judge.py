@@ -7,7 +7,7 @@ import pytest
 
 from campaign_cases import STUDY
 from leeward.campaign import load
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 
 
 @dataclass(frozen=True)

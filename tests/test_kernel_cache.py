@@ -19,7 +19,7 @@ import pytest
 import leeward
 import run_cases
 from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
-from leeward.engine import warming
+from leeward.engines import warming
 from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
@@ -719,8 +719,8 @@ def test_workers_compile_first_what_nobody_else_compiles():
 
 WARMED = """
 from leeward.campaign import load
-from leeward.engine.warming import warm_up
-from leeward.store.keys import Key
+from leeward.engines.warming import warm_up
+from leeward.store.format.keys import Key
 campaign = load({path!r})
 warm_up(campaign)
 from leeward.compiling import on_compile

@@ -11,10 +11,10 @@ from foreign_files import own_result, write_crashed_folder, write_foreign_file, 
 from leeward.campaign.layouts import open_layouts
 from leeward.errors import InputError, LeewardError
 from leeward.formats.rows import LAYOUT_COLUMNS, TURBINE_COLUMNS
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
 from leeward.store.grid import grid_dataset
-from leeward.store.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
 
 RESULTS = [own_result(seed=seed, turbines=3 + seed) for seed in range(3)] + [own_result(farm=10, aep=7.0)]
 

@@ -6,13 +6,14 @@ import sys
 import pytest
 
 from leeward.campaign import load
-from leeward.engine import local, space
-from leeward.engine.local import LocalEngine
-from leeward.engine.outcomes import Done
+from leeward.engines import local
+from leeward.engines.local import LocalEngine
+from leeward.engines.outcomes import Done
 from leeward.errors import LeewardError
-from leeward.store.keys import Key
+from leeward.store.directory import space
+from leeward.store.directory.records import begin_attempt, forgive_attempt, read_record
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.records import begin_attempt, forgive_attempt, read_record
 from run_cases import calls, make_campaign, until
 
 

@@ -11,16 +11,16 @@ import pytest
 
 from leeward.errors import HeldError
 from leeward.files import rename
-from leeward.store import lock as locks
-from leeward.store.lock import Lock, read_owner
-from leeward.store.owner import Owner, process_start
+from leeward.store.directory import lock as locks
+from leeward.store.directory.lock import Lock, read_owner
+from leeward.store.directory.owner import Owner, process_start
 from run_cases import is_stopped, until
 
 HOLDER = """
 import sys
 from pathlib import Path
 from leeward.store import lock as locks
-from leeward.store.lock import Lock
+from leeward.store.directory.lock import Lock
 locks.INTERVAL_S = 0.05
 lock = Lock.take(Path(sys.argv[1]))
 print("taken", flush=True)

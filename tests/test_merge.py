@@ -7,16 +7,16 @@ import pytest
 
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import BadSourceError, InputError
-from leeward.store.audit import Audit, read_lines
-from leeward.store.contents import contents_of
-from leeward.store.keys import Key
-from leeward.store.merge import merge, merge_run
-from leeward.store.merge_log import write_logs
-from leeward.store.merge_report import Facts
+from leeward.store.directory.audit import Audit, read_lines
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.contents import contents_of
+from leeward.store.merging.merge import merge, merge_run
+from leeward.store.merging.merge_log import write_logs
+from leeward.store.merging.merge_report import Facts
+from leeward.store.merging.writer import OutputHoldsMoreError
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
-from leeward.store.verdicts import Verdict
-from leeward.store.writer import OutputHoldsMoreError
 from merge_cases import damage, digests, events, expected, found_in, recompute, ten_shards, two_rivals
 
 ATTRIBUTES = {"campaign": "seeds: 3\n", "campaign_name": "test", "total_configs": 12, "crs": "EPSG:25831"}

@@ -9,10 +9,10 @@ import yaml
 from foreign_files import own_result, write_own_file
 from leeward.campaign import load
 from leeward.campaign.names import duplicate_names, key_of
-from leeward.engine.selection import as_keys, chosen_tasks
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.store.keys import Key
+from leeward.runs.selection import as_keys, chosen_tasks
+from leeward.store.format.keys import Key
 from run_cases import INLINE, leeward_here, make_campaign
 
 FARMS = ["Nordsee I", "a, b", "x=y", "1", "King's Lynn", "A/B", "Ostsee", "Ostsee"]

@@ -10,22 +10,22 @@ import pytest
 import run_cases
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
 from leeward.campaign.layouts import open_layouts
-from leeward.engine import packing as engine_packing
-from leeward.engine.packing import Packing
 from leeward.errors import StorageError
-from leeward.store import packs
-from leeward.store.audit import Audit, read_lines
-from leeward.store.check import check
-from leeward.store.clean import clean
-from leeward.store.index import output_index, output_index_path
-from leeward.store.keys import Key
-from leeward.store.merge import merge, merge_run
-from leeward.store.packs import finish, pack, unpack
+from leeward.runs import packing as engine_packing
+from leeward.runs.packing import Packing
+from leeward.store.directory.audit import Audit, read_lines
+from leeward.store.directory.index import output_index, output_index_path
+from leeward.store.directory.results import BadPack, Doubled, RunFiles, read_results
+from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import BadShard, ShardPaths
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging import packs
+from leeward.store.merging.check import check
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge, merge_run
+from leeward.store.merging.packs import finish, pack, unpack
 from leeward.store.paths import RunPaths
-from leeward.store.results import BadPack, Doubled, RunFiles, read_results
-from leeward.store.shard import store_result
-from leeward.store.shards import BadShard, ShardPaths
-from leeward.store.verdicts import Verdict
 from leeward.watch import snapshot
 from leeward.watch.read import present_at, result_lines
 from leeward.watch.single import find_result
@@ -445,7 +445,7 @@ def test_status_counts_packed_results_without_opening_packs(run, twice, monkeypa
     packed(run, [5])
     for path in run.pack_files():
         os.utime(path)  # as a copy of the run directory is
-    monkeypatch.setattr("leeward.store.reader.read_files", None)
+    monkeypatch.setattr("leeward.store.isolated.reader.read_files", None)
     seen = snapshot(run.root)
     assert seen.done == 8
     assert present_at(run.root).known_aeps == 6, "shards that no index tells of have none"

@@ -7,9 +7,9 @@ from types import SimpleNamespace
 import pytest
 
 from leeward.campaign import load
-from leeward.engine import space
-from leeward.engine.cluster import pilot
+from leeward.engines.cluster import pilot
 from leeward.errors import LeewardError
+from leeward.store.directory import space
 from leeward.store.paths import RunPaths
 from run_cases import PATIENCE_S, make_campaign, until
 

@@ -13,14 +13,14 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.errors import LeewardError
-from leeward.store import hdf5_files
-from leeward.store.found import FoundFile
-from leeward.store.keys import Key
+from leeward.store.directory.shard import shard_bytes, store_result
+from leeward.store.format.found import FoundFile
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import LIBVER, write_group, write_root
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated import hdf5_files
+from leeward.store.isolated.reader import Limits, Reader, read_files
 from leeward.store.paths import RunPaths
-from leeward.store.reader import Limits, Reader, read_files
-from leeward.store.schema import LIBVER, write_group, write_root
-from leeward.store.shard import shard_bytes, store_result
-from leeward.store.verdicts import Verdict
 from reader_cases import be_patient, use_faulty_children
 from run_cases import until
 
@@ -342,7 +342,7 @@ def test_the_group_that_ends_the_reader_gets_the_blame(faulty, own_file, fault, 
 
 def test_a_file_that_ends_many_readers(monkeypatch, faulty, own_file):
     faulty("farm0_t0_s1", "abort")
-    monkeypatch.setattr("leeward.store.reader._MOST_RESTARTS", 1)
+    monkeypatch.setattr("leeward.store.isolated.reader._MOST_RESTARTS", 1)
     results, file = read_one(own_file)
     assert verdicts(results) == {"farm0_t0_s0": "valid"}
     assert (file.verdict, file.valid, file.size) == (Verdict.CRASHED_READER, 1, own_file.stat().st_size)

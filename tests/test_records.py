@@ -4,13 +4,11 @@ import json
 
 import pytest
 
-from leeward.engine.cores import _container_limits, usable_cores
-from leeward.engine.selection import read_keys
+from leeward.cores import _container_limits, usable_cores
 from leeward.errors import InputError, StorageError
-from leeward.store.audit import Audit, read_lines
-from leeward.store.keys import Key
-from leeward.store.paths import RunPaths
-from leeward.store.records import (
+from leeward.runs.selection import read_keys
+from leeward.store.directory.audit import Audit, read_lines
+from leeward.store.directory.records import (
     BadRecordError,
     begin_attempt,
     forget,
@@ -18,6 +16,8 @@ from leeward.store.records import (
     read_record,
     record_failure,
 )
+from leeward.store.format.keys import Key
+from leeward.store.paths import RunPaths
 
 KEY = Key(0, 5, 3)
 FAILURE = {"kind": "died", "message": "SIGKILL", "traceback": "", "worker": "w", "host": "h", "seconds": 1.0}

@@ -5,11 +5,11 @@ import pytest
 
 from foreign_files import own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import HeldError, StorageError
-from leeward.store import removal
-from leeward.store.audit import read_lines
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
-from leeward.store.merge import merge
+from leeward.store.directory.audit import read_lines
+from leeward.store.directory.lock import Lock
+from leeward.store.format.keys import Key
+from leeward.store.merging import removal
+from leeward.store.merging.merge import merge
 from merge_cases import damage, events, found_in, recompute, ten_shards, two_rivals
 
 
@@ -185,7 +185,7 @@ def test_a_log_that_cannot_be_written_ends_the_removal(run, output, monkeypatch)
     def fail(path, line, *, durable):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("leeward.store.merge_log.append_line", fail)
+    monkeypatch.setattr("leeward.store.merging.merge_log.append_line", fail)
     with pytest.raises(StorageError, match="No space"):
         merge([run.root], output, remove_sources=True)
     assert len(list(run.shards())) == 10

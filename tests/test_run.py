@@ -18,8 +18,8 @@ import leeward as package
 from cluster_cases import called
 from foreign_files import write_foreign_file
 from leeward.errors import StorageError
-from leeward.store import lock as locks
-from leeward.store.records import read_record
+from leeward.store.directory import lock as locks
+from leeward.store.directory.records import read_record
 from run_cases import (
     INLINE,
     PATIENCE_S,
@@ -160,7 +160,7 @@ def test_a_task_that_hangs_is_ended_by_the_time_out_and_the_others_are_computed(
 
 def test_a_worker_killed_after_it_stored_its_result(tmp_path):
     make_campaign(tmp_path, seeds=2)
-    from leeward.store.keys import Key
+    from leeward.store.format.keys import Key
     from leeward.store.paths import RunPaths
 
     shard = RunPaths(tmp_path / "layouts.h5").shard(Key(0, 0, 1))
@@ -233,7 +233,7 @@ def test_a_coordinator_is_killed_again_and_again(tmp_path, undisturbed, times):
 
 
 def _lives(pid):
-    from leeward.store.owner import process_start
+    from leeward.store.directory.owner import process_start
 
     return process_start(pid) is not None
 
@@ -623,7 +623,7 @@ def test_a_shard_that_cannot_be_opened_now_is_not_put_aside(tmp_path, finished, 
     here = str(Path(__file__).parent)
     monkeypatch.setenv("FAULT", "any unopened")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([here, os.environ.get("PYTHONPATH", "")]))
-    monkeypatch.setattr("leeward.store.reader_child.Child.MODULE", "faulty_child")
+    monkeypatch.setattr("leeward.store.isolated.reader_process.Child.MODULE", "faulty_child")
     with pytest.raises(StorageError, match="cannot be opened: Too many open files in system"):
         package.run(tmp_path / "campaign.yaml", tmp_path / "layouts.h5", storage_wait_s=0)
     assert shards(tmp_path / "layouts.run") == before

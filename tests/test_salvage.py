@@ -19,15 +19,15 @@ from foreign_files import (
     write_own_file,
 )
 from leeward.campaign import load
-from leeward.store import recovery
-from leeward.store.carving.checksum import lookup3
-from leeward.store.doubts import doubtful
-from leeward.store.hdf5_files import SIGNATURE
-from leeward.store.keys import Key
-from leeward.store.merge import merge
-from leeward.store.reader import Limits, read_files
-from leeward.store.recovery import Recoverer, recover
-from leeward.store.verdicts import Verdict
+from leeward.carving.checksum import lookup3
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.hdf5_files import SIGNATURE
+from leeward.store.isolated.reader import Limits, read_files
+from leeward.store.merging.merge import merge
+from leeward.store.rescue import recovery
+from leeward.store.rescue.doubts import doubtful
+from leeward.store.rescue.recovery import Recoverer, recover
 from reader_cases import use_faulty_children
 from run_cases import PATIENCE_S, leeward_here, make_campaign, results
 from test_rescue import layout, write_worker_file
@@ -113,7 +113,7 @@ WRITER = """
 import h5py, os, sys
 sys.path.insert(0, sys.argv[2])
 from foreign_files import write_foreign_group
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 file = h5py.File(sys.argv[1], "w", libver=sys.argv[3] or None)
 for seed in range(20):
     write_foreign_group(file, Key(0, 0, seed))
@@ -221,7 +221,7 @@ def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
     path = write_foreign_file(tmp_path / "worker_1.h5", KEYS[:3])
     truncate(path, 0.9)
     use_faulty_children(monkeypatch, tmp_path, "farm0_t0_s1 sleep")
-    monkeypatch.setattr("leeward.store.reader._MOST_TIMEOUTS", 1)
+    monkeypatch.setattr("leeward.store.isolated.reader._MOST_TIMEOUTS", 1)
     found = recover(path, tmp_path, Limits(seconds=0.3))  # `use_faulty_children` waits for slow ones
     assert any("carved: broken off, timed-out-reader" in note for note in found.notes), found
 

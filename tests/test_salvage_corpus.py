@@ -8,11 +8,11 @@ import numpy as np
 import pytest
 
 from hdf5_walk import Walk, WalkError
-from leeward.store.found import FoundResult
-from leeward.store.keys import Key
-from leeward.store.recovery import Recoverer
-from leeward.store.schema import FOREIGN, NO_AEP, SUCCESS, Result
-from leeward.store.verdicts import Verdict
+from leeward.store.format.found import FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import FOREIGN, NO_AEP, SUCCESS, Result
+from leeward.store.format.verdicts import Verdict
+from leeward.store.rescue.recovery import Recoverer
 from salvage_corpus import (
     CLASSES,
     FOLDER,

@@ -11,12 +11,12 @@ import pytest
 from cluster_cases import lives
 from leeward.campaign.execution import SlurmSpec
 from leeward.cli.run_display import sentence
-from leeward.engine import space
-from leeward.engine.cluster import slurm
-from leeward.engine.cluster.members import Member
-from leeward.engine.outcomes import EngineLostError
-from leeward.engine.stopping import StopNowError
+from leeward.engines.cluster import slurm
+from leeward.engines.cluster.members import Member
+from leeward.engines.outcomes import EngineLostError
 from leeward.errors import LeewardError
+from leeward.runs.stopping import StopNowError
+from leeward.store.directory import space
 from leeward.store.paths import RunPaths
 from run_cases import PATIENCE_S
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from run_cases import (
     INLINE,

@@ -15,7 +15,7 @@ from leeward.campaign import load
 from leeward.export import export_layouts
 from leeward.export.arrays import write_json
 from leeward.export.plant import plant_of
-from leeward.store.index import output_index_path
+from leeward.store.directory.index import output_index_path
 from leeward.wording import json_text
 from run_cases import leeward_here
 

@@ -8,10 +8,9 @@ import pytest
 import leeward
 from foreign_files import write_own_file
 from leeward.campaign import load
+from leeward.store.directory.shard import store_result
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
-from run_cases import INLINE, audit, leeward_here, make_campaign, results, shards
-from run_cases import leeward as leeward_process
+from run_cases import INLINE, audit, leeward as leeward_process, leeward_here, make_campaign, results, shards
 
 OLD = f"leeward {leeward.__version__}, method version 1"
 RUN = ("run", "campaign.yaml")

@@ -16,17 +16,24 @@ import pytest
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
 from leeward.cli.status import _activity, lines
-from leeward.engine.heartbeat import Heartbeat
+from leeward.engines.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
 from leeward.pages.overview import progress
-from leeward.store.index import IndexLines, encode_line, index_line, output_index, whole_lines, write_output_index
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
+from leeward.store.directory.index import (
+    IndexLines,
+    encode_line,
+    index_line,
+    output_index,
+    whole_lines,
+    write_output_index,
+)
+from leeward.store.directory.lock import Lock
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.records import begin_attempt, record_failure
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import RunPaths
-from leeward.store.quarantine import quarantine
-from leeward.store.records import begin_attempt, record_failure
-from leeward.store.shard import store_result
-from leeward.store.verdicts import Verdict
 from leeward.watch import absent_tasks, activity, campaign_of, campaigns_of, result_lines, snapshot
 from leeward.watch.drawings import layout_view
 from leeward.watch.single import find_result

@@ -12,8 +12,7 @@ import pytest
 
 from foreign_files import own_result
 from leeward.errors import LeewardError
-from leeward.web import Access, Dashboard
-from leeward.web import server as server_module
+from leeward.web import Access, Dashboard, server as server_module
 from leeward.web.model import Model
 from leeward.web.server import HEADERS
 from run_cases import until

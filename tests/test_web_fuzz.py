@@ -8,9 +8,9 @@ import socket
 import pytest
 
 from foreign_files import own_result
-from leeward.store.audit import Audit
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
+from leeward.store.directory.audit import Audit
+from leeward.store.directory.lock import Lock
+from leeward.store.format.keys import Key
 from web_cases import PAGES, Browser, Checked, beat, empty_run, fail, serving, status_of, store
 
 REQUESTS = 1200

@@ -11,13 +11,12 @@ from unittest import mock
 import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
-from leeward.store.keys import Key
-from leeward.store.lock import Lock
-from leeward.store.quarantine import quarantine
-from leeward.store.shard import shard_bytes
-from leeward.store.verdicts import Verdict
-from leeward.web import looks as looks_module
-from leeward.web import model as model_module
+from leeward.store.directory.lock import Lock
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.shard import shard_bytes
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.web import looks as looks_module, model as model_module
 from run_cases import leeward_here, make_campaign, until
 from web_cases import FORMULA, HANGS_S, PAGES, Checked, Clock, beat, empty_run, fail, hostile_run, serving, store
 

@@ -6,10 +6,9 @@ import pytest
 
 from foreign_files import own_result
 from leeward.errors import StorageError
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 from leeward.watch import best_of_farms, snapshot
-from leeward.web import looks as looks_module
-from leeward.web import model as model_module
+from leeward.web import looks as looks_module, model as model_module
 from run_cases import leeward_here, make_campaign, until
 from web_cases import HANGS_S, Checked, Clock, empty_run, serving, store
 

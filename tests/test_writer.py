@@ -19,16 +19,17 @@ from h5py import h5g
 
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
 from leeward.errors import InputError, StorageError
-from leeward.store import contents, writer, writer_process
-from leeward.store.found import FoundResult
-from leeward.store.index import output_index, whole_lines
-from leeward.store.keys import Key
-from leeward.store.owner import Owner, process_start
-from leeward.store.reader import read_files
-from leeward.store.schema import FOREIGN, NO_AEP, Result, read_group
-from leeward.store.temporary import Temporary, remove_left_overs, start_of
-from leeward.store.writer import OutputHoldsMoreError, write_merged
-from leeward.store.writer_process import WriterProcess
+from leeward.store.directory.index import output_index, whole_lines
+from leeward.store.directory.owner import Owner, process_start
+from leeward.store.directory.temporary import Temporary, remove_left_overs, start_of
+from leeward.store.format.found import FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import FOREIGN, NO_AEP, Result, read_group
+from leeward.store.isolated import writer_process
+from leeward.store.isolated.reader import read_files
+from leeward.store.isolated.writer_process import WriterProcess
+from leeward.store.merging import contents, writer
+from leeward.store.merging.writer import OutputHoldsMoreError, write_merged
 from run_cases import until
 
 FACTS = {"campaign": "seeds: 3\n", "campaign_name": "test", "crs": "EPSG:25831", "grid_size": 18, "random_pct": 30.0}
@@ -200,7 +201,7 @@ def test_a_limit_on_the_size_of_files_is_a_storage_error(tmp_path):
         sys.path.insert(0, sys.argv[2])
         from foreign_files import own_result
         from leeward.errors import StorageError
-        from leeward.store.writer import write_merged
+        from leeward.store.merging.writer import write_merged
 
         output = Path(sys.argv[1])
         write_merged(output, [own_result()], {})
@@ -229,7 +230,7 @@ def children(pid=None):
     for task in Path(f"/proc/{pid}/task").iterdir():
         for child in (task / "children").read_text().split():
             with contextlib.suppress(FileNotFoundError, ProcessLookupError):  # another one, which ends just now
-                if b"leeward.store.writing" in Path(f"/proc/{child}/cmdline").read_bytes():
+                if b"leeward.store.writer_main" in Path(f"/proc/{child}/cmdline").read_bytes():
                     found.append(int(child))
     return found
 
@@ -319,7 +320,7 @@ def test_the_writer_dies_with_its_parent_and_its_file_is_swept_up_next_time(tmp_
         from pathlib import Path
         sys.path.insert(0, sys.argv[2])
         from foreign_files import own_result
-        from leeward.store.writer import write_merged
+        from leeward.store.merging.writer import write_merged
 
         def endless():
             for seed in range(500):

@@ -15,15 +15,13 @@ import yaml
 
 from foreign_files import own_result
 from leeward.campaign import load
-from leeward.store.audit import Audit
-from leeward.store.index import encode_line, index_line
-from leeward.store.keys import Key
+from leeward.store.directory.audit import Audit
+from leeward.store.directory.index import encode_line, index_line
+from leeward.store.directory.records import begin_attempt, record_failure
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.records import begin_attempt, record_failure
-from leeward.store.shard import store_result
-from leeward.web import Access, Dashboard
-from leeward.web import looks as looks_module
-from leeward.web import server as server_module
+from leeward.web import Access, Dashboard, looks as looks_module, server as server_module
 from leeward.web.model import Model
 from run_cases import PATIENCE_S, make_campaign
 

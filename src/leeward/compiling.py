@@ -7,10 +7,11 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 
+from leeward.events import Emit
+
 Callback = Callable[
     [bool], None
 ]  # True: compiling begins, also in another process that this one waits for; False: ends
-Emit = Callable[..., None]  # emit(event, **facts)
 
 COMPILE_EVENTS = ("compiling", "compiled")
 

@@ -35,16 +35,16 @@ from damage_table import Errors, counts_of, judged_aside, tables
 from parts import PART, PARTS, share
 from steps import quick_folder
 
-from leeward.store.check import check
-from leeward.store.found import FoundFile, FoundResult
-from leeward.store.keys import Key
-from leeward.store.merge import merge
-from leeward.store.merge_report import MergeRefusedError
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.reader import Found, Limits, read_files
+from leeward.store.isolated.reader_process import Child
+from leeward.store.merging.check import check
+from leeward.store.merging.merge import merge
+from leeward.store.merging.merge_report import MergeRefusedError
 from leeward.store.paths import RunPaths
-from leeward.store.reader import Found, Limits, read_files
-from leeward.store.reader_child import Child
-from leeward.store.schema import Result
-from leeward.store.verdicts import Verdict
 from merge_cases import found_in
 
 # As patient as leeward itself, so that no sound file is blamed for a machine that stands still for a moment.

@@ -11,8 +11,8 @@ from random import Random
 
 from damage_originals import Original, Ranges
 
-from leeward.store.direct import checksums
-from leeward.store.hdf5_files import SIGNATURE
+from leeward.store.format.direct import checksums
+from leeward.store.isolated.hdf5_files import SIGNATURE
 
 Make = Callable[[Path], None]
 _NOWHERE = 2**64 - 1

@@ -16,11 +16,11 @@ import numpy as np
 
 from foreign_files import own_result, write_foreign_group
 from leeward.campaign import Campaign, load
-from leeward.store.keys import Key
-from leeward.store.merge import merge
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result
+from leeward.store.merging.merge import merge
 from leeward.store.paths import RunPaths
-from leeward.store.schema import Result
-from leeward.store.shard import store_result
 from merge_cases import found_in
 from run_cases import make_campaign
 

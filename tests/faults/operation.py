@@ -16,9 +16,9 @@ from pathlib import Path
 from interception import MODES, Fault
 
 from foreign_files import own_result
-from leeward.store.keys import Key
+from leeward.store.directory.shard import store_result
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.store.shard import store_result
 
 Act = Callable[[str], None]
 KEY = Key(0, 0, 0)  # of the task in hand

@@ -14,11 +14,11 @@ from power_files import Content
 from power_variants import WRONG
 
 from leeward.files import TEMPORARY
-from leeward.store.check import check
-from leeward.store.found import FoundFile
-from leeward.store.index import output_index, parsed, whole_lines
-from leeward.store.lock import read_owner
-from leeward.store.records import BadRecordError, read_record
+from leeward.store.directory.index import output_index, parsed, whole_lines
+from leeward.store.directory.lock import read_owner
+from leeward.store.directory.records import BadRecordError, read_record
+from leeward.store.format.found import FoundFile
+from leeward.store.merging.check import check
 
 ALL = {**OPERATIONS, **WRONG}
 RUN = "layouts.run"

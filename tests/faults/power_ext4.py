@@ -15,9 +15,9 @@ from interception import Calls
 from operations import ATTRIBUTES, run_paths
 
 from foreign_files import own_result
-from leeward.store.audit import Audit
-from leeward.store.merge import merge_run
-from leeward.store.shard import store_result
+from leeward.store.directory.audit import Audit
+from leeward.store.directory.shard import store_result
+from leeward.store.merging.merge import merge_run
 
 SEEDS = (1, 2, 3)
 

@@ -15,9 +15,9 @@ import server
 from interception import Fault
 from operations import ATTRIBUTES, OPERATIONS, Act, Operation, run_paths
 
-from leeward.store import shard
-from leeward.store.clean import clean
-from leeward.store.merge import merge_run
+from leeward.store.directory import shard
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge_run
 
 
 def _syncing_less(is_left_out: Callable[[Path, bool], bool]) -> None:
@@ -65,12 +65,12 @@ def _remove_and_rename(folder: Path) -> None:
 
 def _write_without_sync(folder: Path) -> None:
     """The child process in which libhdf5 writes."""
-    run = "runpy.run_module('leeward.store.writing', None, '__main__', True)"
+    run = "runpy.run_module('leeward.store.writer_main', None, '__main__', True)"
     code = f"import os, runpy; os.fsync = lambda handle: None; {run}"
     path = folder.parent / f"{folder.name}-python"
     path.write_text(
         "#!/bin/bash\n"
-        f'if [[ "$*" == *leeward.store.writing* ]]; then exec {sys.executable} -P -c "{code}" "${{@:4}}"; fi\n'
+        f'if [[ "$*" == *leeward.store.writer_main* ]]; then exec {sys.executable} -P -c "{code}" "${{@:4}}"; fi\n'
         f'exec {sys.executable} "$@"\n'
     )
     path.chmod(0o755)

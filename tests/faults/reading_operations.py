@@ -26,13 +26,13 @@ from store_operations import (
 )
 
 from foreign_files import own_result
-from leeward.store.check import check
-from leeward.store.clean import clean
-from leeward.store.found import FoundFile
-from leeward.store.keys import Key
-from leeward.store.merge import merge_run
-from leeward.store.reader import read_files
-from leeward.store.writer import OutputHoldsMoreError
+from leeward.store.format.found import FoundFile
+from leeward.store.format.keys import Key
+from leeward.store.isolated.reader import read_files
+from leeward.store.merging.check import check
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge_run
+from leeward.store.merging.writer import OutputHoldsMoreError
 
 READING_MODES = ("before", "always", "EIO", "lost")
 

@@ -10,11 +10,9 @@ from operation import Act, Operation, run_paths, seeds
 
 from foreign_files import write_foreign_file
 from leeward.errors import InputError
-from leeward.store.found import FoundResult
-from leeward.store.results import RunFiles, read_results
-from run_cases import calls as recipe_calls
-from run_cases import leeward as leeward_command
-from run_cases import make_campaign
+from leeward.store.directory.results import RunFiles, read_results
+from leeward.store.format.found import FoundResult
+from run_cases import calls as recipe_calls, leeward as leeward_command, make_campaign
 
 FAILURES = (*ERRORS, "short", "full")
 SEEDS = range(3)
@@ -30,7 +28,8 @@ def with_campaign(folder: Path) -> None:
 def leeward_run(folder: Path, **options) -> None:
     """In this process, with little patience for the disk."""
     import leeward
-    from leeward.engine import coordinator, inline
+    from leeward.engines import inline
+    from leeward.runs import coordinator
 
     coordinator.TRY_AGAIN_S = inline.TRY_AGAIN_S = 0.01
     report = leeward.run(folder / "campaign.yaml", folder / "layouts.h5", storage_wait_s=0, **options)

@@ -105,7 +105,7 @@ def fork_and_perform(order: dict) -> dict:
 
 
 def main() -> None:
-    importlib.import_module("leeward.engine.run")  # once, here
+    importlib.import_module("leeward.runs.run")  # once, here
     gc.collect()
     gc.freeze()  # so that looking for garbage in a fork does not copy all of this
     for line in sys.stdin:

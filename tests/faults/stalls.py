@@ -53,7 +53,7 @@ from pathlib import Path
 here = Path(__file__).parent
 mended = here / "mended"
 order = json.loads((here / "slow.json").read_text())
-who = "worker" if "leeward.engine.worker" in sys.orig_argv else "coordinator"
+who = "worker" if "leeward.engines.worker_main" in sys.orig_argv else "coordinator"
 
 def is_due(handle):
     if not re.search(order["where"], os.readlink(f"/proc/self/fd/{handle}")):
@@ -96,7 +96,7 @@ STOPPED_START = """
 import os, signal, sys
 from pathlib import Path
 
-if "leeward.engine.worker" in sys.orig_argv:
+if "leeward.engines.worker_main" in sys.orig_argv:
     try:
         with (Path(__file__).parent / "stopped").open("x") as mark:
             mark.write(str(os.getpid()))

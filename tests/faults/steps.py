@@ -20,11 +20,11 @@ from typing import Any, Self
 from interception import BY_PATH, ERRORS, Fault
 from operations import OPERATIONS, Operation, copy, run_paths
 
-from leeward.store.audit import read_lines
-from leeward.store.check import check
-from leeward.store.found import FoundFile
-from leeward.store.lock import read_owner
-from leeward.store.records import BadRecordError, read_record
+from leeward.store.directory.audit import read_lines
+from leeward.store.directory.lock import read_owner
+from leeward.store.directory.records import BadRecordError, read_record
+from leeward.store.format.found import FoundFile
+from leeward.store.merging.check import check
 
 Choose = Callable[[list[Fault]], Sequence[Fault]]  # those faults of all that are tried
 

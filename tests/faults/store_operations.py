@@ -15,21 +15,21 @@ from interception import KILLS, Fault
 from operation import KEY, STORED, Act, Operation, prepared, run_paths, seeds, simple, traced_python
 
 from foreign_files import left_behind, own_result, write_crashed_folder
-from leeward.store import lock as locks
-from leeward.store.audit import Audit, read_lines
-from leeward.store.clean import clean
-from leeward.store.found import FoundResult
-from leeward.store.keys import Key
-from leeward.store.lock import Lock, read_owner
-from leeward.store.merge import merge, merge_run
-from leeward.store.owner import Owner
-from leeward.store.packs import finish, pack
+from leeward.store.directory import lock as locks
+from leeward.store.directory.audit import Audit, read_lines
+from leeward.store.directory.lock import Lock, read_owner
+from leeward.store.directory.owner import Owner
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
+from leeward.store.directory.results import Doubled, RunFiles, read_results
+from leeward.store.directory.shard import store_result
+from leeward.store.format.found import FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.clean import clean
+from leeward.store.merging.merge import merge, merge_run
+from leeward.store.merging.packs import finish, pack
 from leeward.store.paths import RunPaths
-from leeward.store.quarantine import quarantine
-from leeward.store.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
-from leeward.store.results import Doubled, RunFiles, read_results
-from leeward.store.shard import store_result
-from leeward.store.verdicts import Verdict
 
 COUNTS = 3
 BAD = b"\x89HDF\r\n\x1a\n and no more"

@@ -22,8 +22,8 @@ from steps import quick_folder
 from storm_state import State, StateError, held, resumed
 
 import leeward
-from leeward.store.keys import Key
-from leeward.store.owner import process_start
+from leeward.store.directory.owner import process_start
+from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from run_cases import INLINE, RECIPE, digests, kill_group, make_campaign, shards, start, until, workers_of
 

@@ -25,7 +25,7 @@ from power_ext4 import SEEDS
 from power_variants import FOUND
 from test_steps import can_trace, marked
 
-from leeward.store.check import check
+from leeward.store.merging.check import check
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="needs Linux: records system calls")
 

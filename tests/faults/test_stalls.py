@@ -19,8 +19,8 @@ from stalls import (
     stopped_worker,
 )
 
-from leeward.store.audit import read_lines
-from leeward.store.owner import process_start
+from leeward.store.directory.audit import read_lines
+from leeward.store.directory.owner import process_start
 from leeward.watch import activity, snapshot
 from run_cases import (
     INLINE,

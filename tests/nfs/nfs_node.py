@@ -172,13 +172,13 @@ def import_all() -> None:
     subprocess.Popen = Forked  # type: ignore[misc]
     import leeward.campaign
     import leeward.cli.run_display
-    import leeward.engine.run
-    import leeward.engine.worker
-    import leeward.store.check
-    import leeward.store.clean
-    import leeward.store.merge
-    import leeward.store.reading
-    import leeward.store.writing
+    import leeward.engines.worker_main
+    import leeward.runs.run
+    import leeward.store.merging.check
+    import leeward.store.merging.clean
+    import leeward.store.merging.merge
+    import leeward.store.reader_main
+    import leeward.store.writer_main
     import leeward.watch  # noqa: F401
 
 

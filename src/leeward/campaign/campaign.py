@@ -18,7 +18,7 @@ from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import CampaignSpec, FarmSpec, NeighboursSpec
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
-from leeward.store.keys import Key
+from leeward.store import Key
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import StoredResult

@@ -8,9 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.store.keys import Key
-from leeward.store.maker import Maker
-from leeward.store.schema import NO_AEP, OWN, Value
+from leeward.store import NO_AEP, OWN, Key, Maker, Value
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leeward.campaign.campaign import Campaign
 from leeward.errors import InputError
-from leeward.store.layouts import Layouts
+from leeward.store import Layouts
 
 
 def open_layouts(path: str | os.PathLike[str]) -> Layouts:

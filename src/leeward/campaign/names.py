@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from leeward.errors import InputError
-from leeward.store.keys import PATTERN, Key
+from leeward.store import PATTERN, Key
 from leeward.wording import listed
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from leeward.wording import count
 
 if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
-    from leeward.store.schema import Result
+    from leeward.store import Result
 
 SUM_SLACK = 1e-6  # of probabilities, from rounding
 HUB_HEIGHTS = (

@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from leeward.cli.progress import Tell, progress
+from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign, given_place
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
-from leeward.store.paths import is_pack, is_shard
-from leeward.store.sources import demand_possible
-from leeward.store.verdicts import Verdict
+from leeward.events import OnProgress
+from leeward.store import Verdict, demand_possible, is_pack, is_shard
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.check import CheckReport
-    from leeward.store.found import FoundFile, FoundResult
+    from leeward.store import CheckReport, FoundFile, FoundResult
 
 MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
 
@@ -64,8 +62,8 @@ def check(
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use; 4 the storage is unavailable.
     """
-    from leeward.engine.cores import usable_cores
-    from leeward.store.check import check as check_files
+    from leeward.cores import usable_cores
+    from leeward.store import check as check_files
     from leeward.watch.comparison import Comparison
 
     paths = paths or _only_run()
@@ -125,7 +123,7 @@ class _Folder:
 class _Listing:
     """Takes in what is found, in little memory: of many valid files in one place only how many they are."""
 
-    def __init__(self, tell: Tell, *, keep_all: bool) -> None:
+    def __init__(self, tell: OnProgress, *, keep_all: bool) -> None:
         self._tell = tell
         self._keep_all = keep_all
         self._results: list[FoundResult] = []
@@ -135,7 +133,7 @@ class _Listing:
         self.all: list[dict[str, Any]] = []
 
     def hear(self, found: "FoundFile | FoundResult") -> None:
-        from leeward.store.found import FoundResult
+        from leeward.store import FoundResult
 
         if isinstance(found, FoundResult):
             if self._keep_all or not found.is_valid:

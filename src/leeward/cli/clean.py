@@ -14,9 +14,8 @@ from leeward.errors import InputError
 from leeward.wording import command, count, run_command
 
 if TYPE_CHECKING:
-    from leeward.cli.progress import Tell
-    from leeward.store.clean import CleanReport
-    from leeward.store.paths import RunPaths
+    from leeward.events import OnProgress
+    from leeward.store import CleanReport, RunPaths
 
 
 def clean(
@@ -42,7 +41,7 @@ def clean(
     Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or some had to stay; 1 other
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
     """
-    from leeward.store.sources import demand_possible, is_run
+    from leeward.store import demand_possible, is_run
     from leeward.watch.campaigns import paths_of
 
     demand_possible(run)
@@ -58,12 +57,10 @@ def clean(
     raise typer.Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
 
 
-def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, tell: "Tell") -> "CleanReport":
+def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, tell: "OnProgress") -> "CleanReport":
     """Under the lock, as a run is; only looking takes none."""
-    from leeward.engine.cores import usable_cores
-    from leeward.store.audit import Audit
-    from leeward.store.clean import clean as clean_run
-    from leeward.store.lock import Lock
+    from leeward.cores import usable_cores
+    from leeward.store import Audit, Lock, clean as clean_run
 
     paths.demand_own_places()
     if dry_run:

@@ -12,13 +12,12 @@ from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED
 from leeward.errors import BadSourceError
-from leeward.store.sources import demand_possible
+from leeward.store import demand_possible
 from leeward.wording import command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.merge_report import Facts, MergeReport
-    from leeward.store.survey import Judge
+    from leeward.store import Facts, Judge, MergeReport
 
 
 class OnBad(StrEnum):
@@ -87,9 +86,8 @@ def merge(
     Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
     """
-    from leeward.engine.cores import usable_cores
-    from leeward.store.merge import merge as merge_files
-    from leeward.store.merge_report import MergeRefusedError
+    from leeward.cores import usable_cores
+    from leeward.store import MergeRefusedError, merge as merge_files
     from leeward.watch.comparison import Comparison
 
     options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
@@ -141,7 +139,7 @@ def judge_of_salvaged(campaign: "Campaign") -> "Judge":
 
 def facts_of(campaign: "Campaign") -> "Facts":
     """What the merged file says of its campaign."""
-    from leeward.store.merge_report import Facts
+    from leeward.store import Facts
 
     return Facts(
         text=campaign.frozen_text(),

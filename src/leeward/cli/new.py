@@ -7,7 +7,7 @@ import typer
 
 from leeward.errors import InputError, write_error
 from leeward.files import replace_file
-from leeward.store.sources import demand_possible
+from leeward.store import demand_possible
 from leeward.wording import command
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
     from leeward.plots.runs import Choice
-    from leeward.store.keys import Key
+    from leeward.store import Key
 
 
 class Picture(StrEnum):
@@ -235,7 +235,7 @@ def _rose(wanted: Wanted) -> "Figure":
 
 
 def _flow(wanted: Wanted) -> "Figure":
-    from leeward.engine.cores import usable_cores
+    from leeward.cores import usable_cores
     from leeward.plots import flow_figure
     from leeward.plots.runs import layout_problem, title_of
     from leeward.watch.single import find_result

@@ -14,10 +14,10 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.campaign.execution import Execution
     from leeward.campaign.places import FarmPlace
-    from leeward.engine.estimate import Estimate
-    from leeward.engine.run import Options
     from leeward.errors import LeewardError
     from leeward.layout.room import Room
+    from leeward.runs.estimate import Estimate
+    from leeward.runs.run import Options
     from leeward.wind import Site
 
 MOST_FARMS = 12  # at the start of a run
@@ -161,10 +161,10 @@ class Forecast:
 
 def forecast(shown: Preview, execution: "Execution", output: Path, options: "Options") -> Forecast:
     """Look for errors and, if there are none, measure how fast the optimiser is here."""
-    from leeward.engine.cores import usable_cores
-    from leeward.engine.estimate import estimate
-    from leeward.engine.preflight import preflight
-    from leeward.engine.selection import chosen_among
+    from leeward.cores import usable_cores
+    from leeward.runs.estimate import estimate
+    from leeward.runs.preflight import preflight
+    from leeward.runs.selection import chosen_among
 
     asked = sum(shown.tasks.values())
     found = preflight(shown.campaign, execution, output, options, asked, usable_cores())
@@ -195,7 +195,7 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
 
 def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
     """Yield how long the run will take, and how much memory."""
-    from leeward.engine.estimate import available_memory
+    from leeward.runs.estimate import available_memory
 
     if measured is None:
         yield "time: not known; the recipe is a custom function, or its turbines do not fit"

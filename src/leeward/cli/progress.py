@@ -3,20 +3,19 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 from leeward.cli.compiling import CompilingRow
 from leeward.compiling import on_compile
+from leeward.events import OnProgress
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
 
-Tell = Callable[[str, int, int], None]  # what is being done, how many are done, of how many (0: nobody knows)
-
 
 @contextlib.contextmanager
-def progress(quiet: bool = False) -> Iterator[Tell]:
+def progress(quiet: bool = False) -> Iterator[OnProgress]:
     """A function that is told how far things are, and shows it."""
     if quiet or sys.stderr is None:  # closed before Python started
         with on_compile(lambda begins: None):
@@ -29,7 +28,7 @@ def progress(quiet: bool = False) -> Iterator[Tell]:
 
 
 @contextlib.contextmanager
-def _bar() -> Iterator[Tell]:
+def _bar() -> Iterator[OnProgress]:
     from rich.console import Console
     from rich.live import Live
     from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from leeward.campaign import Campaign
-    from leeward.engine.run import Options, RunReport
-    from leeward.store.keys import Key
+    from leeward.runs.run import Options, RunReport
+    from leeward.store import Key
 
 STORAGE_WAIT_S = 1800.0
 
@@ -110,8 +110,7 @@ def run(
     interrupted before all was done; 1 other errors; 2 wrong use.
     """
     from leeward.cli.run_display import display
-    from leeward.engine.run import Options
-    from leeward.engine.run import run as run_campaign
+    from leeward.runs.run import Options, run as run_campaign
     from leeward.wind.cache import cache_folder
 
     of_engines: dict[str, dict[str, Any]] = {
@@ -176,7 +175,7 @@ def run(
 def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", quiet: bool, as_json: bool) -> None:
     """Say what is to be computed: farms, turbines, wind, and what looks wrong. quiet: only what looks wrong."""
     from leeward.cli.preview import header, preview, preview_data
-    from leeward.engine.selection import task_counts
+    from leeward.runs.selection import task_counts
 
     tasks = task_counts(chosen, selection)
     if as_json:
@@ -193,8 +192,8 @@ def _dry_run(chosen: "Campaign", output: Path, options: "Options", picture: Path
     """Print all there is to know before a run; return the exit code that the run would fail with, or 0."""
     from leeward.campaign.defaults import with_user_defaults
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
-    from leeward.engine.selection import task_counts
     from leeward.plots.style import check_picture_path
+    from leeward.runs.selection import task_counts
 
     if picture is not None:
         check_picture_path(picture)
@@ -275,7 +274,7 @@ def _only(only: str | None, only_from: Path | None) -> Any:
         raise InputError("--only and --only-from are both given; expected one of them")
     if only_from is None:
         return only
-    from leeward.engine.selection import read_keys
+    from leeward.runs.selection import read_keys
 
     return read_keys(only_from)
 

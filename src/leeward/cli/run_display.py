@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from leeward.cli.compiling import TEXT, CompilingRow, compiled_text
 from leeward.compiling import on_compile
+from leeward.events import OnEvent
 from leeward.wording import json_text, printable
 
 if TYPE_CHECKING:
@@ -19,18 +20,17 @@ if TYPE_CHECKING:
 LINE_EVERY_S = 10.0
 MOST_FARMS = 12
 MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
-Hear = Callable[[dict[str, Any]], None]
 
 
 @contextlib.contextmanager
-def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
+def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
     """A function that is told every event, and shows it. The run tells of compiling by events, too."""
     with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as hear:
         yield hear
 
 
 @contextlib.contextmanager
-def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear]:
+def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
     if as_json:
         yield _Shield(lambda event: print(json_text(event), flush=True)).hear
     elif quiet or sys.stderr is None:
@@ -45,8 +45,8 @@ def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[Hear
 class _Shield:
     """Nobody who watches may stop a run: not a full disk under a log, not a pipe whose reader is gone."""
 
-    def __init__(self, show: Hear) -> None:
-        self._show: Hear | None = show
+    def __init__(self, show: OnEvent) -> None:
+        self._show: OnEvent | None = show
         self._failures = 0
 
     def hear(self, event: dict[str, Any]) -> None:

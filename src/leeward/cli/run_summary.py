@@ -12,8 +12,8 @@ from leeward.wording import count, duration
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.engine.run import RunReport
-    from leeward.store.index import Brief
+    from leeward.runs.run import RunReport
+    from leeward.store import Brief
 
 MOST_LISTED = 10
 MOST_CAPACITIES = 20  # lines about installed power

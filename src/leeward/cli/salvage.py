@@ -11,12 +11,11 @@ from leeward.cli.merge import Prefer, facts_of, judge_of_salvaged
 from leeward.cli.progress import progress
 from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
 from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
-from leeward.store.sources import demand_possible
-from leeward.store.verdicts import Verdict
+from leeward.store import Verdict, demand_possible
 from leeward.wording import command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
-    from leeward.store.merge_report import MergeReport, Salvaged, SourceReport
+    from leeward.store import MergeReport, Salvaged, SourceReport
 
 
 def salvage(
@@ -49,9 +48,8 @@ def salvage(
     Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
     4 the output cannot be written.
     """
-    from leeward.engine.cores import usable_cores
-    from leeward.store.merge import merge
-    from leeward.store.merge_report import MergeRefusedError
+    from leeward.cores import usable_cores
+    from leeward.store import MergeRefusedError, merge
     from leeward.watch.comparison import Comparison
 
     demand_possible(output)
@@ -189,7 +187,7 @@ def _next(
 
 def _beside(sources: list[Path], output: Path) -> Iterator[str]:
     """Where more may be: the run directory of a file, and the quarantine of a run."""
-    from leeward.store.paths import RunPaths
+    from leeward.store import RunPaths
 
     for path in sources:
         run = path.with_suffix(".run") if path.suffix == ".h5" else path

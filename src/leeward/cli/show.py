@@ -14,7 +14,7 @@ from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.schema import Result
+    from leeward.store import Result
 
 COLUMNS = ["turbine", "x_m", "y_m"]
 

@@ -9,12 +9,12 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from leeward.errors import InputError
-from leeward.store.sources import demand_possible, is_run
+from leeward.store import demand_possible, is_run
 from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.keys import Key
+    from leeward.store import Key
 
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from leeward.errors import InputError, write_error
 from leeward.files import replace_file
-from leeward.store.sources import demand_outside_runs, demand_possible
+from leeward.store import demand_outside_runs, demand_possible
 
 
 def check_files(output: Path | None, picture: Path | None) -> None:

@@ -8,9 +8,7 @@ from pathlib import Path
 
 from leeward.campaign.layouts import rated_powers
 from leeward.errors import BadSourceError, InputError
-from leeward.store.found import FoundFile, FoundResult
-from leeward.store.keys import Key
-from leeward.store.layouts import Layouts
+from leeward.store import FoundFile, FoundResult, Key, Layouts
 from leeward.watch.campaigns import demand_place, run_of
 from leeward.watch.read import present_at
 

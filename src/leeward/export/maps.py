@@ -7,7 +7,7 @@ from leeward.formats import geojson
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.layouts import Layouts
+    from leeward.store import Layouts
 
 
 def write_geojson(file: BinaryIO, layouts: "Layouts", campaign: "Campaign") -> None:

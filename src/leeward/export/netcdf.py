@@ -9,14 +9,14 @@ import numpy as np
 from leeward import __version__
 from leeward.capacity import GWH_PER_MW
 from leeward.export.tables import crs_of
-from leeward.store.grid import UNITS
+from leeward.store import UNITS
 from leeward.wording import printable
 
 if TYPE_CHECKING:
     import xarray
 
     from leeward.campaign import Campaign
-    from leeward.store.layouts import Layouts
+    from leeward.store import Layouts
 
 # long_name, and standard_name where CF has one
 NAMES = {

@@ -15,8 +15,7 @@ from leeward.wind.conditions import Conditions
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.layout import Area
-    from leeward.store.layouts import Layouts
-    from leeward.store.schema import Result
+    from leeward.store import Layouts, Result
 
 Array = npt.NDArray[np.float64]
 

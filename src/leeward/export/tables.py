@@ -13,7 +13,7 @@ from leeward.formats.tabular import csv_lines
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.layouts import Layouts
+    from leeward.store import Layouts
 
 ROWS_AT_ONCE = 20_000
 NEEDS_PYARROW = 'Parquet needs pyarrow, which is not installed: pip install "leeward[parquet]"'

@@ -8,8 +8,7 @@ from typing import BinaryIO
 
 from leeward.errors import InputError, StorageError
 from leeward.files import sync, sync_folder
-from leeward.store.sources import demand_outside_runs
-from leeward.store.temporary import Temporary, remove_left_overs, start_of
+from leeward.store import Temporary, demand_outside_runs, remove_left_overs, start_of
 
 
 @dataclass(frozen=True)

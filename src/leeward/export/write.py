@@ -11,7 +11,7 @@ from leeward.formats.rows import Per
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.layouts import Layouts
+    from leeward.store import Layouts
 
 Write = Callable[[BinaryIO], None]
 

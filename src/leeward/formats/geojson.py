@@ -16,7 +16,7 @@ from leeward.formats.rows import description
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.layout import Area
-    from leeward.store.schema import Result
+    from leeward.store import Result
 
 Array = npt.NDArray[np.float64]
 

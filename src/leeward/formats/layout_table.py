@@ -9,7 +9,7 @@ from pathlib import Path
 from leeward.errors import InputError
 from leeward.formats.tabular import GUARD, guarded
 from leeward.parsing import LARGEST_DATA, read_text
-from leeward.store.keys import Key, is_key
+from leeward.store import Key, is_key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
 TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that tell layouts apart

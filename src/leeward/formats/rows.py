@@ -11,7 +11,7 @@ from leeward.formats.tabular import csv_text
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store.schema import Result
+    from leeward.store import Result
 
 Kind = Literal["text", "whole", "number"]
 Per = Literal["turbine", "layout"]

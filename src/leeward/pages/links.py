@@ -4,7 +4,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
-from leeward.store.keys import Key
+from leeward.store import Key
 
 
 @dataclass(frozen=True)

@@ -20,7 +20,7 @@ from leeward.pages.parts import (
     table,
     to_copy,
 )
-from leeward.store.keys import Key
+from leeward.store import Key
 from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen, best_cell
 from leeward.watch.data import MAKE_ROOM
 from leeward.watch.present import key_of

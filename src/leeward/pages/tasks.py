@@ -30,8 +30,7 @@ from leeward.pages.parts import (
     state_mark,
     table,
 )
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store import Key, Result
 from leeward.watch import Snapshot
 from leeward.watch.drawings import FarmShape
 from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable

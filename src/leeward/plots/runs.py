@@ -16,7 +16,7 @@ from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
 from leeward.plots.style import shortened
-from leeward.store.keys import Key
+from leeward.store import Key
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import layout_view
@@ -26,7 +26,7 @@ from leeward.watch.single import find_result, find_results
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.layout import LayoutProblem
-    from leeward.store.schema import Result
+    from leeward.store import Result
 
 
 @dataclass(frozen=True)

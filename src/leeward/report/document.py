@@ -19,8 +19,7 @@ from leeward.pages.charts import loss_range, loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, megawatts, percent, section, table, to_copy
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store import Key, Result
 from leeward.watch import Observation, Snapshot, audit_events, best_of_all, best_of_cells, best_of_farms, observe
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
 from leeward.watch.single import find_result, find_results
@@ -33,8 +32,6 @@ MOST_DRAWN = 72  # layouts; of more cells only the best of each farm
 MOST_TASKS = 2000  # in the table of all tasks
 MOST_FAILURES = 50
 MOST_MISSING = 200
-
-Tell = Callable[[str], None]
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +58,7 @@ class Gathered:
         return {farm: installed_of(self.seen.campaign, result) for farm, result in self.best.items()}
 
 
-def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambda _: None) -> str:
+def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[str], None] = lambda _: None) -> str:
     """The report of a run directory or a file of results.
 
     campaign: what the results belong to, instead of what the place says. tell: is told what is being done.
@@ -86,7 +83,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Tell = lambd
     return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
 
 
-def gather(path: Path, campaign: Campaign | None, tell: Tell) -> Gathered:
+def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -> Gathered:
     """Count, read and compute what the report shows."""
     seen = observe(path, campaign=campaign)
     figures = Figures(path)

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 
 if TYPE_CHECKING:
     import xarray

@@ -14,15 +14,15 @@ import numpy as np
 from leeward.capacity import capacity_factor, installed_power
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.files import NotAFileError, read_regular
-from leeward.store.found import FoundFile, FoundResult
+from leeward.store.directory.shards import was_packed
+from leeward.store.directory.sources import gather
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, Value
+from leeward.store.format.verdicts import Verdict
 from leeward.store.grid import grid_dataset
-from leeward.store.keys import Key
-from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
-from leeward.store.reader import Reader, read_files
-from leeward.store.schema import Result, Value
-from leeward.store.shards import was_packed
-from leeward.store.sources import gather, is_run
-from leeward.store.verdicts import Verdict
+from leeward.store.isolated.reader import Reader, read_files
+from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths, is_run
 
 if TYPE_CHECKING:
     import pandas  # type: ignore[import-untyped]

@@ -10,10 +10,13 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.files import TEMPORARY, kind_of
-from leeward.store.keys import Key
+from leeward.store.format.keys import Key
 
 SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
 INDEX = ".index"  # how the name of a cache beside a file of results ends
+CREDENTIALS = ".tls-"  # how the name of a folder begins with the TLS files of a cluster that is started for a run
+PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
+PACK_SIZE = 1000  # results: while it packs, the coordinator hears no worker, for some 2 ms each
 LONGEST_CAMPAIGN = 64_000_000  # bytes, as of the text in a merged file
 _HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
 _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
@@ -205,3 +208,11 @@ def is_shard(path: Path) -> bool:
 def key_of_shard(path: Path) -> Key:
     """The key that the name of a shard tells; an InputError if it tells none."""
     return Key.parse(path.name.removesuffix(".h5"))
+
+
+def is_run(path: Path) -> bool:
+    """Whether a folder is a run directory."""
+    if path.suffix != ".run" or not path.is_dir():
+        return False
+    run = RunPaths.of(path)
+    return any(map(os.path.lexists, (run.results, run.packs, run.campaign)))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leeward.campaign import Campaign
 from leeward.errors import InputError, StorageError
-from leeward.store.keys import Key
+from leeward.store import Key
 from leeward.watch.activity import read_failures, read_holder, read_workers
 from leeward.watch.campaigns import campaign_of, demand_place, run_of
 from leeward.watch.present import key_of
@@ -54,9 +54,7 @@ def absent_tasks(path: Path, campaign: Campaign | None = None, *, now: float | N
 
 
 def _checked_keys(folder: Path) -> set[Key]:
-    from leeward.store.found import FoundResult
-    from leeward.store.reader import read_files
-    from leeward.store.sources import gather
+    from leeward.store import FoundResult, gather, read_files
 
     files = (file for source in gather([folder]) for file in source.files)
     results = (found for found in read_files(files) if isinstance(found, FoundResult) and found.is_valid)

@@ -12,12 +12,19 @@ from typing import Any, NamedTuple
 
 from leeward.errors import BadSourceError, StorageError
 from leeward.files import NotAFileError, read_regular
-from leeward.store.audit import read_lines
-from leeward.store.keys import Key
-from leeward.store.lock import INTERVAL_S, INTERVALS, read_owner
-from leeward.store.owner import Owner, process_start
-from leeward.store.paths import RunPaths
-from leeward.store.records import BadRecordError, Record, read_record
+from leeward.store import (
+    INTERVAL_S,
+    INTERVALS,
+    BadRecordError,
+    Key,
+    Owner,
+    Record,
+    RunPaths,
+    process_start,
+    read_lines,
+    read_owner,
+    read_record,
+)
 from leeward.watch.campaigns import run_of
 from leeward.watch.data import FailedTask, Holder, WorkerSeen
 from leeward.watch.present import key_of, names_in

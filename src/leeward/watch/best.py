@@ -7,7 +7,7 @@ their installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_
 from collections.abc import Collection, Iterable
 
 from leeward.capacity import by_capacity_factor, merit
-from leeward.store.keys import Key
+from leeward.store import Key
 from leeward.watch.data import Cell
 from leeward.watch.present import key_of
 

@@ -10,11 +10,10 @@ from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.errors import BadSourceError, InputError, StorageError
 from leeward.files import NotAFileError, read_regular
-from leeward.store.paths import LONGEST_CAMPAIGN, RunPaths
-from leeward.store.sources import demand_possible
+from leeward.store import LONGEST_CAMPAIGN, RunPaths, demand_possible
 
 if TYPE_CHECKING:
-    from leeward.store.schema import Value
+    from leeward.store import Value
 
 
 def paths_of(path: Path) -> RunPaths | None:
@@ -106,8 +105,7 @@ def _texts(paths: Collection[Path]) -> Iterator[tuple[Path, str]]:
 
 def file_attributes(paths: Collection[Path]) -> Iterator[tuple[Path, Mapping[str, "Value"]]]:
     """Return the attributes of each of these files, which are opened by another process."""
-    from leeward.store.found import FoundFile
-    from leeward.store.reader import read_files
+    from leeward.store import FoundFile, read_files
 
     for found in read_files(paths, keys={path: [] for path in paths}) if paths else ():
         if isinstance(found, FoundFile):

@@ -9,10 +9,7 @@ from leeward.campaign import Campaign
 from leeward.campaign.fingerprint import method_version
 from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
-from leeward.store.maker import Maker
-from leeward.store.paths import is_pack, is_shard
-from leeward.store.schema import Result
-from leeward.store.sources import gather
+from leeward.store import Maker, Result, gather, is_pack, is_shard
 from leeward.watch.campaigns import campaign_of, file_attributes
 from leeward.wording import count
 

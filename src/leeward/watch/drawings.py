@@ -12,7 +12,7 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
 from leeward.errors import InputError
-from leeward.store.schema import Result
+from leeward.store import Result
 
 if TYPE_CHECKING:
     from leeward.layout import Area

@@ -13,8 +13,7 @@ import numpy.typing as npt
 
 from leeward.errors import StorageError
 from leeward.files import NotAFileError, open_regular
-from leeward.store.index import output_index_path, whole_lines
-from leeward.store.keys import Key
+from leeward.store import Key, output_index_path, whole_lines
 from leeward.watch.campaigns import run_of
 from leeward.watch.present import key_of
 from leeward.watch.read import index_content

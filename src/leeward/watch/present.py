@@ -14,9 +14,7 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.files import NotAFileError, read_regular
-from leeward.store.index import output_index
-from leeward.store.keys import Key
-from leeward.store.paths import RunPaths, entries
+from leeward.store import Key, RunPaths, entries, output_index
 
 Pair = tuple[int, int]  # farm_idx and type_idx
 

@@ -14,9 +14,7 @@ from leeward.campaign import Campaign
 from leeward.capacity import capacity_factor
 from leeward.errors import BadSourceError, InputError, LeewardError, StorageError
 from leeward.files import NotAFileError, read_regular
-from leeward.store.index import encode_line, index_line, output_index, whole_lines
-from leeward.store.keys import Key
-from leeward.store.paths import RunPaths, is_pack
+from leeward.store import Key, RunPaths, encode_line, index_line, is_pack, output_index, whole_lines
 from leeward.watch.activity import rate_per_hour, read_failures, read_holder, read_workers
 from leeward.watch.basis import basis_of
 from leeward.watch.campaigns import campaign_of, demand_place, run_of
@@ -238,8 +236,7 @@ def _lines_of_output(output: Path) -> dict[str, dict[str, Any]]:
 
 def _lines_of_file(path: Path) -> tuple[dict[str, dict[str, Any]], list[str]]:
     """The same, from the file itself where need be; it is opened by another process."""
-    from leeward.store.found import FoundResult
-    from leeward.store.reader import read_files
+    from leeward.store import FoundResult, read_files
 
     lines = _lines_of_output(path)
     problems: list[str] = []

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import numpy.typing as npt
 
-from leeward.store.schema import Result
+from leeward.store import Result
 
 Array = npt.NDArray[np.float64]
 

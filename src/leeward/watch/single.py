@@ -7,12 +7,7 @@ from pathlib import Path
 
 from leeward.campaign.layouts import open_layouts
 from leeward.errors import BadSourceError
-from leeward.store.found import FoundResult
-from leeward.store.index import output_index
-from leeward.store.keys import Key
-from leeward.store.paths import RunPaths
-from leeward.store.reader import read_files
-from leeward.store.schema import Result
+from leeward.store import FoundResult, Key, Result, RunPaths, output_index, read_files
 from leeward.watch.campaigns import demand_place, run_of
 from leeward.watch.read import present_at
 

@@ -11,7 +11,7 @@ import numpy.typing as npt
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
-from leeward.store.keys import Key
+from leeward.store import Key
 from leeward.watch.basis import basis_of
 from leeward.watch.figures import FIGURES, Figures
 from leeward.watch.present import key_of

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from leeward.campaign import Campaign
 from leeward.errors import LeewardError, StorageError
-from leeward.store.index import output_index_path
+from leeward.store import output_index_path
 from leeward.watch import Observation, observe
 from leeward.watch.campaigns import run_of
 from leeward.watch.figures import identity

@@ -10,8 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.campaign import Campaign
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store import Key, Result
 from leeward.watch import Observation, Snapshot, audit_events, best_of_farms
 from leeward.watch.campaigns import run_of
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view

@@ -8,13 +8,11 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
-from leeward.pages import audit as audit_pages
-from leeward.pages import frame, overview, settings, task, tasks
+from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store import Key, Result
 from leeward.watch import Snapshot
 from leeward.watch.drawings import LayoutView, standing_of
 from leeward.watch.tasks import TaskFilter, TaskSeen, task_filter

@@ -8,7 +8,7 @@ import numpy.typing as npt
 
 from leeward.pages.charts.axes import Scale, decimals, figure, horizontal_grid, padded, text
 from leeward.pages.html import Attribute, Markup, join, tag
-from leeward.store.keys import Key
+from leeward.store import Key
 
 Array = npt.NDArray[np.float64]
 Link = Callable[[Key], str | None]

@@ -11,8 +11,7 @@ from leeward.layout.labels import apart, label_place
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
 from leeward.pages.html import Markup, tag
-from leeward.store.keys import Key
-from leeward.store.schema import Result
+from leeward.store import Key, Result
 from leeward.watch.drawings import FarmShape
 
 Array = npt.NDArray[np.float64]

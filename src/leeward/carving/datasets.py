@@ -1,0 +1,278 @@
+"""The numbers of a small dataset: in its header, in one piece, or in chunks behind the filters that h5py has at hand.
+
+Layouts and filters as in sections IV.A.2.i and IV.A.2.l of the specification, chunks as in III.A.1.
+"""
+
+import itertools
+import math
+import struct
+import zlib
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+import numpy as np
+
+from leeward.carving.checksum import is_whole
+from leeward.carving.headers import FILTERS, LAYOUT, SPACE, TYPE, Header
+from leeward.carving.messages import Numbers, form_of, numbers, shape_of
+from leeward.store.format.direct import Pages, Unfamiliar
+from leeward.store.format.schema import MOST_NUMBERS_A_CHUNK, MOST_TURBINES, BadGroupError
+from leeward.store.format.verdicts import Verdict
+
+_COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
+_SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
+_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
+_FIRST_NAMED = 256  # filters from this number on have a name in every version of the message
+_MOST_CHUNKS = 10_000
+_MOST_LEVELS = 8
+_ZEROS = 4  # numbers of a chunk that are not all zero in a layout, but where its address leads elsewhere
+
+
+class Stored(NamedTuple):
+    """Numbers, and where in the file they lie in one piece, as they are; None where they do not."""
+
+    numbers: Numbers
+    place: int | None
+
+
+class _Chunk(NamedTuple):
+    """mask: a bit for each filter that the numbers did not go through."""
+
+    offset: tuple[int, ...]
+    address: int
+    size: int
+    mask: int = 0
+
+
+def read_dataset(pages: Pages, header: Header) -> Stored:
+    """All numbers of a dataset, or Unfamiliar."""
+    space, kind, layout = header.one(SPACE), header.one(TYPE), header.one(LAYOUT)
+    if space is None or kind is None or layout is None:
+        raise Unfamiliar("no dataset")
+    shape, dtype = shape_of(space), form_of(kind).dtype
+    if dtype is None or dtype.kind not in "iuf" or len(shape) > 2 or math.prod(shape) > 2 * MOST_TURBINES:
+        raise Unfamiliar("no small dataset of numbers")
+    version, sort = layout[0], layout[1]
+    size = math.prod(shape) * dtype.itemsize
+    if version not in (3, 4, 5):
+        raise Unfamiliar("layout")
+    if sort == _COMPACT:
+        return Stored(numbers(dtype, shape, layout[4:]), None)
+    if sort == _CONTIGUOUS:
+        place, length = struct.unpack_from("<QQ", layout, 2)
+        if length < size:
+            raise Unfamiliar("layout")
+        return Stored(numbers(dtype, shape, pages.at(place, size)), place)
+    if sort != _CHUNKED:
+        raise Unfamiliar("layout")
+    chunk_shape, chunks = _chunks(pages, version, layout, shape, dtype.itemsize)
+    filters = _filters(header.one(FILTERS))
+    return Stored(_joined(pages, shape, dtype, chunk_shape, chunks, filters), None)
+
+
+def _joined(
+    pages: Pages,
+    shape: tuple[int, ...],
+    dtype: np.dtype[np.generic],
+    chunk_shape: tuple[int, ...],
+    chunks: Sequence[_Chunk],
+    filters: Sequence[int],
+) -> Numbers:
+    """All chunks put together; one that is missing makes the whole worthless."""
+    expected = set(_offsets(shape, chunk_shape))
+    if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
+        raise Unfamiliar("chunks are missing")
+    ordered = sorted(chunks, key=lambda chunk: chunk.address)
+    if any(one.address + one.size > other.address for one, other in itertools.pairwise(ordered)):
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "pieces of its layout lie on top of each other")
+    whole = np.zeros(shape, dtype=dtype)
+    for chunk in chunks:
+        used = _used(filters, chunk.mask)
+        data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
+        part = numbers(dtype, chunk_shape, data)
+        if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
+            raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as lost ones are")
+        where = tuple(
+            slice(start, min(start + step, length))
+            for start, step, length in zip(chunk.offset, chunk_shape, shape, strict=True)
+        )
+        whole[where] = part[tuple(slice(one.stop - one.start) for one in where)]
+    return whole
+
+
+def _chunks(
+    pages: Pages, version: int, layout: bytes, shape: tuple[int, ...], width: int
+) -> tuple[tuple[int, ...], list[_Chunk]]:
+    """Their shape, and where they are."""
+    rank = len(shape)
+    if version == 3:
+        if layout[2] != rank + 1:
+            raise Unfamiliar("layout")
+        (tree,) = struct.unpack_from("<Q", layout, 3)
+        chunk_shape = struct.unpack_from(f"<{rank}I", layout, 11)
+        _demand_modest(chunk_shape)
+        chunks = list(itertools.islice(_in_tree(pages, tree, rank), _MOST_CHUNKS + 1))
+        return chunk_shape, chunks
+    flags, dimensions, bytes_each = layout[2], layout[3], layout[4]
+    after = 5 + bytes_each * dimensions
+    if dimensions != rank + 1 or not 1 <= bytes_each <= 8:
+        raise Unfamiliar("layout")
+    sides = [layout[5 + bytes_each * number :][:bytes_each] for number in range(rank)]
+    chunk_shape = tuple(int.from_bytes(side, "little") for side in sides)
+    _demand_modest(chunk_shape)
+    size, mask = math.prod(chunk_shape) * width, 0
+    if layout[after] == _FIXED_ARRAY:
+        (address,) = struct.unpack_from("<Q", layout, after + 2)
+        return chunk_shape, _in_array(pages, address, list(_offsets(shape, chunk_shape)), size)
+    if layout[after] != _SINGLE:
+        raise Unfamiliar("chunks that can grow")
+    if flags & 2:  # it is behind filters
+        size, mask = struct.unpack_from("<QI", layout, after + 1)
+        after += 12
+    (address,) = struct.unpack_from("<Q", layout, after + 1)
+    if size > 16 * MOST_NUMBERS_A_CHUNK:
+        raise Unfamiliar("chunk")
+    return chunk_shape, [_Chunk((0,) * rank, address, size, mask)]
+
+
+def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
+    """Where the chunks of an array begin, in the order in which an index has them."""
+    if math.prod(shape) == 0 or math.prod(-(-a // b) for a, b in zip(shape, chunk_shape, strict=True)) > _MOST_CHUNKS:
+        raise Unfamiliar("chunks")
+    sides = zip(shape, chunk_shape, strict=True)
+    return itertools.product(*(range(0, length, step) for length, step in sides))
+
+
+def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], size: int) -> list[_Chunk]:
+    """Chunks of an array that cannot grow: a list of addresses (section VII.C); size: of one without filters."""
+    head = pages.at(address, 28)
+    filtered, entry, page_bits, count, block = struct.unpack_from("<BBBQQ", head, 5)
+    if head[:5] != b"FAHD\x00" or not is_whole(head) or count != len(offsets) or count > 1 << min(page_bits, 16):
+        raise Unfamiliar("index of chunks")
+    body = pages.at(block, 14 + entry * count + 4)
+    if body[:5] != b"FADB\x00" or not is_whole(body) or entry < (14 if filtered else 8):
+        raise Unfamiliar("index of chunks")
+    chunks = []
+    for number, offset in enumerate(offsets):
+        one = body[14 + entry * number :][:entry]
+        stored = int.from_bytes(one[8 : entry - 4], "little") if filtered else size
+        if stored > 16 * MOST_NUMBERS_A_CHUNK:
+            raise Unfamiliar("chunk")
+        mask = int.from_bytes(one[entry - 4 :], "little") if filtered else 0
+        chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored, mask))
+    return chunks
+
+
+def _demand_modest(chunk_shape: Sequence[int]) -> None:
+    if not 1 <= math.prod(chunk_shape) <= MOST_NUMBERS_A_CHUNK:
+        raise Unfamiliar("chunks")
+
+
+def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) -> Iterator[_Chunk]:
+    start = pages.at(address, 24)
+    sign, kind, level, used = struct.unpack_from("<4sBBH", start)
+    if sign != b"TREE" or kind != 1 or used > 4096 or level >= levels:
+        raise Unfamiliar("B-tree")
+    key = 8 + 8 * (rank + 1)
+    body = pages.at(address + 24, used * (key + 8))
+    for number in range(used):
+        at = number * (key + 8)
+        size, mask = struct.unpack_from("<II", body, at)
+        offset = struct.unpack_from(f"<{rank}Q", body, at + 8)
+        (child,) = struct.unpack_from("<Q", body, at + key)
+        if level:
+            yield from _in_tree(pages, child, rank, level)
+        elif size > 16 * MOST_NUMBERS_A_CHUNK:
+            raise Unfamiliar("chunk")
+        else:
+            yield _Chunk(offset, child, size, mask)
+
+
+def _filters(body: bytes | None) -> list[int]:
+    """The filters that the numbers went through, in order."""
+    if body is None:
+        return []
+    version, count = body[0], body[1]
+    if version not in (1, 2) or count > 8:
+        raise Unfamiliar("filters")
+    at = 8 if version == 1 else 2
+    found = []
+    for _ in range(count):
+        kind = int.from_bytes(body[at : at + 2], "little")
+        if kind not in (_DEFLATE, _SHUFFLE, _FLETCHER32, _LZF):
+            raise Unfamiliar("an unknown filter")
+        is_named = version == 1 or kind >= _FIRST_NAMED
+        name = int.from_bytes(body[at + 2 : at + 4], "little") if is_named else 0
+        at += 6 if is_named else 4
+        values = int.from_bytes(body[at : at + 2], "little")
+        if version == 1:  # padded
+            name, values = -(-name // 8) * 8, values + (values & 1)
+        at += 2 + name + 4 * values
+        found.append(kind)
+    return found
+
+
+def _used(filters: Sequence[int], mask: int) -> list[int]:
+    """Return the filters that a chunk went through. Only LZF is left out, of numbers that it cannot make smaller."""
+    left_out = [kind for number, kind in enumerate(filters) if mask >> number & 1]
+    if mask >> len(filters) or any(kind != _LZF for kind in left_out):
+        raise Unfamiliar("chunk")
+    return [kind for kind in filters if kind not in left_out]
+
+
+def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes:
+    for kind in reversed(filters):
+        if kind == _FLETCHER32:
+            if len(data) < 4 or not is_sum_right(data[:-4], data[-4:]):
+                raise Unfamiliar("checksum")
+            data = data[:-4]
+        elif kind == _DEFLATE:
+            inflating = zlib.decompressobj()
+            try:
+                data = inflating.decompress(data, width * count + 4)
+            except zlib.error as error:
+                raise Unfamiliar("compressed numbers") from error
+        elif kind == _LZF:
+            data = _from_lzf(data, width * count + 4)
+        else:
+            whole = len(data) // width * width
+            turned = np.frombuffer(data, dtype=np.uint8, count=whole).reshape(width, -1).T.tobytes()
+            data = turned + data[whole:]
+    return data
+
+
+def _from_lzf(data: bytes, most: int) -> bytes:
+    """Return what LZF, h5py's own filter, has compressed. Raise Unfamiliar for what it cannot have written."""
+    plain = bytearray()
+    at = 0
+    try:
+        while at < len(data) and len(plain) <= most:
+            control = data[at]
+            at += 1
+            if control < 32:  # as many bytes as they are, and one more
+                plain += data[at : at + control + 1]
+                at += control + 1
+                continue
+            length, distance = control >> 5, (control & 31) << 8
+            if length == 7:
+                length += data[at]
+                at += 1
+            start = len(plain) - distance - data[at] - 1
+            at += 1
+            if start < 0:
+                raise Unfamiliar("compressed numbers")
+            for place in range(start, start + length + 2):  # they may overlap
+                plain.append(plain[place])
+    except IndexError as error:
+        raise Unfamiliar("compressed numbers") from error
+    return bytes(plain)
+
+
+def is_sum_right(data: bytes, stored: bytes) -> bool:
+    """Whether this is its fletcher32, which does not tell 0 from 65535 (the filter of libhdf5, big-endian words)."""
+    words = np.frombuffer(data + b"\0" * (len(data) % 2), dtype=">u2").astype(np.uint64)
+    weights = np.arange(len(words), 0, -1, dtype=np.uint64)
+    first = int(words.sum()) % 65535
+    second = int((words * weights % 65535).sum()) % 65535
+    sums = int.from_bytes(stored, "little")
+    return (sums & 0xFFFF) % 65535 == first and (sums >> 16) % 65535 == second

@@ -1,0 +1,107 @@
+"""Object headers, which every group and dataset has: version 1, and version 2 with its checksums.
+
+Sections IV.A.1.a and IV.A.1.b of the HDF5 file format specification.
+"""
+
+import struct
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from leeward.carving.checksum import is_whole
+from leeward.store.format.direct import Pages, Unfamiliar
+
+SPACE, LINK_INFO, TYPE, FILL, LINK, LAYOUT, FILTERS, ATTRIBUTE = 0x01, 0x02, 0x03, 0x05, 0x06, 0x08, 0x0B, 0x0C
+CONTINUATION, SYMBOL_TABLE, ATTRIBUTE_INFO = 0x10, 0x11, 0x15
+NEW = b"OHDR"
+
+_LARGEST_KIND = 0x18
+_LONGEST_BLOCK = 1 << 20
+_MOST_BLOCKS = 300
+_SHARED = 0b10
+
+
+class Header(NamedTuple):
+    """messages: kind and body of each; one that is shared, and lies elsewhere, is left out."""
+
+    address: int
+    messages: list[tuple[int, bytes]]
+
+    def all(self, kind: int) -> Iterator[bytes]:
+        return (body for one, body in self.messages if one == kind)
+
+    def one(self, kind: int) -> bytes | None:
+        """The body of the first of this kind."""
+        return next(self.all(kind), None)
+
+    @property
+    def is_group(self) -> bool:
+        return any(kind in (SYMBOL_TABLE, LINK_INFO, LINK) for kind, _ in self.messages)
+
+
+def read_header(pages: Pages, address: int) -> Header:
+    """The object header at this address, all of it, or Unfamiliar."""
+    start = pages.at(address, 16)
+    return _new(pages, address) if start[:4] == NEW else _old(pages, address, start)
+
+
+def _old(pages: Pages, address: int, start: bytes) -> Header:
+    version, _, count, _, length = struct.unpack_from("<BBHII", start)
+    if version != 1:
+        raise Unfamiliar("header")
+    blocks = [(address + 16, length)]
+    messages: list[tuple[int, bytes]] = []
+    told = 0
+    for place, length in blocks:  # which grows on the way
+        block = _block(pages, place, length, blocks)
+        at = 0
+        while at + 8 <= length:
+            kind, size, flags = struct.unpack_from("<HHB", block, at)
+            at += 8 + size
+            told += 1
+            if at > length or kind > _LARGEST_KIND:
+                raise Unfamiliar("message")
+            _take(messages, blocks, kind, flags, block[at - size : at])
+    if told != count:
+        raise Unfamiliar("the number of messages")  # a block of zeros would look like many empty ones
+    return Header(address, messages)
+
+
+def _new(pages: Pages, address: int) -> Header:
+    start = pages.at(address, 6)
+    flags = start[5]
+    if start[4] != 2:
+        raise Unfamiliar("header")
+    before = 6 + 16 * (flags >> 5 & 1) + 4 * (flags >> 4 & 1)  # times, and limits for attributes
+    width = 1 << (flags & 3)
+    length = int.from_bytes(pages.at(address + before, width), "little")
+    order = 2 * (flags >> 2 & 1)  # in which attributes were made
+    blocks = [(address, before + width + length + 4)]
+    messages: list[tuple[int, bytes]] = []
+    at = before + width
+    for place, length in blocks:  # which grows on the way
+        block = _block(pages, place, length, blocks)
+        if block[:4] != (b"OCHK" if messages else NEW) or not is_whole(block):
+            raise Unfamiliar("checksum")
+        end = length - 4
+        while at + 4 + order <= end:
+            kind, size, flags = struct.unpack_from("<BHB", block, at)
+            at += 4 + order + size
+            if at > end or kind > _LARGEST_KIND:
+                raise Unfamiliar("message")
+            _take(messages, blocks, kind, flags, block[at - size : at])
+        at = 4
+    return Header(address, messages)
+
+
+def _block(pages: Pages, place: int, length: int, blocks: Iterable[tuple[int, int]]) -> bytes:
+    if not 8 <= length <= _LONGEST_BLOCK or len(list(blocks)) > _MOST_BLOCKS:
+        raise Unfamiliar("blocks")
+    return pages.at(place, length)
+
+
+def _take(messages: list[tuple[int, bytes]], blocks: list[tuple[int, int]], kind: int, flags: int, body: bytes) -> None:
+    if kind == CONTINUATION:
+        place, length = struct.unpack_from("<QQ", body)
+        blocks.append((place, length))
+    if not flags & _SHARED:
+        messages.append((kind, body))

@@ -1,0 +1,128 @@
+"""What the messages of an object header say: shapes, types, attributes, links (section IV.A.2 of the specification)."""
+
+import math
+import struct
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from leeward.carving.global_heap import vlen_text
+from leeward.store.format.direct import Pages, Unfamiliar
+
+Numbers = npt.NDArray[np.generic]
+Raw = Numbers | str | bytes  # a value as it was stored; text of a variable length is str, of a fixed one bytes
+
+_MOST_DIMENSIONS = 4
+_WHOLE_NUMBER, _REAL_NUMBER, _TEXT, _CHOICE, _VARIABLE = 0, 1, 3, 8, 9
+_IEEE = {8: bytes.fromhex("000040 00 34 0b 00 34 ff030000"), 4: bytes.fromhex("000020 00 17 08 00 17 7f000000")}
+_REFERENCE = 16  # bytes, to a text of a variable length
+_BOOL = b"FALSE\0", b"TRUE\0"
+
+
+class Form(NamedTuple):
+    """A type: of numbers (dtype), or of text whose length is `size`, 0 if it varies."""
+
+    dtype: np.dtype[np.generic] | None
+    size: int
+
+
+def shape_of(space: bytes) -> tuple[int, ...]:
+    version, rank = space[0], space[1]
+    if version not in (1, 2) or rank > _MOST_DIMENSIONS:
+        raise Unfamiliar("dataspace")
+    if version == 2 and space[3] == 2:
+        raise Unfamiliar("a dataspace without any value")
+    return struct.unpack_from(f"<{rank}Q", space, 8 if version == 1 else 4)
+
+
+def form_of(kind: bytes) -> Form:
+    version, sort = kind[0] >> 4, kind[0] & 15
+    bits = kind[1]
+    size = int.from_bytes(kind[4:8], "little")
+    if not 1 <= version <= 5:
+        raise Unfamiliar("type")
+    order = ">" if bits & 1 else "<"
+    if sort == _WHOLE_NUMBER and size in (1, 2, 4, 8):
+        return Form(np.dtype(f"{order}{'i' if bits & 8 else 'u'}{size}"), size)
+    if sort == _REAL_NUMBER and bits & 0x40 == 0 and kind[8:20] == _IEEE.get(size):
+        return Form(np.dtype(f"{order}f{size}"), size)
+    if sort == _TEXT and 1 <= size <= 1 << 16:
+        return Form(None, size)
+    if sort == _CHOICE and size == 1 and all(name in kind for name in _BOOL):
+        return Form(np.dtype(bool), 1)
+    if sort == _VARIABLE and bits & 15 == 1:
+        return Form(None, 0)
+    raise Unfamiliar("type")
+
+
+def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
+    """Name, value and length; None for a value of a kind that is not understood here."""
+    version, flags = body[0], body[1]
+    lengths = struct.unpack_from("<HHH", body, 2)
+    if version not in (1, 2, 3):
+        raise Unfamiliar("attribute")
+    at = 9 if version == 3 else 8
+    parts = []
+    for length in lengths:
+        parts.append(body[at : at + length])
+        at += -(-length // 8) * 8 if version == 1 else length
+    name = parts[0].rstrip(b"\0").decode("utf-8", "backslashreplace")
+    if at > len(body) or not name:
+        raise Unfamiliar("attribute")
+    try:
+        form, shape = form_of(parts[1]), shape_of(parts[2])
+    except Unfamiliar:
+        return name, None, len(body)
+    end = at + (form.size or _REFERENCE) * math.prod(shape)
+    if end > len(body):
+        raise Unfamiliar("attribute")
+    try:
+        return name, None if version > 1 and flags else _value(pages, form, shape, body[at:end]), end
+    except Unfamiliar:  # what it refers to is lost
+        return name, None, end
+
+
+def attributes_in(pages: Pages, block: bytes) -> Iterator[tuple[str, Raw | None]]:
+    """One after the other, until there is no more."""
+    while block[:1] in (b"\x01", b"\x02", b"\x03"):  # its version; zeros follow the last
+        name, value, length = attribute(pages, block)
+        yield name, value
+        block = block[length:]
+
+
+def _value(pages: Pages, form: Form, shape: tuple[int, ...], data: bytes) -> Raw:
+    if form.dtype is not None:
+        return numbers(form.dtype, shape, data)
+    if math.prod(shape) != 1:
+        raise Unfamiliar("more than one text")
+    return data if form.size else vlen_text(pages, data)
+
+
+def numbers(dtype: np.dtype[np.generic], shape: tuple[int, ...], data: bytes) -> Numbers:
+    """As they lie there, all of them."""
+    count = math.prod(shape)
+    if len(data) < count * dtype.itemsize:
+        raise Unfamiliar("the end of the numbers")
+    return np.frombuffer(data, dtype=dtype, count=count).reshape(shape)
+
+
+def link(body: bytes) -> tuple[str, int, int]:
+    """Name and address of a hard link, and how long it is."""
+    version, flags = body[0], body[1]
+    if version != 1 or flags & 0b11100000:
+        raise Unfamiliar("link")
+    at = 2
+    if flags & 0b1000:
+        if body[at] != 0:
+            raise Unfamiliar("a link to elsewhere")
+        at += 1
+    at += 8 * (flags >> 2 & 1) + (flags >> 4 & 1)
+    width = 1 << (flags & 3)
+    length = int.from_bytes(body[at : at + width], "little")
+    at += width
+    name, address = body[at : at + length], body[at + length : at + length + 8]
+    if not 1 <= length <= 255 or len(address) < 8:
+        raise Unfamiliar("link")
+    return name.decode("utf-8", "backslashreplace"), int.from_bytes(address, "little"), at + length + 8

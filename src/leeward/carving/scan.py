@@ -1,0 +1,88 @@
+"""Where in the raw bytes of a file object headers, names and links may be: cheap to find, to be proved elsewhere."""
+
+import os
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from leeward.carving.groups import HEAP, NODE
+from leeward.carving.headers import NEW
+from leeward.store.isolated.hdf5_files import next_data
+
+_WINDOW = 1 << 23
+_OVERLAP = 1 << 12
+_MOST_MARKS = 5_000_000
+_MARKS = re.compile(rb"OHDR\x02|SNOD\x01|HEAP\x00")
+_LINK = re.compile(rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x05-\x40])(farm\d{1,9}_t\d{1,9}_s\d{1,18})")
+
+
+@dataclass
+class Marks:
+    """Addresses. links: of objects, by the names that some link calls them."""
+
+    old_headers: list[int] = field(default_factory=list)
+    new_headers: list[int] = field(default_factory=list)
+    nodes: list[int] = field(default_factory=list)
+    heaps: list[int] = field(default_factory=list)
+    links: list[tuple[str, int]] = field(default_factory=list)
+
+    @property
+    def headers(self) -> list[int]:
+        return sorted({*self.old_headers, *self.new_headers})
+
+    def _count(self) -> int:
+        return len(self.old_headers) + len(self.new_headers) + len(self.nodes) + len(self.heaps) + len(self.links)
+
+
+def scan(handle: int, base: int, alive: Callable[[], None] = lambda: None) -> Marks:
+    """All marks of a file, window by window; base: where in the file its address 0 is. alive: called now and then."""
+    marks = Marks()
+    for start, window in _windows(handle, base):
+        alive()
+        # what begins in the overlap is found again in the next window, whole
+        end = _WINDOW if len(window) > _WINDOW else len(window)
+        marks.old_headers += [start + place for place in _old_headers(window) if place < end]
+        for found in _MARKS.finditer(window):
+            place = found.start()
+            if place < end:
+                kind = found.group()[:4]
+                {NEW: marks.new_headers, NODE: marks.nodes, HEAP: marks.heaps}[kind].append(start + place)
+        marks.links += [(name, address) for place, name, address in _links(window) if place < end]
+        if marks._count() > _MOST_MARKS:
+            break  # no file of layouts
+    return marks
+
+
+def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
+    """Pieces of the file, each with its address, that overlap a little. Holes are left out: no mark begins in one."""
+    start = 0
+    while (place := next_data(handle, base + start)) is not None:
+        start = max(start, (place - base) // _WINDOW * _WINDOW)
+        yield start, os.pread(handle, _WINDOW + _OVERLAP, base + start)
+        start += _WINDOW
+
+
+def _old_headers(window: bytes) -> list[int]:
+    """Version 1, a few messages, a few references, a length, four zeros, and a first message of a possible kind."""
+    words = np.frombuffer(window, dtype="<u8", count=len(window) // 8)
+    if len(words) < 3:
+        return []
+    first, second, third = words[:-2], words[1:-1], words[2:]
+    count, references = first >> np.uint64(16) & np.uint64(0xFFFF), first >> np.uint64(32)
+    is_one = (first & np.uint64(0xFFFF)) == 1
+    is_one &= (count >= 1) & (count <= 1000) & (references >= 1) & (references <= 1000)
+    is_one &= (second >= 8) & (second <= 1 << 16) & (second % np.uint64(8) == 0)
+    is_one &= ((third & np.uint64(0xFFFF)) <= 0x18) & ((third >> np.uint64(16) & np.uint64(0xFFFF)) <= second)
+    return [8 * int(place) for place in np.flatnonzero(is_one)]
+
+
+def _links(window: bytes) -> Iterator[tuple[int, str, int]]:
+    """Links in the newer format, wherever they lie: place, name, address."""
+    for found in _LINK.finditer(window):
+        length = found.group(1)[0]
+        name = found.group(2)[:length]
+        end = found.start(2) + length
+        if len(name) == length and end + 8 <= len(window):
+            yield found.start(), name.decode(), int.from_bytes(window[end : end + 8], "little")

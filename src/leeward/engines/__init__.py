@@ -1,0 +1,1 @@
+"""Who computes: this process, local processes, Dask, SLURM."""

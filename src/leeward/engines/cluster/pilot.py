@@ -1,0 +1,268 @@
+"""What runs inside a Dask worker: it takes units of tasks, and has them computed by worker processes of its own.
+
+A pilot computes nothing itself. Each thread of the Dask worker drives one worker process, the same that runs under
+`--engine local`, so that a task that crashes or hangs takes with it what it would take on a laptop: itself. What
+happens is told to the coordinator in messages, at once; that a unit has ended is told by its future.
+"""
+
+import contextlib
+import json
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from distributed import Worker, get_worker
+from distributed.core import Status
+
+from leeward import __version__
+from leeward.compiling import COMPILE_EVENTS
+from leeward.engines.local import Launch, LocalEngine
+from leeward.engines.outcomes import Began, Done, Failed, Outcome
+from leeward.errors import LeewardError, StorageError
+from leeward.files import is_there, read_regular
+from leeward.store import Key, RunPaths, prepare_folders, probe
+
+POLL_S = 0.25
+LOOK_AFTER_S = 2.0
+IDLE_S = 60.0  # then a worker process without work ends: its coordinator may be gone
+FULL = 64_000  # bytes of results in one message: of these a Dask scheduler keeps the last thousand, for its lifetime
+ALIVE = (Status.init, Status.running, Status.paused)
+UNWANTED = ("cancelled", "released", "forgotten")
+
+_pilots: dict[str, "_Pilot"] = {}
+_changed = threading.Lock()
+_lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread, which lives as long as this Dask worker
+
+
+def set_up(order: dict[str, Any]) -> dict[str, Any]:
+    """Prepare this Dask worker for a run, and say what it is. It stays prepared as long as the answer is kept.
+
+    order: token, of the run and of its messages; mark, for the names of worker processes; campaign, its frozen text;
+    output, as the coordinator calls it; probe and content, a file in the run directory and what is in it; timeout_s.
+    """
+    worker = get_worker()
+    pilot = _Pilot(order, worker, str(worker.get_current_task()))
+    with _changed:
+        _pilots[order["token"]] = pilot
+    return pilot.facts()
+
+
+def work_off(token: str, unit: str, keys: list[str]) -> int:
+    """Compute tasks one after the other; how many. They end early if nobody wants the unit any more."""
+    with _changed:
+        pilot = _pilots.get(token)
+    if pilot is None:
+        raise LeewardError("this Dask worker has not been prepared for the run")
+    return pilot.work_off(unit, [Key.parse(key) for key in keys])
+
+
+def tear_down(token: str) -> None:
+    """The run is over: end its worker processes."""
+    with _changed:
+        pilot = _pilots.get(token)
+    if pilot is not None:
+        pilot.end()
+
+
+class _Pilot:
+    """One run on one Dask worker. key: of the task that has set it up, whose result its coordinator keeps."""
+
+    def __init__(self, order: dict[str, Any], worker: Worker, key: str) -> None:
+        self._order = order
+        self._worker = worker
+        self._key = key
+        self._unreached = _why_unreached(order)
+        self._own_folder: Path | None = None
+        if self._unreached is not None:
+            self._own_folder = Path(tempfile.mkdtemp(prefix="leeward-", dir=worker.local_directory))
+        output = Path(order["output"])
+        self._paths = RunPaths((self._own_folder or output.parent) / output.name)
+        if self._own_folder is not None:
+            prepare_folders(self._paths)
+        self._idle: list[tuple[float, LocalEngine]] = []
+        self._changed = threading.Lock()
+        self._over = threading.Event()
+        threading.Thread(target=self._look_after, name="leeward-pilot", daemon=True).start()
+
+    def facts(self) -> dict[str, Any]:
+        """What the coordinator has to know."""
+        ends = os.environ.get("SLURM_JOB_END_TIME", "")
+        return {
+            "version": __version__,
+            "host": socket.gethostname(),
+            "pid": os.getpid(),
+            "name": str(self._worker.name),
+            "slots": self._worker.state.nthreads,
+            "unreached": self._unreached,
+            "job": os.environ.get("SLURM_JOB_ID"),
+            "seconds_left": float(ends) - time.time() if ends.isdigit() else None,
+        }
+
+    def work_off(self, unit: str, keys: list[Key]) -> int:
+        engine = self._take_engine()
+        outbox = _Outbox(self._say, unit)
+        try:
+            for done, key in enumerate(keys):
+                if not self._one(engine, outbox, key):
+                    engine.close()
+                    return done
+        except BaseException:
+            engine.close()
+            raise
+        finally:
+            outbox.empty()
+        self._put_back(engine)
+        return len(keys)
+
+    def _one(self, engine: LocalEngine, outbox: "_Outbox", key: Key) -> bool:
+        """A task from its start to its outcome; False if the unit is not wanted any more."""
+        if self._is_unwanted(outbox.unit):
+            return False
+        if self._own_folder is None and is_there(self._paths.shard(key)):
+            return True  # somebody was faster while it waited here behind another; the coordinator finds it too
+        began = time.monotonic()
+        engine.start(key)
+        while True:
+            outcomes = engine.poll(POLL_S)
+            if any(isinstance(outcome, Began) for outcome in outcomes):
+                began = time.monotonic()  # starting a process is not the task's
+            seconds = time.monotonic() - began
+            outbox.put([self._message(outcome, seconds) for outcome in outcomes])
+            if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
+                return True
+            if self._is_unwanted(outbox.unit):
+                return False
+
+    def _is_unwanted(self, unit: str) -> bool:
+        """By a coordinator that took it back or is gone, or because this Dask worker ends."""
+        task = self._worker.state.tasks.get(unit)
+        released = task is None or task.state in UNWANTED
+        return self._over.is_set() or released or self._worker.status not in ALIVE
+
+    def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
+        """An outcome for the wire; a result that could not be stored where it belongs travels with it."""
+        message = {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
+        if isinstance(outcome, Done):
+            message["took_s"] = seconds
+            if self._own_folder is not None:
+                shard = self._paths.shard(outcome.key)
+                message |= {"what": "Computed", "shard": shard.read_bytes()}
+                shard.unlink()
+        return message
+
+    def _say(self, message: dict[str, Any]) -> None:
+        self._worker.log_event(self._order["token"], message)
+
+    def _tell(self, event: str, **facts: Any) -> None:
+        """Send the events of compiling; a worker that does not start is told with its task."""
+        if event in COMPILE_EVENTS:
+            self._say({"event": event, "host": socket.gethostname(), **facts})
+
+    # --- worker processes that are not at work -----------------------------------------------------------------------
+
+    def _take_engine(self) -> LocalEngine:
+        with self._changed:
+            engine = self._idle.pop()[1] if self._idle else None
+        if engine is not None:
+            engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
+            return engine
+        order = self._order
+        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch, self._tell)
+
+    def _put_back(self, engine: LocalEngine) -> None:
+        with self._changed:
+            if not self._over.is_set():
+                self._idle.append((time.monotonic(), engine))
+                return
+        engine.close()
+
+    def _look_after(self) -> None:
+        while not self._over.wait(LOOK_AFTER_S):
+            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # nobody is left
+                self.end()
+                return
+            self._close_idle(IDLE_S)
+            if self._own_folder is not None:
+                self._send_heartbeats()
+
+    def _close_idle(self, longer_than_s: float) -> None:
+        now = time.monotonic()
+        with self._changed:
+            old = [engine for since, engine in self._idle if now - since >= longer_than_s]
+            self._idle = [(since, engine) for since, engine in self._idle if now - since < longer_than_s]
+        for engine in old:
+            engine.close()
+
+    def _send_heartbeats(self) -> None:
+        """Those that nobody but us can see."""
+        beats = []
+        for path in self._paths.heartbeats():
+            with contextlib.suppress(OSError, ValueError):  # it is just ending
+                beats.append(json.loads(read_regular(path)))
+        self._say({"beats": beats})
+
+    def end(self) -> None:
+        """Threads at work see it at their next look. Where the run has set up another one by now, that one stays."""
+        with _changed:
+            if _pilots.get(self._order["token"]) is self:
+                del _pilots[self._order["token"]]
+        self._over.set()
+        self._close_idle(0.0)
+        if self._own_folder is not None:
+            shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes what stays with its own folder
+
+
+class _Outbox:
+    """What is to be said of a unit. News of short tasks go together; none is older than a moment, or too large."""
+
+    def __init__(self, say: Callable[[dict[str, Any]], None], unit: str) -> None:
+        self.unit = unit
+        self._say = say
+        self._held: list[dict[str, Any]] = []
+        self._size = 0
+        self._emptied = 0.0
+
+    def put(self, messages: list[dict[str, Any]]) -> None:
+        for message in messages:
+            if self._held and self._size + len(message.get("shard", b"")) > FULL:
+                self.empty()
+            self._held.append(message)
+            self._size += len(message.get("shard", b""))
+        if not messages or time.monotonic() - self._emptied > POLL_S:
+            self.empty()
+
+    def empty(self) -> None:
+        if self._held:
+            self._say({"unit": self.unit, "outcomes": self._held})
+            self._held = []
+            self._size = 0
+        self._emptied = time.monotonic()
+
+
+def _launch(*command: Any, **options: Any) -> "subprocess.Popen[bytes]":
+    """A process that ends with this Dask worker, and not with the thread that wants it.
+
+    Threads of Dask's end when tasks of other people's secede, and another one may have the process by then.
+    """
+    launch: Launch = subprocess.Popen
+    return _lasting.submit(launch, *command, **options).result()
+
+
+def _why_unreached(order: dict[str, Any]) -> str | None:
+    """Whether this machine sees the run directory, and can store there what the coordinator will find."""
+    try:
+        if Path(order["probe"]).read_text(encoding="utf-8") != order["content"]:
+            return f"{order['probe']} is another file there"
+        probe(RunPaths(Path(order["output"])))
+    except (OSError, StorageError) as error:
+        return str(error)
+    return None

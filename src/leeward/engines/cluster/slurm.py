@@ -1,0 +1,355 @@
+"""A Dask cluster for one run: its scheduler in this process, its workers as jobs of SLURM, started by dask-jobqueue.
+
+Each job is one Dask worker with as many threads as it has cores. What dask-jobqueue does not do is done here: jobs that
+end before their time, or at it, are replaced while there is work for them, and a cluster that cannot be had says why.
+"""
+
+import asyncio
+import contextlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Coroutine, Sequence
+from concurrent.futures import Future
+from pathlib import Path
+from typing import Any
+
+import dask
+from distributed import Client, Security
+from distributed.core import Status
+
+from leeward.campaign.execution import SlurmSpec
+from leeward.engines.cluster.jobqueue import SLURMCluster, SLURMJob
+from leeward.engines.cluster.links import CONNECT_S, Connected
+from leeward.engines.cluster.members import Member
+from leeward.engines.cluster.squeue import Job, parse_queue
+from leeward.engines.outcomes import EngineLostError
+from leeward.errors import LeewardError, StorageError
+from leeward.events import Emit
+from leeward.store import CREDENTIALS, RunPaths
+
+TEND_S = 1.0
+LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
+TRY_AGAIN_S = 60.0  # after sbatch has refused
+ANSWER_S = 60.0
+MOST_AT_ONCE = 10  # jobs that are submitted in one go
+JOBS_IN_VAIN = 3
+CLOSE_S = 60.0
+DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
+TAIL = 2000  # characters of a log
+
+# for schedulers and workers of our own: a lost worker is noticed, and nothing but their own ports serves anybody
+DASK_SETTINGS = {
+    "distributed.scheduler.worker-ttl": "60s",
+    "distributed.scheduler.allowed-failures": 0,
+    "distributed.scheduler.http.routes": [],
+    "distributed.worker.http.routes": [],
+    "distributed.deploy.lost-worker-timeout": "15s",
+}
+
+
+async def _answer(*command: str) -> str:
+    """What a command of SLURM prints; a RuntimeError where it refuses, or does not end."""
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+    try:
+        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+    except TimeoutError:
+        child.kill()
+        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
+    if child.returncode != 0:
+        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+    return output.decode(errors="replace")
+
+
+class _Job(SLURMJob):
+    """One that says how it is: Dask demands it of those that are over. And commands of SLURM have a time limit."""
+
+    @staticmethod
+    async def _call(cmd: list[str], **_: Any) -> str:
+        """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
+        return await _answer(*cmd)
+
+    def _job_id_from_submit_output(self, out: str) -> str:
+        """The number of the job, also with --parsable; a cluster's own sbatch may print other numbers too."""
+        numbers = re.findall(r"(?m)^(?:.*Submitted batch job )?(\d+)(?:;\S*| on cluster .*)?\s*$", out)
+        if not numbers:
+            raise RuntimeError(f"stderr:\nsbatch printed {out.strip()!r:.200}; expected: Submitted batch job NUMBER")
+        return str(numbers[-1])
+
+    async def start(self) -> None:
+        try:
+            await super().start()
+        except BaseException:
+            self.status = Status.failed
+            raise
+
+    async def close(self) -> None:
+        await super().close()
+        self.status = Status.closed
+
+
+class _Cluster(SLURMCluster):
+    job_cls = _Job
+
+
+class SlurmLink(Connected):
+    """Jobs come and go; their number follows the work, within what was asked for."""
+
+    def __init__(self, settings: SlurmSpec, paths: RunPaths, tell: Emit) -> None:
+        self._settings = settings
+        self._tell = tell
+        self._logs = paths.logs
+        self._credentials = _make_folder(settings, paths)
+        self._queue: dict[str, Job] = {}
+        self._known: set[str] = set()  # names of members that have come, and have answered or could not
+        self._used: set[str] = set()  # and of those that were of use
+        self._ended: set[str] = set()  # of jobs that were told to end
+        self._in_vain: list[str] = []  # jobs that ended before, and why
+        self._has_started = False
+        self._doing: Future[None] | None = None
+        self._tended = self._looked = self._not_before = 0.0
+        try:
+            with dask.config.set(DASK_SETTINGS):
+                self._cluster = self._start()
+            client = Client(self._cluster, set_as_default=False, timeout=CONNECT_S)
+        except BaseException as error:
+            shutil.rmtree(self._credentials, ignore_errors=True)
+            if isinstance(error, RuntimeError | OSError | ValueError):  # an interface that is not there, a port taken
+                raise LeewardError(f"no Dask scheduler for the jobs could be started here: {error}") from error
+            raise
+        super().__init__(client, self._cluster.scheduler_address)
+        if not settings.tls:
+            tell("not-encrypted", address=self.address)
+
+    def _start(self) -> _Cluster:
+        settings = self._settings
+        here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
+        scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
+        return _Cluster(
+            name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            cores=settings.cores,
+            processes=1,
+            memory=settings.memory,
+            walltime=settings.walltime,
+            queue=settings.partition,
+            account=settings.account,
+            job_extra_directives=["--no-requeue", *settings.options],  # a job that ends is replaced by a new one
+            job_script_prologue=[*_exports(), *settings.prologue],
+            interface=settings.interface,
+            python=settings.python or sys.executable,
+            local_directory=settings.scratch,
+            log_directory=str(self._logs.absolute()),
+            death_timeout=DEATH_TIMEOUT_S,
+            worker_extra_args=["--no-dashboard", "--dashboard-address", here],
+            security=_security(self._credentials) if settings.tls else None,
+            scheduler_options=scheduler,
+        )
+
+    # --- what a link does --------------------------------------------------------------------------------------------
+
+    @property
+    def expects(self) -> str | None:
+        waiting = [job for job in self._queue.values() if job.state == "PENDING"]
+        if waiting:
+            reasons = ", ".join(sorted({job.reason for job in waiting}))
+            return f"{len(waiting)} job(s) wait in SLURM's queue ({reasons})"
+        starting = set(self._cluster.workers) - self._known
+        return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
+
+    def joined(self, member: Member) -> None:
+        member.is_ending = member.name in self._ended  # it came just then
+        if member.ends is None:
+            member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
+
+    def lost(self, member: Member) -> None:
+        self._looked = 0.0  # is its job gone too?
+
+    def tend(self, left: int, members: Sequence[Member]) -> None:
+        now = time.monotonic()
+        if self._doing is not None:
+            if not self._doing.done():
+                return
+            done, self._doing = self._doing, None
+            self._see_to(done.exception())
+        if now - self._tended < TEND_S:
+            return
+        self._tended = now
+        self._get_to_know(members)
+        for member in members:
+            if member.job in self._queue and self._queue[member.job].ends is not None:
+                member.ends = self._queue[member.job].ends
+        if len(self._in_vain) >= JOBS_IN_VAIN:
+            self._despair(members)
+        if now < self._not_before:
+            return
+        if now - self._looked > LOOK_S and self._has_started:
+            self._looked = now
+            self._do(self._look())
+        else:
+            self._adjust(self._wanted(left), members)
+
+    def _get_to_know(self, members: Sequence[Member]) -> None:
+        """Also those that never say who they are: their jobs are to be found. Only tasks show that one is of use."""
+        scheduler: Any = self._cluster.scheduler
+        for member in members:
+            if not member.name and (found := scheduler.workers.get(member.address)) is not None:
+                member.name = str(found.name)
+            if member.slots or member.unfit:
+                self._known.add(member.name)
+            if member.is_heard and member.name not in self._used:
+                self._used.add(member.name)
+                self._in_vain.clear()
+
+    def close(self) -> None:
+        """All jobs end, also those that SLURM has not started yet, and whatever Dask says. Nothing is raised."""
+        shutil.rmtree(self._credentials, ignore_errors=True)
+        numbers = [job.job_id for job in self._cluster.workers.values() if job.job_id is not None]
+        try:
+            for step in (self.client.close, self._cluster.close):
+                try:
+                    step(timeout=CLOSE_S)
+                except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or is not there
+                    self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
+        finally:  # also where somebody does not want to wait for it
+            by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
+            for which in ([by_name], numbers):
+                with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; jobs end by themselves
+                    subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
+
+    # --- how many jobs -----------------------------------------------------------------------------------------------
+
+    def _wanted(self, left: int) -> int:
+        """As many as there is work for, within what was asked for."""
+        needed = -(-left // self._settings.cores)
+        return min(self._settings.most_jobs, max(self._settings.least_jobs, needed))
+
+    def _adjust(self, wanted: int, members: Sequence[Member]) -> None:
+        """Jobs that are spent, or too many, end if nothing is in their hands; those that are missing are submitted."""
+        known = {member.name: member for member in members}
+        spec = self._cluster.worker_spec
+        idle = [name for name in spec if name not in known or not known[name].held]
+        ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
+        for name in ending:
+            if known[name].unfit and not known[name].is_ending and name not in self._used:
+                self._in_vain.append(f"{known[name].job or name}: {known[name].unfit}")
+        surplus = len(spec) - len(ending) - wanted
+        waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
+        if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
+            ending |= set(waiting_first[:surplus])
+        self._ended |= ending
+        for name in ending & known.keys():
+            known[name].is_ending = True  # no more tasks for it from now on
+        missing = min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE)
+        if ending or missing > 0 or set(spec) != set(self._cluster.workers):
+            self._do(self._change(ending, max(missing, 0)))
+
+    async def _change(self, ending: set[str], more: int) -> None:
+        for name in ending:
+            self._cluster.worker_spec.pop(name, None)
+        for _ in range(more):
+            self._cluster._i += 1  # a name is used once
+            self._cluster.worker_spec.update(self._cluster.new_worker_spec())
+        try:
+            await self._cluster._correct_state()
+        finally:
+            for name in [name for name, job in self._cluster.workers.items() if job.job_id is None]:
+                del self._cluster.workers[name]  # sbatch has refused it
+                self._cluster.worker_spec.pop(name, None)
+
+    def _do(self, action: Coroutine[Any, Any, None]) -> None:
+        """In the background; one thing at a time."""
+        loop: Any = self._cluster.loop
+        self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
+
+    def _see_to(self, error: BaseException | None) -> None:
+        """What SLURM has said to what was tried last."""
+        self._has_started = self._has_started or bool(self._cluster.workers)
+        if error is None:
+            return
+        if not isinstance(error, RuntimeError | OSError):
+            raise error
+        message = _said(str(error))
+        if not self._has_started:
+            raise LeewardError(f"no job could be started: {message}")
+        self._not_before = time.monotonic() + TRY_AGAIN_S
+        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+
+    # --- the queue ---------------------------------------------------------------------------------------------------
+
+    async def _look(self) -> None:
+        """Which jobs SLURM knows; those that it does not are over, and make room for others."""
+        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
+        ours = {job.job_id for job in self._cluster.workers.values()}
+        queue = parse_queue(output, time.monotonic())
+        self._queue = {number: job for number, job in queue.items() if number in ours}
+        for name, job in list(self._cluster.workers.items()):
+            if job.job_id is not None and job.job_id not in self._queue:
+                job.status = Status.closed
+                del self._cluster.workers[name]
+                self._cluster.worker_spec.pop(name, None)
+                if name not in self._known:
+                    self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
+
+    def _despair(self, members: Sequence[Member]) -> None:
+        """Of jobs in vain. Where others are at work a node is to blame, which gets every job that takes its place."""
+        message = (
+            f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
+        )
+        if all(member.unfit or member.is_ending for member in members):
+            raise EngineLostError(message)
+        self._in_vain.clear()
+        self._not_before = time.monotonic() + TRY_AGAIN_S
+        self._tell("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
+
+    def _log_of(self, job_id: str) -> str:
+        found = ""
+        for path in sorted(self._logs.glob(f"*-{job_id}.*")):
+            with contextlib.suppress(OSError):  # then it is not known
+                found += path.read_text(errors="replace")[-TAIL:]
+        return found.strip()[-500:] or "it is empty, or there is none"
+
+
+def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
+    """For credentials: seen by the jobs, and by nobody else."""
+    where = paths.root if settings.credentials is None else Path(settings.credentials).expanduser()
+    try:
+        return Path(tempfile.mkdtemp(prefix=CREDENTIALS, dir=where.absolute()))
+    except OSError as error:
+        raise StorageError(f"{where}: a folder for credentials cannot be made there ({error})") from error
+
+
+def _security(folder: Path) -> Security:
+    """Credentials that are worth something as long as this run, in files that its jobs can read."""
+    made = Security.temporary().get_tls_config_for_role("worker")
+    files = {}
+    for name in ("ca_file", "cert", "key"):
+        path = folder / f"{name}.pem"
+        with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w") as file:
+            file.write(made[name])
+        files[name] = str(path)
+    pairs = {
+        f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
+    }
+    return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
+
+
+def _exports() -> list[str]:
+    """Dask's settings for the workers, which jobs do not inherit."""
+    return ["export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"]
+
+
+def _said(error: str) -> str:
+    """What a command has printed as its error, in one line."""
+    said = error.partition("stderr:\n")[2] or error
+    return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"

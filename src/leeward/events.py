@@ -1,0 +1,12 @@
+"""Signatures of the callbacks that hear of events. The library calls them; it never prints."""
+
+from collections.abc import Callable
+from typing import Any
+
+Emit = Callable[..., None]  # emit(kind, **facts): send one event
+OnEvent = Callable[[dict[str, Any]], None]  # on_event(event): the same as a dict, with its kind as "event"
+OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); a total of 0 is not known
+
+
+def ignore(kind: str, **facts: object) -> None:
+    """Emit nothing."""

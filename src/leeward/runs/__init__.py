@@ -1,0 +1,1 @@
+"""One run: prepare, resume, schedule, merge."""

@@ -1,0 +1,114 @@
+"""Estimate time and memory of a campaign from a measurement of a few seconds."""
+
+import resource
+import sys
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.campaign import Campaign
+from leeward.engines.warming import warm_up
+from leeward.errors import InfeasibleError
+from leeward.layout import LayoutProblem, Progress, SmartStart, optimise
+from leeward.layout.objective import FEW, Objective
+from leeward.layout.recipes import EFFORTS
+
+MEASURED_S = 2.0  # CPU time of the measurement
+SHORTEST_S = 0.2  # of refinement; less than that tells nothing of its speed
+PLACING = ("smart_start", "random")  # phases before the refinement
+
+
+@dataclass(frozen=True)
+class Estimate:
+    """core_s: CPU seconds of all tasks together. task_s: of the longest. memory_bytes: of one worker.
+
+    is_rough: only placing the turbines was measured, because that took all the time.
+    """
+
+    core_s: float
+    task_s: float
+    memory_bytes: int
+    is_rough: bool
+
+
+class _Meter:
+    """Stops an optimisation after a while, and keeps how far it got in which time."""
+
+    def __init__(self) -> None:
+        self.began = time.process_time()
+        self.placing_s = self.refining_s = 0.0
+        self.placed = 0
+        self.placing_work = self.work = 0
+
+    def __call__(self, progress: Progress) -> bool:
+        now = time.process_time() - self.began
+        if progress.phase in PLACING:
+            self.placing_s, self.placed, self.placing_work = now, progress.step, progress.work
+        else:
+            self.refining_s, self.work = now - self.placing_s, progress.work - self.placing_work
+        return now > MEASURED_S
+
+
+def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate | None:
+    """Return what the tasks cost; None with a custom recipe, of which nothing is known, and if turbines do not fit.
+
+    tasks: how many there are of each farm and type. The pair with the most turbines is measured; the work of the others
+    follows from their numbers of turbines.
+    """
+    if ":" in campaign.recipe or not tasks:
+        return None
+    problem = campaign.problem(*max(tasks, key=lambda pair: campaign.n_turbines(*pair)))
+    meter = _measured(campaign, problem)
+    if meter is None:
+        return None
+    settings, most = campaign.optimiser, problem.n_turbines
+    is_placed = meter.placed >= most or campaign.recipe.startswith("random")
+    placing_s = meter.placing_s if is_placed else meter.placing_s * most / max(meter.placed, 1)
+    refining_s = _refining_s(campaign, problem, meter) if campaign.recipe.endswith("+refine") else 0.0
+    each = {}
+    for pair in tasks:
+        share = campaign.n_turbines(*pair) / most
+        pairs = 1.0 if "work" in settings else max(share, FEW / most) ** 2
+        each[pair] = settings.get("time_budget_s") or share * placing_s + pairs * refining_s
+    core_s = sum(count * each[pair] for pair, count in tasks.items())
+    is_rough = refining_s > 0.0 and meter.refining_s <= SHORTEST_S
+    return Estimate(core_s, max(each.values()), _peak_memory(), is_rough)
+
+
+def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
+    """Optimise for a while; None if no layout is feasible."""
+    smart = SmartStart(campaign.grid_size, campaign.random_pct) if campaign.recipe.startswith("smart") else None
+    try:
+        warm_up(campaign)  # so that compiling is not measured
+        meter = _Meter()
+        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
+    except InfeasibleError:
+        return None
+    return meter
+
+
+def _refining_s(campaign: Campaign, problem: LayoutProblem, meter: _Meter) -> float:
+    """Return the seconds that the refinement of a layout takes."""
+    settings = campaign.optimiser
+    work = settings.get("work") or EFFORTS[settings["effort"]].steps * Objective(problem).effort_unit
+    if meter.refining_s > SHORTEST_S:
+        return float(work * meter.refining_s / meter.work)
+    return float(work * meter.placing_s / meter.placing_work)
+
+
+def available_memory() -> int | None:
+    """Return the bytes of memory that processes can still get; None where the system does not tell."""
+    try:
+        lines = Path("/proc/meminfo").read_text().splitlines()
+    except OSError:  # not Linux
+        return None
+    for line in lines:
+        if line.startswith("MemAvailable:"):
+            return int(line.split()[1]) * 1024
+    return None
+
+
+def _peak_memory() -> int:
+    """Return the largest memory that this process has had, in bytes: a worker has about as much."""
+    peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return peak if sys.platform == "darwin" else peak * 1024

@@ -1,0 +1,1 @@
+"""The run directory: lock, records, audit log, index, results, quarantine."""

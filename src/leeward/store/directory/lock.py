@@ -1,0 +1,274 @@
+"""One coordinator for a run directory: who it is, whether it lives, and how another takes its place.
+
+The lock is a file that appears whole, by a hard link. Its owner counts up in it, in place, every `INTERVAL_S`. A
+successor replaces the file by a rename: from then on the old owner, if it wakes up, counts in a file without a name,
+and reads in the new one that it is not the owner any more.
+
+Only one process at a time may replace or remove a given lock: the one that holds the claim on its token. The claim is a
+file of the same kind beside the lock, so that a claimant who dies can be succeeded in the same way. This needs links
+(or exclusive creation) and renames that are atomic, and no file locks, which many cluster file systems lack. On NFS a
+request that is repeated after a lost answer reports an error although it was done: the token in the file tells.
+"""
+
+import contextlib
+import errno
+import hashlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import asdict
+from pathlib import Path
+
+from leeward.errors import HeldError, StorageError
+from leeward.files import (
+    NO_LINKS,
+    TEMPORARY,
+    NotAFileError,
+    open_regular,
+    read_regular,
+    refresh,
+    rename,
+    sync,
+    sync_folder,
+    write_all,
+)
+from leeward.store.directory.owner import Owner
+from leeward.wording import json_text
+
+INTERVAL_S = 2.0
+INTERVALS = 10  # an owner whose counter stands still for so many may be taken over
+LARGEST = 1 << 16  # bytes of a lock
+STALE_TRIES = 3
+_given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
+_COUNTER = "counter {:020d}\n"
+
+
+def read_owner(path: Path) -> tuple[Owner | None, int]:
+    """Return who holds the lock, and the counter; None where nobody does. An unreadable lock has an unknown owner."""
+    try:
+        first, _, second = _content(path).decode(errors="replace").partition("\n")
+    except FileNotFoundError:
+        return None, 0
+    except NotAFileError as error:
+        return Owner.unknown(error.strerror or str(error), ""), 0
+    try:
+        return Owner(**json.loads(first)), int(second.split()[1])
+    except (ValueError, TypeError, IndexError, RecursionError):
+        return Owner.unknown("its lock cannot be read", first[:64]), 0
+
+
+def _content(path: Path) -> bytes:
+    """Return what is in a lock now. Open it again if it was replaced on the server of an NFS at this moment."""
+    tries = STALE_TRIES
+    while True:
+        try:
+            refresh(path.parent)  # a lock that another machine has replaced would be read from memory otherwise
+            return read_regular(path, LARGEST)
+        except OSError as error:
+            tries -= 1
+            if error.errno != errno.ESTALE or tries == 0:
+                raise
+
+
+class Lock:
+    """Held by this process until `release`, or until somebody takes it over."""
+
+    def __init__(self, path: Path, owner: Owner, handle: int) -> None:
+        self.path = path
+        self.owner = owner
+        self._handle = handle
+        self._offset = len(_first_line(owner))
+        self._ended = threading.Event()
+        self._counter = threading.Thread(target=self._count, name="lock", daemon=True)
+        self._counter.start()
+
+    @classmethod
+    def take(cls, path: Path, *, take_over: bool = False, tell: Callable[[str], None] | None = None) -> "Lock":
+        """Become the owner, or raise a HeldError that says who is.
+
+        take_over: also from an owner that cannot be seen to be dead (on another host, or stopped), if its counter
+        stands still for long enough.
+        """
+        owner = Owner.myself()
+        try:
+            while True:
+                _acquire(path, owner, take_over, tell)
+                handle = open_regular(path, os.O_RDWR)
+                if os.pread(handle, LARGEST, 0).startswith(_first_line(owner)):
+                    return cls(path, owner, handle)
+                os.close(handle)  # taken over before it was opened
+        except OSError as error:
+            _given_back.add(owner.token)  # in case the file is there already
+            raise StorageError(f"{path}: cannot be written ({error})") from error
+
+    @property
+    def is_mine(self) -> bool:
+        return _is_held_by(self.path, self.owner.token)
+
+    def check(self) -> None:
+        """Raise HeldError if somebody else has taken the directory over."""
+        try:
+            holder, _ = read_owner(self.path)
+            if holder is None:
+                self.path.parent.stat()
+        except OSError as error:
+            raise StorageError(f"{self.path}: cannot be read ({error})") from error
+        if holder is None or holder.token != self.owner.token:
+            by = (
+                f"taken over by {holder}"
+                if holder
+                else "its lock is gone: removed, or taken over by somebody who ended"
+            )
+            raise HeldError(f"{self.path.parent}: {by}; this run stops here, and leaves what is stored as it is")
+
+    def release(self) -> None:
+        """Let others have it; nothing happens where it was taken over."""
+        self._ended.set()
+        self._counter.join()
+        os.close(self._handle)  # first: NFS keeps an open file that is removed, under another name
+        try:
+            with _claim(self.path, self.owner.token, self.owner):
+                _remove(self.path, self.owner)
+        except HeldError:
+            return  # it is being taken over
+        except OSError:  # no room for a claim; and the race with a successor is a rare one
+            try:
+                _remove(self.path, self.owner)
+            except OSError:
+                _given_back.add(self.owner.token)  # the file stays: this process knows, and others see it ended
+
+    def _count(self) -> None:
+        counter = 0
+        while not self._ended.wait(INTERVAL_S):
+            counter += 1
+            # a full or lost disk: others see the counter stand still, and the run itself says what is wrong
+            with contextlib.suppress(OSError):
+                os.pwrite(self._handle, _COUNTER.format(counter).encode(), self._offset)
+                sync(self._handle)
+
+
+def _first_line(owner: Owner) -> bytes:
+    return (json_text(asdict(owner)) + "\n").encode()
+
+
+def _is_held_by(path: Path, token: str) -> bool:
+    holder, _ = read_owner(path)
+    return holder is not None and holder.token == token
+
+
+def _acquire(path: Path, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None) -> None:
+    """Put a lock (or a claim) of this owner at `path`. Raise HeldError if another process has it."""
+    while not _create(path, owner):
+        holder, counter = read_owner(path)
+        if holder is None:
+            continue
+        if not (holder.is_gone or holder.token in _given_back):
+            _refuse_or_wait(path, holder, counter, take_over, tell)
+        with _claim(path, holder.token, owner, take_over, tell):
+            if _is_held_by(path, holder.token):
+                _put(path, owner, rename)
+                return
+
+
+@contextlib.contextmanager
+def _claim(
+    path: Path, token: str, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None
+) -> Iterator[None]:
+    """Hold the sole right to replace or remove the lock with this token. Raise HeldError if another process has it."""
+    name = hashlib.sha256(token.encode()).hexdigest()[:12]
+    claim = path.with_name(f".{path.name}.{name}{TEMPORARY}")
+    _acquire(claim, owner, take_over, tell)
+    try:
+        yield
+    finally:
+        with contextlib.suppress(OSError):  # void as soon as the lock has another token
+            _remove(claim, owner)
+
+
+def _create(path: Path, owner: Owner) -> bool:
+    """Make a lock where there is none; return whether it was made."""
+    try:
+        _put(path, owner, _link)
+    except FileExistsError:
+        return False
+    return True
+
+
+def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> None:
+    """Write a lock under a temporary name and give it its own by `name_it(temporary, path)`; durably or not at all."""
+    temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
+    try:
+        _write(temporary, owner)
+        try:
+            name_it(temporary, path)
+        except OSError:
+            if not _is_held_by(path, owner.token):
+                raise
+        try:
+            sync_folder(path.parent)
+        except OSError:
+            _remove(path, owner)
+            raise
+    finally:
+        with contextlib.suppress(OSError):  # it is in nobody's way
+            temporary.unlink(missing_ok=True)
+
+
+def _write(path: Path, owner: Owner) -> None:
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
+        sync(handle)
+    finally:
+        os.close(handle)
+
+
+def _link(temporary: Path, path: Path) -> None:
+    """Give a complete file a second name that must be free. Copy it where the file system has no links."""
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _copy(temporary, path)
+
+
+def _copy(temporary: Path, path: Path) -> None:
+    """Make the lock by exclusive creation: for a moment it has its name and is not complete yet."""
+    content = temporary.read_bytes()
+    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
+    try:
+        write_all(handle, content)
+        sync(handle)
+    except OSError:
+        path.unlink(missing_ok=True)
+        raise
+    finally:
+        os.close(handle)
+
+
+def _remove(path: Path, owner: Owner) -> None:
+    if _is_held_by(path, owner.token):
+        path.unlink(missing_ok=True)
+
+
+def _refuse_or_wait(
+    path: Path, holder: Owner, counter: int, take_over: bool, tell: Callable[[str], None] | None
+) -> None:
+    """Return when the holder may be taken over."""
+    if not take_over:
+        raise HeldError(
+            f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
+            "dead or stopped and cannot be ended from here: --take-over"
+        )
+    if tell is not None:
+        tell(f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
+    for _ in range(INTERVALS):
+        time.sleep(INTERVAL_S)
+        now, newer = read_owner(path)
+        if now is None or now.token != holder.token:
+            return
+        if newer != counter:
+            raise HeldError(f"{path.parent}: held by {holder}, and it is alive: its counter moves; not taken over")

@@ -1,0 +1,153 @@
+"""Attempts and failures of a task: a small file, written before the task starts, gone when its result is stored."""
+
+import json
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from leeward.errors import LeewardError, StorageError
+from leeward.files import NotAFileError, read_regular, replace_file
+from leeward.store.directory.audit import utc_now
+from leeward.store.format.keys import Key
+from leeward.store.paths import RunPaths
+from leeward.wording import json_text
+
+LONGEST_TRACEBACK = 20_000  # characters
+LONGEST_RECORD = 1 << 24  # bytes
+
+
+@dataclass(frozen=True)
+class Failure:
+    """The last thing that went wrong with a task.
+
+    kind: "exception" (in the task), "died" (its worker), "timed-out", or "cut-off" (with its job, at the time limit).
+    message: one line. final: it is not tried again unless somebody asks for it.
+    """
+
+    kind: str
+    message: str
+    traceback: str
+    attempt: int
+    worker: str
+    host: str
+    seconds: float
+    time: str
+    final: bool
+
+
+@dataclass(frozen=True)
+class Record:
+    """What is known of a task without a result.
+
+    fingerprint: of the settings it was tried with. attempts: worker, host and time of each start. deaths: attempts
+    whose worker died or was killed; the others that have no failure were cut off with their coordinator.
+    """
+
+    key: str
+    fingerprint: str = ""
+    attempts: list[dict[str, Any]] = field(default_factory=list)
+    deaths: int = 0
+    failure: Failure | None = None
+
+    @property
+    def interruptions(self) -> int:
+        return len(self.attempts) - self.deaths
+
+    @property
+    def unfinished(self) -> str | None:
+        """The worker of the last attempt, if nothing is known of how that ended."""
+        if not self.attempts or (self.failure is not None and self.failure.attempt == len(self.attempts)):
+            return None
+        return str(self.attempts[-1]["worker"])
+
+    def is_hopeless(self, retries: int) -> bool:
+        """Whether the task has had its chances. Being cut off is rarely the task's fault: it has many more of these."""
+        if self.failure is not None and self.failure.final:
+            return True
+        return self.has_had_its_chances(retries, self.deaths)
+
+    def has_had_its_chances(self, retries: int, deaths: int) -> bool:
+        """The same if so many of its attempts were deaths."""
+        return deaths > retries or len(self.attempts) - deaths > max(10, 5 * retries)
+
+
+class BadRecordError(LeewardError):
+    """A record that cannot be read."""
+
+
+def read_record(path: Path) -> Record | None:
+    """None if there is no such file."""
+    try:
+        content = json.loads(read_regular(path, LONGEST_RECORD))
+        failure = content.pop("failure")
+        record = Record(failure=None if failure is None else Failure(**failure), **content)
+        if not (isinstance(record.attempts, list) and isinstance(record.deaths, int)):
+            raise TypeError("attempts is no list, or deaths no number")
+        return record
+    except FileNotFoundError:
+        return None
+    except NotAFileError as error:
+        raise BadRecordError(f"{path}: {error.strerror}") from error
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be read ({error})") from error
+    except (ValueError, TypeError, KeyError, AttributeError, RecursionError) as error:
+        raise BadRecordError(f"{path}: cannot be read as a record of attempts ({error})") from error
+
+
+def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host: str) -> Record:
+    """Record that a task is about to start: on the disk when this returns."""
+    old = read_record(paths.failure(key))
+    if old is None or old.fingerprint != fingerprint:  # what other settings did says nothing about these
+        old = Record(str(key), fingerprint)
+    if old.attempts and old.attempts[-1]["worker"] == worker and not _has_failed(old):
+        attempts = old.attempts  # this very attempt, whose record could not be synced: once more
+    else:
+        attempts = [*old.attempts, {"worker": worker, "host": host, "began": utc_now()}]
+    return _write(paths, key, replace(old, attempts=attempts))
+
+
+def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **facts: Any) -> Record:
+    """Record how an attempt failed; facts: the other fields of `Failure`."""
+    old = read_record(paths.failure(key)) or Record(str(key))
+    attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
+    facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
+    if _has_failed(old) and old.failure is not None and old.failure.worker == facts["worker"]:
+        died = False  # it counts already: only the record could not be synced
+    failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
+    return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
+
+
+def _has_failed(record: Record) -> bool:
+    """Whether the last attempt has, as far as is known."""
+    return record.failure is not None and record.failure.attempt == len(record.attempts)
+
+
+def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
+    """Take back the last attempt, which was ended on request or by the disk; one that is known to have failed stays.
+
+    worker: only if it is this one's. mark: only if its worker's name has it.
+    """
+    old = read_record(paths.failure(key))
+    if old is None or old.unfinished is None:
+        return
+    if (worker is None or old.unfinished == worker) and mark in old.unfinished:
+        if len(old.attempts) <= 1 and old.failure is None:
+            forget(paths, key)
+        else:
+            _write(paths, key, replace(old, attempts=old.attempts[:-1]))
+
+
+def forget(paths: RunPaths, key: Key) -> None:
+    """The task has a result, or starts anew: a stored result outranks an old failure."""
+    try:
+        paths.failure(key).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{paths.failure(key)}: cannot be removed ({error})") from error
+
+
+def _write(paths: RunPaths, key: Key, record: Record) -> Record:
+    try:
+        replace_file(paths.failure(key), json_text(asdict(record)).encode())
+    except OSError as error:
+        raise StorageError(f"{paths.failure(key)}: cannot be written ({error})") from error
+    return record

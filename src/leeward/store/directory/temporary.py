@@ -1,0 +1,110 @@
+"""Large files in the making: written under a temporary name that tells which process writes them.
+
+The name stays behind if the process is killed. A left-over is a temporary file whose process has ended; where that
+cannot be known, because it was another machine's, one that nobody has changed for a day.
+"""
+
+import os
+import re
+import secrets
+import shutil
+import time
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from leeward.files import TEMPORARY, rename
+from leeward.store.directory.owner import Owner, is_tag_gone
+
+WORKSPACE = ".salvage"  # how the name of such a folder ends
+ABANDONED_S = 86_400.0
+_TAG = re.compile(r"\.([0-9a-f]{8}-[0-9a-f]{8}-[0-9]{1,10}-[0-9a-f]{8})\.[0-9a-f]{8}\.[a-z]+$")
+
+
+class Temporary:
+    """A new, empty file beside `target`; gone at the end of the `with` unless it was put in place."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = target
+        self.path = _new_name(target, TEMPORARY)
+        self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
+
+    def put_in_place(self) -> None:
+        """Give it its final name, in one step. The caller makes the name durable."""
+        if os.name == "nt":  # where an open file cannot be renamed
+            self._close()
+        rename(self.path, self.target)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+        self.path.unlink(missing_ok=True)
+
+    def _close(self) -> None:
+        if self.handle >= 0:
+            os.close(self.handle)
+            self.handle = -1
+
+
+class Workspace:
+    """A folder beside `target` for temporary copies, gone at the end; the next one removes what a killed one left."""
+
+    def __init__(self, target: Path) -> None:
+        self.target = Path(os.path.realpath(target))
+
+    def __enter__(self) -> Path:
+        for path in _left_behind(self.target.parent, start_of(self.target), WORKSPACE):
+            if path.is_dir():
+                shutil.rmtree(path)
+        self.path = _new_name(self.target, WORKSPACE)
+        self.path.mkdir()
+        return self.path
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        shutil.rmtree(self.path)
+
+
+def _new_name(target: Path, end: str) -> Path:
+    return target.with_name(f"{start_of(target)}{Owner.myself().tag}.{secrets.token_hex(4)}{end}")
+
+
+def start_of(target: Path) -> str:
+    """Return how the names of all temporary files start that are of `target`, or of a file named after it."""
+    return f".{target.name}."
+
+
+def left_overs(folder: Path, start: str) -> list[Path]:
+    """Return the temporary files, of names that start so, that nobody is writing any more."""
+    return [path for path in _left_behind(folder, start, TEMPORARY) if path.is_file()]
+
+
+def remove_left_overs(folder: Path, start: str) -> list[Path]:
+    """Remove them, and return which."""
+    left = left_overs(folder, start)
+    for path in left:
+        path.unlink(missing_ok=True)
+    return left
+
+
+def _left_behind(folder: Path, start: str, end: str) -> list[Path]:
+    """Return what killed processes have left; links are not among it."""
+    names = sorted(entry.name for entry in os.scandir(folder) if not entry.is_symlink())
+    ours = (folder / name for name in names if name.startswith(start) and name.endswith(end))
+    return [path for path in ours if _is_left(path)]
+
+
+def _is_left(path: Path) -> bool:
+    tag = _TAG.search(path.name)
+    is_gone = is_tag_gone(tag[1]) if tag else None
+    if is_gone is not None:
+        return is_gone
+    try:
+        return time.time() - path.lstat().st_mtime > ABANDONED_S
+    except FileNotFoundError:
+        return False

@@ -1,0 +1,166 @@
+"""What can be told of a file without libhdf5: whether it is one, has bytes, a signature, and is as long as it says."""
+
+import contextlib
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+
+from leeward.errors import LeewardError
+from leeward.files import refresh
+from leeward.store.format.verdicts import Verdict
+from leeward.store.paths import is_run
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+_KINDS = (
+    (stat.S_ISDIR, "a folder"),
+    (stat.S_ISFIFO, "a named pipe"),
+    (stat.S_ISSOCK, "a socket"),
+    (stat.S_ISCHR, "a device"),
+    (stat.S_ISBLK, "a device"),
+)
+
+
+# what says nothing about a file: the machine, the disk or the rights are in the way, and may be otherwise later
+_PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
+PASSING = tuple(getattr(errno, name) for name in _PASSING if hasattr(errno, name))
+
+
+class BadFileError(LeewardError):
+    """A file that is not read any further. is_passing: for reasons that may pass, and say nothing about its content."""
+
+    def __init__(self, verdict: Verdict, reason: str, *, is_passing: bool = False) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+        self.is_passing = is_passing
+
+
+@contextlib.contextmanager
+def open_plain(path: str) -> Iterator[tuple[int, int]]:
+    """A handle of the file, and its size; never waits, as opening a pipe would, nor follows a link in a run."""
+    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    try:
+        if not os.path.lexists(path):
+            refresh(Path(path).parent)  # another machine may have made it
+        if os.path.islink(path):
+            _refuse_if_in_run(path)
+        else:
+            flags |= getattr(os, "O_NOFOLLOW", 0)  # nor one that takes its place just now
+        _demand_plain(os.stat(path).st_mode)
+        handle = os.open(path, flags)
+    except OSError as error:
+        is_passing = error.errno in PASSING
+        raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
+    try:
+        status = os.fstat(handle)
+        _demand_plain(status.st_mode)  # it may be another file by now
+        yield handle, status.st_size
+    finally:
+        os.close(handle)
+
+
+def _refuse_if_in_run(link: str) -> None:
+    """Elsewhere somebody has named the link, and what it leads to is meant; a run makes none."""
+    if any(is_run(folder) for folder in Path(link).parents[:3]):
+        reason = f"it is a link to {os.readlink(link)}; in a run directory none is followed"
+        raise BadFileError(Verdict.UNREADABLE, reason)
+
+
+def _demand_plain(mode: int) -> None:
+    if not stat.S_ISREG(mode):
+        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "no plain file")
+        raise BadFileError(Verdict.UNREADABLE, f"it is {kind}")
+
+
+def _why_not(path: str, error: OSError) -> str:
+    if error.errno in (errno.ENOENT, errno.ENOTDIR):
+        return "it is a link to nowhere" if os.path.islink(path) else "no such file"
+    return f"it cannot be opened: {error.strerror}"
+
+
+def check_start(handle: int, size: int) -> int:
+    """Where the HDF5 file begins; a BadFileError unless it begins as one does, and is not shorter than it says."""
+    if size == 0:
+        raise BadFileError(Verdict.EMPTY, "0 bytes")
+    place = signature_place(handle, size)
+    if place is None:
+        raise BadFileError(Verdict.NOT_HDF5, "no HDF5 signature")
+    end = stated_end(handle, place)
+    if end is None:
+        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its first block")
+    if end > size:
+        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes of {end}")
+    return place
+
+
+def signature_place(handle: int, size: int) -> int | None:
+    """At 0, 512, 1024, 2048, …"""
+    place = 0
+    while place + len(SIGNATURE) <= size:
+        if _read_at(handle, len(SIGNATURE), place) == SIGNATURE:
+            return place
+        place = max(512, 2 * place)
+    return None
+
+
+def next_data(handle: int, place: int) -> int | None:
+    """Return where the next bytes of a file are that are not a hole, from `place` on; None if there are none."""
+    if not hasattr(os, "SEEK_DATA"):
+        return place if place < os.fstat(handle).st_size else None
+    try:
+        return os.lseek(handle, place, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return None
+
+
+def data_pieces(handle: int) -> Iterator[tuple[int, int]]:
+    """Yield where each piece of a file begins and ends that is not a hole."""
+    end = 0
+    while (start := next_data(handle, end)) is not None:
+        size = os.fstat(handle).st_size
+        end = os.lseek(handle, start, os.SEEK_HOLE) if hasattr(os, "SEEK_HOLE") else size
+        yield start, end
+
+
+def stated_end(handle: int, place: int) -> int | None:
+    """The length that a file whose signature is there says it has; 0 where it is not understood; None: not there."""
+    return _end_of_file(_read_at(handle, 64, place))
+
+
+def _read_at(handle: int, length: int, place: int) -> bytes:
+    os.lseek(handle, place, os.SEEK_SET)
+    return os.read(handle, length)
+
+
+def _end_of_file(superblock: bytes) -> int | None:
+    """The address at which the file says that it ends; 0 where libhdf5 has to say; None: not even that much is there.
+
+    The superblock as in the HDF5 file format specification, section II.A.
+    """
+    if len(superblock) < 14:
+        return None
+    version = superblock[8]
+    if version in (0, 1):
+        width, start = superblock[13], 24 if version == 0 else 28
+    elif version in (2, 3):
+        width, start = superblock[9], 12
+    else:
+        return 0
+    if width not in (2, 4, 8):
+        return 0
+    end = superblock[start + 2 * width : start + 3 * width]
+    return int.from_bytes(end, "little") if len(end) == width else None
+
+
+def library_message(error: BaseException) -> tuple[Verdict, str]:
+    """The verdict on a file that libhdf5 will not read, and its words."""
+    text = " ".join(str(error.args[0] if error.args else error).split())
+    if "truncated file" in text:
+        return Verdict.TRUNCATED, text[:300]
+    if "already open for" in text:
+        return Verdict.UNREADABLE, "already open for writing (its writer was killed?)"
+    return Verdict.UNREADABLE, text[:300] or type(error).__name__

@@ -1,0 +1,326 @@
+"""Reading files that nobody trusts: a child process opens them, and only plain data comes back.
+
+What damaged files do to libhdf5 (crashes, endless loops, all of the memory) happens in the child. A child that dies or
+falls silent is replaced; the group it was at gets a verdict, and the others of the file are still read.
+"""
+
+import contextlib
+import os
+from collections import deque
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from types import TracebackType
+from typing import Any
+
+import numpy as np
+
+from leeward.errors import InputError, LeewardError
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, Value
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.reader_process import Child, ChildLostError, Message
+from leeward.store.reader_main import TOO_MUCH_MEMORY
+
+_AHEAD = 16  # requests that a child has before it: it never waits for the next
+_MOST_RESTARTS = 10  # of one file
+_MOST_FAILED_STARTS = 3  # in a row
+_MOST_TIMEOUTS = 3  # of one file in a row, without a result in between
+
+Found = FoundResult | FoundFile
+
+
+@dataclass(frozen=True)
+class Limits:
+    """seconds: without a sign of life from the child. memory_mb: what the child may take (kept on Linux)."""
+
+    seconds: float = 30.0
+    memory_mb: int = 2000
+
+
+def read_files(
+    paths: Iterable[Path],
+    *,
+    contents: bool = False,
+    keys: Mapping[Path, Collection[str]] | None = None,
+    limits: Limits = Limits(),
+    processes: int = 1,
+    sha256: bool = False,
+    carve: bool = False,
+) -> Iterator[Found]:
+    """For each file, in order: its results, then the file itself.
+
+    contents: the results themselves come with the valid ones. keys: of these files only the groups of these names; the
+    verdict on the file then only says whether it could be opened. processes: children to read with. sha256: that of
+    each file's bytes too. carve: whatever looks like a result in their bytes, however damaged they are. Nothing is
+    raised for what is in a file, or for one that is not there. The paths are taken one by one, a few ahead; closing the
+    iterator ends the children.
+    """
+    readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
+    asked: deque[Reader] = deque()
+    try:
+        for number, path in enumerate(paths):
+            reader = readers[number % len(readers)]
+            reader.ask(path, None if keys is None else keys.get(path))
+            asked.append(reader)
+            if len(asked) >= _AHEAD * len(readers):
+                yield from asked.popleft().answers()
+        while asked:
+            yield from asked.popleft().answers()
+    finally:
+        for reader in readers:
+            reader.close()
+
+
+@dataclass
+class _Request:
+    """One file that is to be read, and how far that has come."""
+
+    path: Path
+    names: list[str] | None
+    start: int = 0  # groups that are done with
+    at: tuple[int, str] | None = None  # the group in hand
+    is_second_try: bool = False
+    restarts: int = 0
+    timeouts: int = 0
+    valid: int = 0
+    bad: int = 0
+
+
+class Reader:
+    """One child at a time, its requests in order: `ask` for files, then take the `answers` of each in turn."""
+
+    def __init__(
+        self,
+        *,
+        contents: bool = False,
+        limits: Limits = Limits(),
+        sha256: bool = False,
+        carve: bool = False,
+    ) -> None:
+        self._contents = contents
+        self._limits = limits
+        self._sha256 = sha256
+        self._carve = carve
+        self._requests: deque[_Request] = deque()
+        self._child: Child | None = None
+        self._failed_starts = 0
+
+    def __enter__(self) -> "Reader":
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the child; the reader can be used again."""
+        self._requests.clear()
+        self._drop()
+
+    def read(self, path: Path, names: Collection[str] | None = None) -> Iterator[Found]:
+        """One file, when nothing else was asked for."""
+        self.ask(path, names)
+        return self.answers()
+
+    def ask(self, path: Path, names: Collection[str] | None = None) -> None:
+        """Have a file read; `names`: only these groups of it."""
+        request = _Request(path, None if names is None else list(names))
+        self._requests.append(request)
+        if self._child is None:
+            self._start()
+        else:
+            self._send(request)
+
+    def answers(self) -> Iterator[Found]:
+        """All that there is to say about the file that was asked for first."""
+        request = self._requests[0]
+        while True:
+            try:
+                message = self._receive()
+                found = _understood(message, request)
+            except ChildLostError as error:
+                found = self._blame(request, error)
+            if isinstance(found, FoundFile):
+                self._requests.popleft()
+                if self._child is None and self._requests:
+                    self._start()
+                yield found
+                return
+            if found is not None:
+                yield found
+
+    def _receive(self) -> Message:
+        if self._child is None:
+            self._start()
+        assert self._child is not None
+        message = self._child.receive(self._limits.seconds)
+        self._failed_starts = 0
+        if message.header.get("last"):
+            self._drop()
+        return message
+
+    def _start(self) -> None:
+        """A fresh child, and all that is still to be read, from where the last one ended."""
+        self._child = Child(self._limits.seconds, self._limits.memory_mb)
+        for request in self._requests:
+            self._send(request)
+
+    def _send(self, request: _Request) -> None:
+        assert self._child is not None
+        self._child.send(
+            {
+                "path": os.fspath(request.path),
+                "names": request.names,
+                "start": request.start,
+                "contents": self._contents,
+                "sha256": self._sha256,
+                "carve": self._carve,
+            }
+        )
+
+    def _drop(self) -> None:
+        if self._child is not None:
+            self._child.close()
+            self._child = None
+
+    def _blame(self, request: _Request, error: ChildLostError) -> Found | None:
+        """What the end of a child says about the file, or group, in hand; nothing, where it is worth a second try."""
+        code = self._child.close() if self._child is not None else None
+        self._child = None
+        if not error.has_started:
+            self._failed_starts += 1
+            if self._failed_starts < _MOST_FAILED_STARTS:
+                return None
+            raise LeewardError(f"the process that reads files does not start: {error}; try python -m {Child.MODULE}")
+        verdict, reason = _verdict(error, code, self._limits)
+        request.restarts += 1
+        request.timeouts += error.is_timeout
+        if request.restarts <= _MOST_RESTARTS and not request.is_second_try and _is_worth_another_try(request, error):
+            request.is_second_try = True
+            return None
+        is_hopeless = request.restarts > _MOST_RESTARTS or request.timeouts >= _MOST_TIMEOUTS
+        if is_hopeless or request.at is None:
+            return _bad_file(request, verdict, reason)
+        number, name = request.at
+        request.start, request.at, request.is_second_try = number + 1, None, False
+        request.bad += 1
+        return FoundResult(request.path, name, _key_of(name), verdict, reason)
+
+
+def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
+    """Whether the child may have ended for no fault of what it read: killed by somebody, or between two groups."""
+    return not error.is_timeout or (request.at is None and request.start > 0)
+
+
+def _verdict(error: ChildLostError, code: int | None, limits: Limits) -> tuple[Verdict, str]:
+    if error.is_timeout:
+        return Verdict.TIMED_OUT_READER, f"reading it gave no sign of life for {limits.seconds:g} s"
+    if code == TOO_MUCH_MEMORY:
+        return Verdict.UNREADABLE, f"reading it takes more than {limits.memory_mb} MB of memory"
+    return Verdict.CRASHED_READER, f"reading it ended the reading process ({error}; code {code})"
+
+
+def _bad_file(request: _Request, verdict: Verdict, reason: str) -> FoundFile:
+    size = -1
+    with contextlib.suppress(OSError):  # the verdict stands without it
+        size = request.path.stat().st_size
+    return FoundFile(request.path, size, verdict, reason, valid=request.valid, bad=request.bad)
+
+
+def _key_of(name: str) -> Key | None:
+    try:
+        return Key.parse(name.rpartition("/")[2])
+    except InputError:
+        return None
+
+
+# --- messages --------------------------------------------------------------------------------------------------------
+
+
+def _understood(message: Message, request: _Request) -> Found | None:
+    """What a message says; one that makes no sense counts as the end of the child."""
+    header = message.header
+    try:
+        kind = header["kind"]
+        if kind == "group":
+            request.at = (int(header["number"]), str(header["name"]))
+        elif kind == "result":
+            return _found_result(header, message.numbers, request)
+        elif kind == "file_read":
+            return _found_file(header, request)
+        elif kind not in ("file", "alive"):
+            raise ChildLostError(f"unknown message {kind!r:.40}")
+    except (KeyError, ValueError, TypeError, AttributeError) as error:
+        raise ChildLostError(f"senseless message, {error!r:.80}") from error
+    return None
+
+
+def _found_result(header: dict[str, Any], numbers: bytes, request: _Request) -> FoundResult:
+    name = str(header["name"])
+    if request.at is None or request.at[1] != name:
+        raise ChildLostError(f"{name:.60} was not announced")
+    found = FoundResult(
+        path=request.path,
+        name=name,
+        key=_key_of(name),
+        verdict=Verdict(header["verdict"]),
+        reason=str(header["reason"]),
+        sealed=bool(header["sealed"]),
+    )
+    if "digest" in header:
+        details = {detail: _value(value) for detail, value in header["details"].items()}
+        names = ("digest", "status", "origin", "fingerprint", "n_turbines", "diameter", "aep")
+        found = replace(found, details=details, **{name: header[name] for name in names})
+    if numbers:
+        found = replace(found, result=_result(found, header, numbers))
+    request.start, request.at, request.is_second_try = request.at[0] + 1, None, False
+    request.timeouts = 0
+    request.valid += found.is_valid
+    request.bad += not found.is_valid
+    return found
+
+
+def _result(found: FoundResult, header: dict[str, Any], numbers: bytes) -> Result:
+    values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
+    end = 2 + 2 * found.n_turbines
+    shape = header["history"]
+    if found.key is None:
+        raise ValueError(f"{found.name} is no key")
+    result = Result(
+        key=found.key,
+        layout=values[2:end].reshape(2, found.n_turbines),
+        aep=float(values[0]),
+        diameter=float(values[1]),
+        fingerprint=found.fingerprint,
+        stop_reason=header["stop_reason"],
+        steps=header["steps"],
+        status=found.status,
+        origin=found.origin,
+        details=found.details,
+        history=None if shape is None else values[end:].reshape(shape),
+    )
+    if result.digest != found.digest:
+        raise ValueError("the digest does not fit what came with it")
+    return result
+
+
+def _found_file(header: dict[str, Any], request: _Request) -> FoundFile:
+    return FoundFile(
+        path=request.path,
+        size=int(header["size"]),
+        verdict=Verdict(header["verdict"]),
+        reason=str(header["reason"]),
+        sha256=str(header["sha256"]),
+        sealed=bool(header["sealed"]),
+        valid=request.valid,
+        bad=request.bad,
+        attributes={name: _value(value) for name, value in header["attributes"].items()},
+        is_passing=bool(header["is_passing"]),
+    )
+
+
+def _value(value: Any) -> Value:
+    return np.array(value, dtype=np.float64) if isinstance(value, list) else value

@@ -1,0 +1,140 @@
+"""The parent's end of a reading process: starts it, talks to it over private pipes, and is never held up by it."""
+
+import json
+import os
+import queue
+import subprocess
+import sys
+import threading
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+from leeward.errors import LeewardError
+from leeward.store.reader_main import MARK, PREFIX
+
+_PIECE = 1 << 16
+_PIECES = 8  # that wait here at most; then the child waits
+_LONGEST_HEADER = 1 << 28
+_MOST_NUMBERS = 1 << 24
+_START_SECONDS = 60.0  # for a child to come up, on whatever disk Python lies
+_END_SECONDS = 5.0  # one that waits for a dead network disk cannot even be killed
+
+
+class ChildLostError(LeewardError):
+    """The child has ended, hangs, or talks nonsense."""
+
+    def __init__(self, reason: str, *, is_timeout: bool = False, has_started: bool = True) -> None:
+        super().__init__(reason)
+        self.is_timeout = is_timeout
+        self.has_started = has_started
+
+
+@dataclass(frozen=True)
+class Message:
+    header: dict[str, Any]
+    numbers: bytes
+
+
+class Child:
+    """A process that reads files.
+
+    Two threads do what may block, writing to it and reading from it, so that a child which is stopped in the middle of
+    a message stops nobody here; they work with pipes on every platform.
+    """
+
+    MODULE: ClassVar[str] = "leeward.store.reader_main"
+
+    def __init__(self, seconds: float, memory_mb: int) -> None:
+        # -P: not from the current folder, in which anything may lie
+        command = [sys.executable, "-P", "-m", self.MODULE, str(os.getpid()), str(seconds), str(memory_mb)]
+        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._process = subprocess.Popen(
+            command,
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            env={**os.environ, **single, "HDF5_USE_FILE_LOCKING": "FALSE"},
+            bufsize=0,
+            start_new_session=True,  # Ctrl-C is for the parent
+        )
+        self._requests: queue.SimpleQueue[bytes | None] = queue.SimpleQueue()
+        self._pieces: queue.Queue[bytes] = queue.Queue(_PIECES)
+        self._buffer = bytearray()
+        self._has_started = False
+        for work in (self._write, self._read):
+            threading.Thread(target=work, name="leeward-reader", daemon=True).start()
+
+    @property
+    def pid(self) -> int:
+        return self._process.pid
+
+    def send(self, request: dict[str, Any]) -> None:
+        self._requests.put(json.dumps(request).encode() + b"\n")
+
+    def receive(self, seconds: float) -> Message:
+        """The next message; a ChildLostError if none comes in time, or ever."""
+        if not self._has_started:
+            self._next(max(seconds, _START_SECONDS))  # that it is there
+            self._has_started = True
+        return self._next(seconds)
+
+    def close(self) -> int | None:
+        """End the process and everything here that belongs to it; its exit code, if it could be ended."""
+        self._process.kill()
+        self._requests.put(None)
+        try:
+            while self._pieces.get(timeout=_END_SECONDS):
+                pass  # so that the reading thread gets to the end
+            return self._process.wait(_END_SECONDS)
+        except (queue.Empty, subprocess.TimeoutExpired):
+            return None
+
+    def _next(self, seconds: float) -> Message:
+        lengths = PREFIX.size
+        self._fill(lengths, seconds)
+        mark, header_length, numbers_length = PREFIX.unpack_from(self._buffer)
+        if mark != MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
+            raise self._lost("it answered nonsense")
+        end = lengths + header_length + numbers_length
+        self._fill(end, seconds)
+        try:
+            header = json.loads(self._buffer[lengths : lengths + header_length])
+        except ValueError as error:
+            raise self._lost("it answered nonsense") from error
+        numbers = bytes(self._buffer[lengths + header_length : end])
+        del self._buffer[:end]
+        if not isinstance(header, dict):
+            raise self._lost("it answered nonsense")
+        return Message(header, numbers)
+
+    def _fill(self, length: int, seconds: float) -> None:
+        while len(self._buffer) < length:
+            try:
+                piece = self._pieces.get(timeout=seconds)
+            except queue.Empty:
+                raise self._lost(f"silent for {seconds:g} s", is_timeout=True) from None
+            if not piece:
+                self._pieces.put(piece)  # the end is the end for whoever asks again
+                raise self._lost("it ended")
+            self._buffer += piece
+
+    def _lost(self, reason: str, *, is_timeout: bool = False) -> ChildLostError:
+        return ChildLostError(reason, is_timeout=is_timeout, has_started=self._has_started)
+
+    def _write(self) -> None:
+        assert self._process.stdin is not None
+        with self._process.stdin as pipe:
+            while (request := self._requests.get()) is not None:
+                left = memoryview(request)
+                try:
+                    while left:
+                        left = left[pipe.write(left) or 0 :]
+                except OSError:
+                    return  # the child has ended, which the reading thread tells
+
+    def _read(self) -> None:
+        assert self._process.stdout is not None
+        with self._process.stdout as pipe:
+            while piece := pipe.read(_PIECE):
+                self._pieces.put(piece)
+        self._pieces.put(b"")

@@ -1,0 +1,140 @@
+"""The parent's end of the child process that writes a merged file: it is fed, watched, and its end is understood."""
+
+import json
+import os
+import re
+import signal
+import subprocess
+import sys
+import threading
+import time
+from collections import deque
+from pathlib import Path
+from types import TracebackType
+from typing import Any, BinaryIO, Self, cast
+
+from leeward.errors import StorageError
+
+STALL_SECONDS = 600.0  # a disk that takes this long to take anything at all
+_BATCH = 1 << 16  # bytes: fewer turns between the two processes
+
+
+class WriterProcess:
+    """Takes frames and writes them to `path`. Every way in which it can fail is a StorageError."""
+
+    def __init__(self, path: Path, stall_seconds: float = STALL_SECONDS) -> None:
+        self._path = path
+        self._stall_seconds = stall_seconds
+        self._stalled = False
+        self._waiting_since: float | None = None  # only while this process waits for the child
+        self._ended = threading.Event()
+        self._lines: deque[str] = deque(maxlen=20)
+        self._pending = bytearray()
+        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", "-m", "leeward.store.writer_main", str(path), str(os.getpid())],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **single},
+            start_new_session=True,  # an interrupt from the keyboard is this process's to handle
+        )
+        self._threads = [threading.Thread(target=task, daemon=True) for task in (self._listen, self._watch)]
+        for thread in self._threads:
+            thread.start()
+
+    def send(self, frame: bytes) -> None:
+        """One frame; it may go together with the next ones."""
+        self._pending += frame
+        if len(self._pending) >= _BATCH:
+            self._flush()
+
+    def finish(self) -> int:
+        """How many results are on the disk."""
+        self._flush()
+        self._waiting_since = time.monotonic()
+        self._process.wait()
+        answer = self._answer()
+        if self._process.returncode != 0 or "count" not in answer:
+            raise self._failure()
+        return int(answer["count"])
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._ended.set()
+        self._process.kill()
+        self._process.wait()
+        for thread in self._threads:
+            thread.join()
+        for pipe in (self._process.stdin, self._process.stdout):
+            if pipe is not None:
+                _close(pipe)
+
+    def _flush(self) -> None:
+        left = memoryview(bytes(self._pending))
+        self._pending.clear()
+        pipe = cast(BinaryIO, self._process.stdin)
+        self._waiting_since = time.monotonic()
+        try:
+            while left:
+                left = left[os.write(pipe.fileno(), left) :]
+                self._waiting_since = time.monotonic()
+        except BrokenPipeError:
+            self._process.wait()
+            raise self._failure() from None
+        finally:
+            self._waiting_since = None
+
+    def _listen(self) -> None:
+        """Its answer, and what libhdf5 says before it dies."""
+        pipe = cast(BinaryIO, self._process.stdout)
+        for line in pipe:
+            self._lines.append(line.decode("utf-8", "replace").rstrip())
+
+    def _watch(self) -> None:
+        while not self._ended.wait(min(1.0, self._stall_seconds / 4)):
+            since = self._waiting_since
+            if since is not None and time.monotonic() - since > self._stall_seconds:
+                self._stalled = True
+                self._process.kill()
+                return
+
+    def _answer(self) -> dict[str, Any]:
+        self._threads[0].join()  # all that it said is in
+        try:
+            answer = json.loads(self._lines[-1])
+        except (IndexError, ValueError):
+            return {}
+        return answer if isinstance(answer, dict) else {}
+
+    def _failure(self) -> StorageError:
+        error = self._answer().get("error")
+        code = self._process.returncode
+        if self._stalled:
+            said = f"nothing was written for {self._stall_seconds:g} s; does the disk still answer?"
+        elif error is not None:
+            plain = re.search(r"error message = '([^']+)'", str(error))
+            said = plain[1] if plain else str(error)
+        elif code is not None and code < 0:
+            said = f"the writing process was ended by {_signal_name(-code)}; is the disk full?"
+        else:
+            said = f"the writing process ended with code {code}: {' '.join(self._lines)[-500:] or 'it said nothing'}"
+        return StorageError(f"{self._path}: cannot be written ({said})")
+
+
+def _close(pipe: Any) -> None:
+    try:
+        pipe.close()
+    except BrokenPipeError:  # what was still to be sent has nobody to take it
+        return
+
+
+def _signal_name(number: int) -> str:
+    try:
+        return signal.Signals(number).name
+    except ValueError:
+        return f"signal {number}"

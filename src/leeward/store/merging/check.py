@@ -1,0 +1,253 @@
+"""A verdict on every file and every result; nothing is ever written."""
+
+from collections import Counter
+from collections.abc import Callable, Collection, Container, Iterable, Iterator
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+
+from leeward.store.directory.shards import was_packed
+from leeward.store.directory.sources import Source, gather
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import NO_AEP, Result
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.reader import Found, Limits, read_files
+from leeward.store.merging.sameness import Essence, covers
+from leeward.store.paths import RunPaths
+
+__all__ = ["CheckReport", "Source", "check", "gather"]
+
+MOST_PROBLEMS = 1000  # that are kept; all are counted
+
+Judge = Callable[[Result], str | None]
+Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> why it is not of the campaign
+
+
+@dataclass(eq=False)
+class CheckReport:
+    """What was found; in little memory, whatever the number of results.
+
+    file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
+    no_aep: valid layouts whose energy nobody knows. plausible: valid results without a digest: complete and consistent,
+    but nothing proves them. unfit: the first thousand files with results that are whole, and that only the campaign
+    speaks against. expected: how many results; 0 if nobody said. missing: expected, and not there; extra: there, and
+    not in the campaign; both empty if nobody said what is expected. conflicts: keys with different results.
+    """
+
+    file_verdicts: Counter[Verdict] = field(default_factory=Counter)
+    result_verdicts: Counter[Verdict] = field(default_factory=Counter)
+    size: int = 0
+    problems: list[Found] = field(default_factory=list)
+    no_aep: int = 0
+    plausible: int = 0
+    unfit: list[Path] = field(default_factory=list)
+    expected: int = 0
+    missing: list[Key] = field(default_factory=list)
+    extra: list[Key] = field(default_factory=list)
+    conflicts: dict[Key, list[Path]] = field(default_factory=dict)
+    _places: dict[Key, "_Place"] = field(default_factory=dict)
+    _copies: dict[Key, list["_Place"]] = field(default_factory=dict)
+    _paths: list[str] = field(default_factory=list)
+
+    @property
+    def files(self) -> int:
+        return self.file_verdicts.total()
+
+    @property
+    def results(self) -> int:
+        return self.result_verdicts.total()
+
+    @property
+    def keys(self) -> Collection[Key]:
+        """Of all valid results."""
+        return self._places.keys()
+
+    @property
+    def duplicates(self) -> dict[Key, list[Path]]:
+        """The files of each key that was found more than once, conflicts included."""
+        return {key: self._paths_of(key) for key in sorted(self._copies)}
+
+    @property
+    def is_well(self) -> bool:
+        """There is something, all of it is valid, no two results of a key differ, and nothing expected is missing."""
+        bad = self.files - self.file_verdicts[Verdict.VALID] + self.results - self.result_verdicts[Verdict.VALID]
+        return self.files > 0 and not (bad or self.conflicts or self.missing)
+
+    def _paths_of(self, key: Key) -> list[Path]:
+        numbers = dict.fromkeys(place.file for place in (self._places[key], *self._copies[key]))
+        return [Path(self._paths[number]) for number in numbers]
+
+
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """Where a result was found. name: of its group, "" if that is the key."""
+
+    file: int
+    digest: bytes
+    name: str = ""
+
+
+def check(
+    paths: Iterable[Path],
+    *,
+    judge: Judge | None = None,
+    compare: Compare | None = None,
+    campaign: Container[Key] | None = None,
+    expected: Collection[Key] | None = None,
+    limits: Limits = Limits(),  # noqa: B008 (it is frozen)
+    tell: Callable[[Found], None] | None = None,
+    processes: int = 1,
+) -> CheckReport:
+    """Judge files, folders, run directories and the worker files of other scripts.
+
+    judge: says what is physically wrong with a result, if anything. compare: says why a result of a file is not of the
+    campaign that the file belongs to. campaign: which keys have a task; results of others are told as extra, and not
+    judged. expected: which keys have to be there. tell: hears of everything as it is found.
+    """
+    if campaign is None:
+        campaign = None if expected is None else set(expected)
+    report = CheckReport()
+    look = _both(compare, _judge_within(judge, campaign))
+    for source in _joined(gather(paths)):
+        found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
+        for found in _judged(found_there, source.run, look, report.unfit):
+            _add(report, found)
+            if tell is not None:
+                tell(found)
+    _compare(report, limits)
+    if expected is not None:
+        report.expected = len(expected)
+        report.missing = sorted(set(expected).difference(report.keys))
+    if campaign is not None:
+        report.extra = sorted(key for key in report.keys if key not in campaign)
+    report.problems.sort(key=lambda found: found.path)
+    return report
+
+
+def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge | None:
+    """Only what is in the campaign can be judged by it."""
+    if judge is None or campaign is None:
+        return judge
+    return lambda result: judge(result) if result.key in campaign else None
+
+
+def _both(compare: Compare | None, judge: Judge | None) -> Compare | None:
+    """Compare first: the judge recomputes, which takes longer."""
+    if compare is None:
+        return None if judge is None else lambda path, result: judge(result)
+    if judge is None:
+        return compare
+    return lambda path, result: compare(path, result) or judge(result)
+
+
+@dataclass(frozen=True)
+class _Files:
+    files: Iterable[Path]
+    run: RunPaths | None
+
+
+def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
+    """Plain files together, so that one child reads them all; run directories one by one."""
+    sources = list(sources)
+    plain = [source.path for source in sources if source.run is None]
+    if plain:
+        yield _Files(plain, None)
+    for source in sources:
+        if source.run is not None:
+            yield _Files(source.files, source.run)
+
+
+def _judged(
+    all_found: Iterable[Found], run: RunPaths | None, look: Compare | None, unfit: list[Path]
+) -> Iterator[Found]:
+    """Add to the verdicts what only the place of a file, or the campaign, can say. unfit: files of the latter kind."""
+    rejected = 0
+    for found in all_found:
+        if isinstance(found, FoundFile):
+            if run is None or not was_packed(found):  # in a pack now, which comes after it
+                yield _judged_file(found, run, rejected)
+            rejected = 0
+            continue
+        reason = None
+        verdict = Verdict.IMPLAUSIBLE
+        home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
+        if found.is_valid and home is not None:
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
+        elif found.is_valid and look is not None and found.result is not None:
+            reason = look(found.path, found.result)
+            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
+                unfit.append(found.path)
+        rejected += reason is not None
+        yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
+
+
+def _misplaced(path: Path, run: RunPaths, key: Key) -> Path | None:
+    """Where a shard should be, if it is not there; a pack may hold any key."""
+    home = run.shard(key)
+    return None if path in (home, run.packs / path.name) else home
+
+
+def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> FoundFile:
+    found = replace(found, valid=found.valid - rejected, bad=found.bad + rejected)
+    if run is None or found.verdict is not Verdict.VALID:
+        return found
+    count = found.valid + found.bad
+    is_pack = found.path.parent == run.packs
+    if found.sealed and (is_pack or count == 1):
+        return found
+    if is_pack:
+        reason = "a file of other origin in the place of a pack"
+        return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
+    what = f"{count} results" if found.sealed else "a file of other origin"
+    return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=f"{what} in the place of a shard, which has one")
+
+
+def _add(report: CheckReport, found: Found) -> None:
+    if isinstance(found, FoundFile):
+        report.file_verdicts[found.verdict] += 1
+        report.size += max(found.size, 0)
+        report._paths.append(str(found.path))
+    else:
+        report.result_verdicts[found.verdict] += 1
+        if found.is_valid and found.key is not None:
+            _add_valid(report, found, found.key)
+    if found.verdict is not Verdict.VALID and len(report.problems) < MOST_PROBLEMS:
+        report.problems.append(found)
+
+
+def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
+    report.no_aep += found.status == NO_AEP
+    report.plausible += not found.is_verified
+    name = "" if found.name == str(key) else found.name
+    place = _Place(len(report._paths), bytes.fromhex(found.digest), name)
+    first = report._places.setdefault(key, place)
+    if first is not place:
+        report._copies.setdefault(key, []).append(place)
+
+
+# --- one key in several places ---------------------------------------------------------------------------------------
+
+
+def _compare(report: CheckReport, limits: Limits) -> None:
+    """Find the conflicts: results of one key of which none stands for the others."""
+    rivals = {
+        key: [report._places[key], *copies]
+        for key, copies in report._copies.items()
+        if any(copy.digest != report._places[key].digest for copy in copies)
+    }
+    names: dict[Path, list[str]] = {}
+    for key, places in rivals.items():
+        for place in places:
+            names.setdefault(Path(report._paths[place.file]), []).append(place.name or str(key))
+    essences: dict[Key, list[Essence]] = {}
+    for found in read_files(names, contents=True, keys=names, limits=limits):
+        if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
+            essences.setdefault(found.key, []).append(Essence.of(found.result))
+    for key in sorted(rivals):
+        if not _is_one(essences.get(key, [])):
+            report.conflicts[key] = report._paths_of(key)
+
+
+def _is_one(essences: list[Essence]) -> bool:
+    """Whether there is one that stands for all; of none it cannot be said."""
+    return any(all(covers(one, other) for other in essences) for one in essences)

@@ -1,0 +1,123 @@
+"""Order in a run directory: what is bad goes to quarantine, and what the output is proved to hold can go."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.events import Emit, OnProgress, ignore
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.directory.results import BadFile, BadPack, RunFiles, read_results
+from leeward.store.directory.shards import BadShard, ShardPaths
+from leeward.store.directory.temporary import left_overs, start_of
+from leeward.store.merging.contents import Contents
+from leeward.store.merging.merge_report import Removal
+from leeward.store.merging.packs import PACK_IN_THE_MAKING, unpack
+from leeward.store.merging.removal import proved, remove, remove_empty_folders
+from leeward.store.paths import RunPaths
+
+
+@dataclass
+class CleanReport:
+    """What was done, or would be.
+
+    bad: shards that are not valid, and packs in which anything is not. quarantined: where they are now. unpacked:
+    results of such packs that became shards again. temporary: left-overs of writers that are gone. removed, kept:
+    shards and packs whose results are in the output, and the others with the reason. folders: empty ones.
+    """
+
+    dry_run: bool
+    bad: list[BadFile] = field(default_factory=list)
+    quarantined: list[Path] = field(default_factory=list)
+    unpacked: int = 0
+    temporary: list[Path] = field(default_factory=list)
+    removed: list[Path] = field(default_factory=list)
+    kept: list[Removal] = field(default_factory=list)
+    folders: list[Path] = field(default_factory=list)
+
+
+def clean(
+    paths: RunPaths,
+    *,
+    merged: bool = False,
+    dry_run: bool = False,
+    record: Emit = ignore,
+    tell: OnProgress | None = None,
+    processes: int = 1,
+) -> CleanReport:
+    """Clean a run directory that the caller holds the lock of.
+
+    Files that are not valid move to quarantine (what a bad pack still holds becomes shards again first), and temporary
+    files that nobody is writing go. With `merged`, instead, the shards and packs go whose every result was found in
+    the verified output on the disk. dry_run: only say what would happen. An InputError where a link, a pipe or a
+    device stands in the place of a folder or a side file.
+    """
+    report = CleanReport(dry_run)
+    tell = tell or (lambda what, done, total: None)
+    try:
+        paths.demand_own_places()
+        if merged:
+            _remove_merged(paths, report, record, tell, processes)
+        else:
+            _move_bad(paths, report, record, tell, processes)
+            _remove_temporary(paths, report, record)
+    except OSError as error:
+        raise StorageError(f"{paths.root}: cannot be cleaned ({error})") from error
+    return report
+
+
+def _move_bad(paths: RunPaths, report: CleanReport, record: Emit, tell: OnProgress, processes: int) -> None:
+    files = RunFiles(paths)
+    total = files.likely_results or 0
+    for done, found in enumerate(read_results(files, processes=processes), 1):
+        tell("checking", done, total)
+        if isinstance(found, BadShard | BadPack):
+            report.bad.append(found)
+    if report.dry_run:
+        return
+    for bad in report.bad:
+        if isinstance(bad, BadPack):
+            report.unpacked += len(unpack(paths, bad, record))
+        report.quarantined.append(quarantine(paths, bad.path, bad.verdict, bad.reason, record))
+
+
+def _remove_temporary(paths: RunPaths, report: CleanReport, record: Emit) -> None:
+    of_shards = sorted(paths.temporary_shards())
+    of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
+    of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
+    report.temporary = of_shards + of_packs + of_output
+    if report.dry_run or not report.temporary:
+        return
+    record("remove-temporary", paths=list(map(str, report.temporary)))
+    for path in report.temporary:
+        path.unlink(missing_ok=True)
+
+
+def _remove_merged(paths: RunPaths, report: CleanReport, record: Emit, tell: OnProgress, processes: int) -> None:
+    shards, packs = ShardPaths(paths), paths.pack_files()
+    places = chain(shards, packs)
+    total = len(shards) + len(packs)
+
+    def judged() -> Iterator[tuple[Removal, Contents]]:
+        for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
+            tell("comparing", done, total)
+            if report.dry_run and removal.reason:
+                report.kept.append(removal)
+            elif report.dry_run:
+                report.removed.append(removal.path)
+            yield removal, contents
+
+    if report.dry_run:
+        for _ in judged():
+            pass
+        return
+    removals = remove(judged(), lambda event, which: _announce(record, event, which))
+    report.kept = [removal for removal in removals if removal.reason]
+    report.removed = [removal.path for removal in removals if not removal.reason]
+    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])
+
+
+def _announce(record: Emit, event: str, which: list[Removal]) -> None:
+    if event != "kept":
+        record(event, paths=[str(removal.path) for removal in which])

@@ -1,0 +1,165 @@
+"""Which results a file holds, in little memory: what files are compared by before one is replaced or removed."""
+
+import os
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import FOREIGN
+from leeward.store.isolated.reader import read_files
+from leeward.store.merging.sameness import Essence, covers, covers_all, said
+
+Pair = bytes  # the text of a key, and then a digest, in one piece: there may be a hundred thousand of them
+Identity = tuple[int, int, int, int]
+_DIGEST = 32  # bytes
+
+
+@dataclass(eq=False)
+class Holdings:
+    """What groups hold.
+
+    foreign: what else the foreign ones say, as a digest. names: of the groups, where they differ from the key. beyond:
+    what there is in them that a result does not take along.
+    """
+
+    pairs: set[Pair] = field(default_factory=set)
+    foreign: dict[Pair, bytes] = field(default_factory=dict)
+    names: dict[str, list[str]] = field(default_factory=dict)
+    bad: list[FoundResult] = field(default_factory=list)
+    beyond: list[str] = field(default_factory=list)
+
+    def add(self, found: FoundResult) -> None:
+        if not found.is_valid:
+            self.bad.append(found)
+            return
+        self.pairs.add(pair(found))
+        if found.origin == FOREIGN:
+            self.foreign[pair(found)] = said(found.details)
+        if found.name != str(found.key):
+            self.names.setdefault(str(found.key), []).append(found.name)
+        if not found.sealed and "ignored" in found.details:
+            self.beyond.append(f"{found.name}: {found.details['ignored']}")
+
+    def names_of(self, keys: Iterable[str]) -> list[str]:
+        return [name for key in keys for name in self.names.get(key, [key])]
+
+
+@dataclass(eq=False, kw_only=True)
+class Contents(Holdings):
+    """Of one file. identity: of the very file that was read."""
+
+    file: FoundFile
+    identity: Identity
+
+    @property
+    def path(self) -> Path:
+        return self.file.path
+
+    @property
+    def is_whole(self) -> bool:
+        """Made by leeward, readable to its end, and every result in it is valid."""
+        return self.file.sealed and self.file.is_valid
+
+
+def identity(path: Path) -> Identity:
+    """Another one means: another file, or this one changed."""
+    state = os.stat(path)
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def identity_or_none(path: Path) -> Identity | None:
+    """None if there is no such file."""
+    try:
+        return identity(path)
+    except FileNotFoundError:
+        return None
+
+
+def make_pair(key: Key | None, digest: str) -> Pair:
+    return str(key).encode() + bytes.fromhex(digest)
+
+
+def pair(found: FoundResult) -> Pair:
+    return make_pair(found.key, found.digest)
+
+
+def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
+    return (one[:-_DIGEST].decode() for one in pairs)
+
+
+def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
+    """Of each of these files in turn; no path twice."""
+    identities = Identities(paths)
+    holdings = Holdings()
+    for found in read_files(identities, processes=processes):
+        if isinstance(found, FoundFile):
+            yield Contents(**vars(holdings), file=found, identity=identities.take(found.path))
+            holdings = Holdings()
+        else:
+            holdings.add(found)
+
+
+class Identities:
+    """Paths on their way to the reader, with what each was just before it was read."""
+
+    def __init__(self, paths: Iterable[Path]) -> None:
+        self._paths = paths
+        self._known: dict[Path, Identity] = {}
+
+    def __iter__(self) -> Iterator[Path]:
+        for path in self._paths:
+            try:
+                self._known[path] = identity(path)
+            except OSError:
+                self._known[path] = (0, 0, 0, 0)  # the reader says what is the matter with it
+            yield path
+
+    def take(self, path: Path) -> Identity:
+        return self._known.pop(path)
+
+
+def contents_of(path: Path) -> Contents:
+    """Of one file."""
+    return next(iter(read_contents([path])))
+
+
+def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
+    """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it.
+
+    to_the_letter: what else a foreign result says, beyond its layout and its aep, has to be there too.
+    """
+    missing = old.pairs - new.pairs
+    if to_the_letter:
+        missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
+    if not missing:  # the rule, for each of many small files against a large one
+        return missing
+    stands_for = covers_all if to_the_letter else covers
+    keys = set(keys_of(missing))
+    keys &= {key for key in keys_of(new.pairs) if key in keys}
+    if not keys:
+        return missing
+    names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
+    standing: dict[str, Essence] = {}
+    for found in read_files(names, contents=True, keys=names):
+        if not isinstance(found, FoundResult) or found.result is None:
+            continue
+        essence = Essence.of(found.result)
+        if found.path == new.path:
+            standing[str(found.key)] = essence
+        elif str(found.key) in standing and stands_for(standing[str(found.key)], essence):
+            missing.discard(pair(found))
+    return missing
+
+
+def demand(contents: Contents, expected: set[Pair]) -> None:
+    """A StorageError unless the file holds exactly these, each with its seal whole."""
+    if contents.is_whole and contents.pairs == expected:
+        return
+    why = contents.file.reason or next((f"{found.name}: {found.reason}" for found in contents.bad), "")
+    if not why:
+        lacking, beyond = len(expected - contents.pairs), len(contents.pairs - expected)
+        why = f"{lacking} results are missing, {beyond} are not what they were"
+    raise StorageError(f"{contents.path}: what was read back is not what was written ({why}); is the disk failing?")

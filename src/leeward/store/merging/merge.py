@@ -1,0 +1,326 @@
+"""Many sources into one file: every result in it was verified where it came from and where it is now."""
+
+import contextlib
+import tempfile
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from leeward import __version__
+from leeward.errors import InputError, StorageError
+from leeward.events import Emit, OnProgress, ignore
+from leeward.files import sync_folder
+from leeward.store.directory.audit import utc_now
+from leeward.store.directory.results import BadFile, BadPack, Doubled, RunFiles, read_results
+from leeward.store.directory.shards import BadShard, ShardPaths
+from leeward.store.directory.sources import Source, gather
+from leeward.store.format.found import PLAUSIBLE
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, Value
+from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.contents import Contents, Pair, contents_of, make_pair, pair
+from leeward.store.merging.merge_log import write_logs
+from leeward.store.merging.merge_report import Facts, MergeRefusedError, MergeReport
+from leeward.store.merging.removal import held_runs, remove_proved, would_be_removed
+from leeward.store.merging.salvage import salvaged_sources
+from leeward.store.merging.second_pass import Recompute, SecondPass
+from leeward.store.merging.survey import Compare, Judge, Survey
+from leeward.store.merging.writer import OutputHoldsMoreError, Written, write_merged
+from leeward.store.paths import RunPaths
+
+ON_BAD = ("abort", "skip", "salvage")
+PREFER = (None, "newest", "best")
+_MOST_NAMED = 20
+_TIMELY = ("created", "leeward_version", "successful_configs")  # of no weight for whether an output is up to date
+
+
+# --- a run directory -------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class RunMerge:
+    """What became of the output of a run.
+
+    count: results in it. keys: which these are. no_aep: those without an AEP. replaced: False if it was up to date, or
+    if there is nothing to merge. bad_files: shards that were left out, and packs in which anything is bad. moved: where
+    a damaged output went.
+    """
+
+    output: Path
+    count: int = 0
+    keys: frozenset[Key] = frozenset()
+    no_aep: int = 0
+    size: int = 0
+    replaced: bool = False
+    bad_files: list[BadFile] = field(default_factory=list)
+    moved: Path | None = None
+
+
+def merge_run(
+    paths: RunPaths,
+    attributes: Mapping[str, Value],
+    *,
+    record: Emit = ignore,
+    tell: OnProgress | None = None,
+    processes: int = 1,
+) -> RunMerge:
+    """Make the output of a run anew from its packs and shards, unless it is what they would give.
+
+    What is bad is left out, and its file named. Raises OutputHoldsMoreError, which names the bad files too, if the
+    output holds what they do not, and StorageError, after which the same call can be made again.
+    """
+    files = RunFiles(paths)
+    merged = RunMerge(paths.output)
+    known = contents_of(paths.output) if paths.output.is_file() else None
+    current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
+    if known is not None and current is not None:
+        _sync(paths.output.parent)  # an earlier try may have come to its name, and no further
+        merged.count, merged.keys, merged.size = len(known.pairs), frozenset(current), known.file.size
+        return merged
+    keys: set[Key] = set()
+    results = _results_of_run(files, merged, keys, tell, processes)
+    first = next(results, None)
+    if first is None:
+        return merged
+
+    def announce(written: Written) -> None:
+        counts = {"shards": len(files.shards), "packs": len(files.packs), "bad": len(merged.bad_files)}
+        record("merge", output=str(paths.output), results=written.count, size=written.size, **counts)
+
+    try:
+        written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
+    except OutputHoldsMoreError as error:
+        error.bad_files = merged.bad_files
+        raise
+    merged.keys = frozenset(keys)
+    merged.count, merged.no_aep = written.count, written.no_aep
+    merged.size, merged.replaced, merged.moved = written.size, True, written.moved
+    moved = None if written.moved is None else str(written.moved)
+    record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
+    return merged
+
+
+def _sync(folder: Path) -> None:
+    try:
+        sync_folder(folder)
+    except OSError as error:
+        raise StorageError(f"{folder}: cannot be synced ({error})") from error
+
+
+def _keys_if_up_to_date(
+    known: Contents, files: RunFiles, attributes: Mapping[str, Value], processes: int
+) -> set[Key] | None:
+    """All keys, if the output holds what packs and shards do, which are read only if their number may be right."""
+    if not known.is_whole or files.likely_results not in (None, len(known.pairs)):
+        return None
+    if any(known.file.attributes.get(name) != value for name, value in attributes.items() if name not in _TIMELY):
+        return None
+    keys: set[Key] = set()
+    for found in read_results(files, processes=processes):
+        if isinstance(found, BadShard | BadPack):
+            return None
+        if isinstance(found, Doubled) or found.key is None:
+            continue
+        if pair(found) not in known.pairs:
+            return None
+        keys.add(found.key)
+    return keys if len(keys) == len(known.pairs) else None
+
+
+def _results_of_run(
+    files: RunFiles, merged: RunMerge, keys: set[Key], tell: OnProgress | None, processes: int
+) -> Iterator[Result]:
+    total = files.likely_results or 0
+    for found in read_results(files, contents=True, processes=processes):
+        if isinstance(found, BadShard | BadPack):
+            merged.bad_files.append(found)
+        elif not isinstance(found, Doubled) and found.result is not None and found.key is not None:
+            keys.add(found.key)
+            if tell is not None:
+                tell("merging", len(keys), total)
+            yield found.result
+
+
+# --- any sources -----------------------------------------------------------------------------------------------------
+
+
+def merge(
+    sources: Sequence[Path],
+    output: Path,
+    *,
+    on_bad: str = "abort",
+    prefer: str | None = None,
+    recompute: Recompute | None = None,
+    judge: Judge | None = None,
+    compare: Compare | None = None,
+    facts: Facts | None = None,
+    campaigns: int = 1,
+    notes: Callable[[], Iterable[str]] = tuple,
+    remove_sources: bool = False,
+    dry_run: bool = False,
+    tell: OnProgress | None = None,
+    processes: int = 1,
+) -> MergeReport:
+    """Make `output` from all valid results of the sources: files, folders and run directories.
+
+    All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out,
+    or ("salvage") that all ways are tried to recover what the file holds. judge: says what speaks against a result that
+    has no digest of its own. compare: says why a result of a file is not of its campaign. prefer: which of several
+    different results of a key is taken; without it they are an error. recompute: for layouts without an AEP. facts:
+    what the campaign says, where it is known; else what the sources say. campaigns: how many different ones the sources
+    are of, as far as is known. notes: returns, once all sources are read, what else the log should tell.
+    remove_sources: those whose every result was found again in the output; the run directories that they lie in are
+    held meanwhile. dry_run: change nothing, and say what would happen. A MergeRefusedError, after the log is written,
+    if the sources do not allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
+    """
+    _demand_options(output, on_bad, prefer)
+    found = gather(sources)
+    tell = tell or (lambda what, done, total: None)
+    with contextlib.ExitStack() as stack:
+        audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
+        places = _expanded(found)
+        survey = Survey(judge=_judge_of_unproved(judge), compare=compare, campaigns=campaigns)
+        if on_bad == "salvage":
+            beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
+            found_again = stack.enter_context(salvaged_sources(places, beside, processes, tell))
+            places, survey.salvaged = found_again.places, found_again.salvaged
+        survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
+        late = _packed_since(found, places)
+        survey.look_at(late, processes, lambda done: tell("checking", done, len(places) + len(late)))
+        survey.settle(prefer)
+        report = _report(survey, output, on_bad, prefer, facts)
+        report.notes += notes()
+        report.problem = _problem(report, len(survey.chosen))
+        if dry_run:
+            report.results = len(survey.chosen)
+            report.removals = would_be_removed(report) if remove_sources and not report.problem else []
+            return report
+        if report.problem:
+            report.logs = write_logs(report)
+            raise MergeRefusedError(report)
+        _write(report, SecondPass(survey, report, recompute, tell, processes), _attributes(survey, facts))
+        if remove_sources:
+            folders = [source for source in sources if source.is_dir()]
+            report.removals = remove_proved(report, folders, audits, processes)
+    return report
+
+
+def _judge_of_unproved(judge: Judge | None) -> Judge | None:
+    """What has a digest since it was made needs no judge here: `check --deep` is for that."""
+    if judge is None:
+        return None
+    return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
+
+
+def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]) -> None:
+    """The output, and then the logs, which there are of a merge that is refused too."""
+    try:
+        written = write_merged(report.output, second.results(), attributes, forgone=_forgone(report))
+    except OutputHoldsMoreError as error:
+        report.problem = str(error)
+        report.logs = write_logs(report)
+        raise
+    report.size, report.moved, report.results, report.no_aep = (
+        written.size,
+        written.moved,
+        written.count,
+        written.no_aep,
+    )
+    if written.index:
+        report.notes.append(f"the cache for listing could not be written: {written.index}")
+    report.logs = write_logs(report)
+
+
+def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
+    RunPaths(output)
+    for name, value, allowed in (("on_bad", on_bad, ON_BAD), ("prefer", prefer, PREFER)):
+        if value not in allowed:
+            raise InputError(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}")
+    if not output.parent.is_dir():
+        raise InputError(f"{output.parent} is no folder; make it first, or name another output")
+
+
+def _expanded(sources: Iterable[Source]) -> list[str]:
+    """All files, each once, as texts: there may be a hundred thousand."""
+    places: list[str] = []
+    for source in sources:
+        places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
+        places += [] if source.run is None else map(str, source.run.pack_files())
+    return places
+
+
+def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path]:
+    """Packs that have come while the sources were read: a run that goes on may have put shards there."""
+    runs = [source.run for source in sources if source.run is not None]
+    packs = [pack for run in runs for pack in run.pack_files()]
+    known = set(places) if packs else set()
+    return [pack for pack in packs if str(pack) not in known]
+
+
+def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:
+    report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
+    if facts is not None:
+        report.missing = sorted(set(facts.expected) - survey.chosen.keys())
+    if len(survey.studies) > 1 and facts is None:
+        report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
+    report.salvaged = list(survey.salvaged.values())
+    report.notes += [f"{one.place}: {note}" for one in report.salvaged for note in one.notes]
+    damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
+    if damaged and on_bad != "salvage":
+        report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")
+    return report
+
+
+def _problem(report: MergeReport, found: int) -> str:
+    """Why nothing can be written, "" if something can."""
+    lines = []
+    if report.on_bad == "abort":
+        for file in report.bad_files:
+            if file.verdict is not Verdict.VALID:
+                lines.append(f"{file.path}: {file.verdict} ({file.reason})")
+            lines += [f"{file.path}: {bad.name}: {bad.verdict} ({bad.reason})" for bad in file.bad]
+    way_out = "leave them out with --on-bad skip" if lines else ""
+    for conflict in report.unsettled:
+        where = " and ".join(str(report.files[rival.source].path) for rival in conflict.rivals)
+        lines.append(f"{conflict.key}: {conflict.why}, in {where}")
+    if report.unsettled:
+        way_out += ("; " if way_out else "") + "choose between different results with --prefer newest or best"
+    if lines:
+        named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
+        return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
+    if not found:
+        return f"no valid result was found in {len(report.files)} files"
+    return ""
+
+
+def _forgone(report: MergeReport) -> set[Pair]:
+    """What somebody decided against by naming a preference."""
+    return {
+        make_pair(conflict.key, rival.digest)
+        for conflict in report.conflicts
+        for number, rival in enumerate(conflict.rivals)
+        if conflict.kept is not None and number != conflict.kept
+    }
+
+
+def _attributes(survey: Survey, facts: Facts | None) -> dict[str, Value]:
+    """Of the output: what the caller knows, else what the newest source that knows a campaign says."""
+    own = ("format_version", "created", "successful_configs", "leeward_version")
+    attributes = {name: value for name, value in survey.attributes.items() if name not in own}
+    if facts is not None:
+        attributes |= {
+            "campaign": facts.text,
+            "campaign_name": facts.name,
+            "crs": facts.crs,
+            "grid_size": facts.grid_size,
+            "random_pct": facts.random_pct,
+            "total_configs": len(facts.expected),
+        }
+    campaigns = max(survey.campaigns, len(survey.studies) if facts is None else 1)
+    if campaigns > 1:
+        attributes["campaigns"] = campaigns  # so that its results are not all compared with one of them
+    total = attributes.get("total_configs")
+    count = len(survey.chosen)
+    attributes["total_configs"] = max(total, count) if isinstance(total, int) else count
+    return {**attributes, "leeward_version": __version__}

@@ -1,0 +1,216 @@
+"""Packs: many verified results in one file, so that a million of them are not a million files.
+
+A pack is a merged file, made as one is, and stays as it was made. A shard goes only when its result was found again in
+the pack on the disk. What a pack holds that is damaged later becomes shards again before it is put aside.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.events import Emit, ignore
+from leeward.files import kind_of, sync_folder
+from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
+from leeward.store.directory.results import BadPack, Doubled
+from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import BadShard, judged
+from leeward.store.directory.temporary import Workspace, remove_left_overs
+from leeward.store.format.found import FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, Value
+from leeward.store.isolated.reader import read_files
+from leeward.store.merging.contents import Contents, Holdings, Identities, contents_of
+from leeward.store.merging.merge_report import Removal
+from leeward.store.merging.removal import Announce, proved, proved_contents, remove
+from leeward.store.merging.writer import Written, write_merged
+from leeward.store.paths import RunPaths
+from leeward.store.rescue.recovery import Recoverer
+
+PACK_IN_THE_MAKING = ".pack-"  # how the names of these begin
+
+_WORKSPACE = "unpacking"  # one name for all: what a killed one left goes with the next
+_BATCH = 1000  # shards whose removal is announced, and confirmed, in one go
+
+
+@dataclass
+class Packed:
+    """What became of shards.
+
+    count: results in the pack. bad: shards that are none, and were left where they are. kept: shards that stay although
+    their results were packed, and why.
+    """
+
+    path: Path
+    count: int = 0
+    size: int = 0
+    bad: list[BadShard] = field(default_factory=list)
+    kept: list[Removal] = field(default_factory=list)
+
+
+def pack(
+    paths: RunPaths,
+    keys: Sequence[Key],
+    path: Path,
+    attributes: Mapping[str, Value],
+    *,
+    record: Emit = ignore,
+    processes: int = 1,
+) -> Packed:
+    """Put the results of these shards into one file, and remove the shards that it is proved to hold.
+
+    path: from `RunPaths.new_pack`. attributes: those of a merged file. A StorageError means that the same call, with
+    the same path, can be made again: it goes on where it was cut off.
+    """
+    packed = Packed(path)
+    try:
+        _prepare(paths)
+        is_there = os.path.lexists(path)
+    except OSError as error:
+        raise StorageError(f"{paths.packs}: cannot be made ({error})") from error
+    if is_there and _is_finished(paths, keys, packed, record, processes):
+        return packed
+    if is_there:  # damaged: somebody will find it, and see what it still holds
+        packed.path = paths.new_pack()
+    sources = _Sources([paths.shard(key) for key in keys], processes)
+    written = _write(sources, packed, attributes, record)
+    if written is not None:
+        packed.count, packed.size = written.count, written.size
+        _remove(proved_contents(sources.good, packed.path), packed, record)
+    return packed
+
+
+def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, record: Emit, processes: int) -> bool:
+    """Whether an earlier try has come to the pack itself; then the shards that it left are removed."""
+    known = contents_of(packed.path)
+    if not known.is_whole:
+        return False
+    packed.count, packed.size = len(known.pairs), known.file.size
+    there = [shard for key in keys if os.path.lexists(shard := paths.shard(key))]
+    _remove(proved(there, packed.path, processes), packed, record)
+    return True
+
+
+def _prepare(paths: RunPaths) -> None:
+    """The folder, durably; and what killed ones have left of theirs."""
+    paths.packs.mkdir(parents=True, exist_ok=True)
+    sync_folder(paths.root)  # also where it is there: its maker may have been killed
+    remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+
+
+class _Sources:
+    """Shards on their way into a pack. good: what each of them is and holds; bad: those that are none."""
+
+    def __init__(self, paths: Sequence[Path], processes: int) -> None:
+        self._paths = paths
+        self._processes = processes
+        self.good: list[Contents] = []
+        self.bad: list[BadShard] = []
+
+    def results(self) -> Iterator[Result]:
+        identities = Identities(self._paths)
+        results: list[FoundResult] = []
+        for found in read_files(identities, contents=True, processes=self._processes):
+            if isinstance(found, FoundResult):
+                results.append(found)
+                continue
+            if found.is_passing:
+                raise StorageError(f"{found.path}: {found.reason}")
+            shard = judged(found, results)
+            if isinstance(shard, BadShard):
+                self.bad.append(shard)
+            elif shard.result is not None:
+                holdings = Holdings()
+                holdings.add(shard)
+                self.good.append(Contents(**vars(holdings), file=found, identity=identities.take(found.path)))
+                yield shard.result
+            results = []
+
+
+def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], record: Emit) -> Written | None:
+    """None if none of the shards is good."""
+    packed.bad = sources.bad
+    results = sources.results()
+    first = next(results, None)
+    if first is None:
+        return None
+
+    def announce(written: Written) -> None:
+        record("pack", pack=str(packed.path), results=written.count, size=written.size, bad=len(packed.bad))
+
+    return write_merged(packed.path, chain([first], results), attributes, before=announce)
+
+
+def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, record: Emit) -> None:
+    """The shards that the pack is proved to hold; those that stay are noted, with the reasons."""
+    removals = remove(proofs, _announcing(record, packed.path), batch=_BATCH)
+    packed.kept += [removal for removal in removals if removal.reason]
+    record("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
+
+
+def _announcing(record: Emit, pack: Path) -> Announce:
+    """In few words: there may be a million of them in the end."""
+
+    def announce(event: str, which: list[Removal]) -> None:
+        if event == "removing":
+            record(event, pack=str(pack), shards=[removal.path.stem for removal in which])
+        elif event == "removed":
+            record(event, pack=str(pack), shards=len(which))
+
+    return announce
+
+
+def finish(paths: RunPaths, doubled: Iterable[Doubled], record: Emit = ignore, processes: int = 1) -> list[Removal]:
+    """What a packing was cut off before: shards go that packs hold, indexes are written; which shards stay, and why."""
+    by_pack: dict[Path, list[Path]] = {}
+    for one in doubled:
+        by_pack.setdefault(one.pack, []).append(one.path)
+    kept: list[Removal] = []
+    for path, shards in by_pack.items():
+        removals = remove(proved(shards, path, processes), _announcing(record, path), batch=_BATCH)
+        kept += [removal for removal in removals if removal.reason]
+    try:
+        packs = paths.pack_files()
+        if packs:
+            remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+        for path in packs:
+            if told_count(path) is None:
+                _write_index(path)
+    except OSError as error:
+        raise StorageError(f"{paths.packs}: an index cannot be written ({error})") from error
+    return kept
+
+
+def _write_index(path: Path) -> None:
+    lines = IndexLines()
+    for found in read_files([path]):
+        if isinstance(found, FoundResult) and found.is_valid:
+            lines.add(index_line(found))
+    write_output_index(path, lines)
+
+
+def unpack(paths: RunPaths, bad: BadPack, record: Emit = ignore) -> list[FoundResult]:
+    """Make shards of all that a bad pack still holds and that has a seal, by all the ways there are; which these are.
+
+    The pack stays: after this it can go to quarantine. A link or a pipe in its place holds nothing of the run.
+    """
+    if kind_of(bad.path) != "file":
+        return []
+    try:
+        with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
+            recovery = recoverer.recover(bad.path)
+    except OSError as error:
+        raise StorageError(f"{bad.path}: what it holds cannot be looked for ({error})") from error
+    found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
+    for one in found:
+        if one.result is not None:
+            store_result(paths, one.result)
+    lost = [one.name for one in recovery.lost]
+    record("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
+    try:
+        output_index_path(bad.path).unlink(missing_ok=True)
+    except OSError as error:
+        raise StorageError(f"{bad.path}: the cache beside it cannot be removed ({error})") from error
+    return found

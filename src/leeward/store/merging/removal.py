@@ -1,0 +1,207 @@
+"""Sources that are needed no more: a file goes only when all it holds was found again in the output on the disk."""
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from pathlib import Path
+
+from leeward.errors import StorageError
+from leeward.files import sync, sync_folder
+from leeward.store.directory.audit import Audit
+from leeward.store.directory.index import output_index_path
+from leeward.store.directory.lock import Lock
+from leeward.store.directory.sources import Source
+from leeward.store.merging.contents import (
+    Contents,
+    Identity,
+    contents_of,
+    identity,
+    identity_or_none,
+    keys_of,
+    read_contents,
+    uncovered,
+)
+from leeward.store.merging.merge_log import append_removals
+from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport
+from leeward.store.paths import RunPaths, is_pack, is_run
+
+_BATCH = 100
+
+Announce = Callable[[str, list[Removal]], None]  # "removing", "removed" or "kept", and which
+
+
+def remove_proved(
+    report: MergeReport, folders: Iterable[Path], audits: Iterable[Audit] = (), processes: int = 1
+) -> list[Removal]:
+    """The sources of a merge, each recorded before and after in the logs and in the audit of its run directory.
+
+    folders: those that were given as sources. audits: of the run directories that sources lie in, which are held.
+    """
+    by_root: dict[Path | None, Audit] = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
+
+    def announce(event: str, which: list[Removal]) -> None:
+        append_removals(report.logs, event, which)
+        if event == "kept":
+            return
+        paths: dict[Path | None, list[str]] = {}
+        for one in which:
+            paths.setdefault(_run_root(one.path), []).append(str(one.path))
+        for root in paths.keys() & by_root.keys():
+            by_root[root].record(event, paths=paths[root], output=str(report.output))
+
+    places = dict.fromkeys(file.place for file in report.files)
+    removals = remove(proved(map(Path, places), report.output, processes), announce)
+    remove_empty_folders((removal.path.parent for removal in removals if not removal.reason), folders)
+    return removals
+
+
+def would_be_removed(report: MergeReport) -> list[Removal]:
+    """What `remove_proved` would do after this merge, as far as what was read tells."""
+    output = identity_or_none(report.output)
+    return [Removal(file.path, _why_it_would_stay(file, output)) for file in report.files]
+
+
+def _why_it_would_stay(file: SourceReport, output: Identity | None) -> str:
+    if output is not None and identity_or_none(file.path) == output:
+        return "it is the output"
+    if not file.is_good:
+        bad = next((f"{one.name}: {one.verdict} ({one.reason})" for one in file.bad), "")
+        return bad or f"{file.verdict} ({file.reason})"
+    return file.reason or file.more
+
+
+@contextlib.contextmanager
+def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
+    """Hold every run directory that sources lie in or beside, so that no live run loses a shard; their audit logs.
+
+    A HeldError if a live process has one of them.
+    """
+    roots = {root for source in sources if (root := _run_root(source.path)) is not None}
+    with contextlib.ExitStack() as stack:
+        audits = []
+        for root in sorted(roots):
+            paths = RunPaths.of(root)
+            paths.demand_own_places()
+            lock = Lock.take(paths.lock)
+            stack.callback(lock.release)
+            audits.append(Audit(paths.audit, lock.check))
+        yield audits
+
+
+def _run_root(path: Path) -> Path | None:
+    """The run directory that this is, that it lies in, or whose output it is; None if there is none."""
+    real = Path(os.path.realpath(path))
+    beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
+    return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
+
+
+def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
+    """What each file holds, and why it has to stay; both are read now, and the output is on the disk."""
+    return proved_contents(read_contents(paths, processes), output)
+
+
+def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple[Removal, Contents]]:
+    """The same, of files that were read before; one that changes until it is removed stays."""
+    _have_synced(output)
+    proof = contents_of(output)
+    for contents in sources:
+        yield Removal(contents.path, _why_not(contents, proof)), contents
+
+
+def _have_synced(output: Path) -> None:
+    """A merge may have been killed after it had renamed its output, and somebody may have copied one there."""
+    try:
+        handle = os.open(output, os.O_RDONLY)
+        try:
+            sync(handle)
+        finally:
+            os.close(handle)
+        sync_folder(output.parent)
+    except FileNotFoundError:
+        return  # then nothing is proved by it
+    except OSError as error:
+        raise StorageError(f"{output}: cannot be synced, and so nothing is removed ({error})") from error
+
+
+def _why_not(contents: Contents, proof: Contents) -> str:
+    if contents.identity[:2] == proof.identity[:2]:
+        return "it is the output"
+    if not proof.is_whole:
+        return f"the output could not be verified ({proof.file.reason or 'it holds bad results'})"
+    if not contents.file.is_valid:
+        bad = next((f"{found.name}: {found.verdict} ({found.reason})" for found in contents.bad), "")
+        return bad or f"{contents.file.verdict} ({contents.file.reason})"
+    if contents.file.reason or contents.beyond:
+        return contents.file.reason or f"there is more in {contents.beyond[0]}"
+    lacking = uncovered(contents, proof, to_the_letter=True)
+    absent = lacking - proof.pairs
+    keys = sorted(keys_of(absent or lacking))
+    named = f"{', '.join(keys[:5])}{', …' * (len(keys) > 5)}"
+    if absent:
+        return f"not in the output: {named}"
+    return f"the attributes say something else than in the output: {named}" if lacking else ""
+
+
+def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce, batch: int = _BATCH) -> list[Removal]:
+    """Remove what has no reason to stay; a StorageError ends it, with all that is gone announced before.
+
+    batch: of how many files the removal is announced, and confirmed, in one go.
+    """
+    removals: list[Removal] = []
+    going: list[tuple[Removal, Contents]] = []
+    for removal, contents in judged:
+        if removal.reason:
+            announce("kept", [removal])
+            removals.append(removal)
+            continue
+        going.append((removal, contents))
+        if len(going) >= batch:
+            removals += _remove_batch(going, announce)
+            going = []
+    return removals + _remove_batch(going, announce)
+
+
+def _remove_batch(batch: list[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:
+    if not batch:
+        return []
+    announce("removing", [removal for removal, _ in batch])
+    removals = [_remove_one(removal, contents) for removal, contents in batch]
+    announce("removed", [removal for removal in removals if not removal.reason])
+    kept = [removal for removal in removals if removal.reason]
+    if kept:
+        announce("kept", kept)
+    return removals
+
+
+def _remove_one(removal: Removal, contents: Contents) -> Removal:
+    try:
+        if identity(removal.path) != contents.identity:
+            return Removal(removal.path, "it changed while it was looked at")
+        if is_pack(removal.path):  # first the cache: without the pack nobody would know whose it was
+            output_index_path(removal.path).unlink(missing_ok=True)
+        removal.path.unlink()
+    except FileNotFoundError:
+        return removal
+    except OSError as error:
+        raise StorageError(f"{removal.path}: cannot be removed ({error})") from error
+    return removal
+
+
+def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[Path]:
+    """Those in which something was removed, and the ones above them, as far as `tops`; which of them are gone."""
+    highest = {Path(os.path.realpath(top)) for top in tops}
+    removed = []
+    for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):
+        while _is_within(folder, highest) and folder.is_dir() and not any(folder.iterdir()):
+            try:
+                folder.rmdir()
+                sync_folder(folder.parent)
+            except OSError as error:
+                raise StorageError(f"{folder}: cannot be removed ({error})") from error
+            removed.append(folder)
+            folder = folder.parent
+    return removed
+
+
+def _is_within(folder: Path, highest: set[Path]) -> bool:
+    return folder in highest or any(parent in highest for parent in folder.parents)

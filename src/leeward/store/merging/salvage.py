@@ -1,0 +1,97 @@
+"""Damaged sources of a merge, replaced by what could be recovered from them."""
+
+import contextlib
+import io
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import h5py
+
+from leeward.errors import StorageError
+from leeward.events import OnProgress
+from leeward.store.directory.temporary import Workspace
+from leeward.store.format.found import FoundFile
+from leeward.store.format.schema import LIBVER, write_group, write_root
+from leeward.store.isolated.reader import read_files
+from leeward.store.merging.merge_report import BadResult, Salvaged
+from leeward.store.rescue.recovery import Recoverer, Recovery
+
+
+@dataclass
+class Sources:
+    """What is to be merged. places: files, in order. salvaged: what became of those that are read from a copy."""
+
+    places: list[str] = field(default_factory=list)
+    salvaged: dict[str, Salvaged] = field(default_factory=dict)
+
+
+@contextlib.contextmanager
+def salvaged_sources(places: Sequence[str], output: Path, processes: int, tell: OnProgress) -> Iterator[Sources]:
+    """The same sources; for those that are damaged, or could be so without showing it, what was recovered of them.
+
+    That is kept in a folder beside the output for as long as the context lasts. A file without seals may be
+    damaged unseen: it is looked at twice, by libhdf5 and byte by byte.
+    """
+    sources = Sources()
+    sound = set(_sound(places, processes, tell))
+    with contextlib.ExitStack() as stack:
+        try:
+            folder = stack.enter_context(Workspace(output))
+        except OSError as error:
+            raise StorageError(f"{output.parent}: no copies can be made there ({error})") from error
+        with Recoverer(folder) as recoverer:
+            for number, place in enumerate(places):
+                tell("salvaging", number, len(places))
+                if place in sound:
+                    sources.places.append(place)
+                    continue
+                recovery = recoverer.recover(Path(place))
+                copy = folder / f"{number}.h5"
+                _write(recovery, copy)
+                sources.places.append(str(copy))
+                sources.salvaged[str(copy)] = _told(recovery)
+        yield sources
+
+
+def _sound(places: Iterable[str], processes: int, tell: OnProgress) -> Iterator[str]:
+    """Those that are proved to be as they were written."""
+    places = list(places)
+    done = 0
+    for found in read_files(map(Path, places), processes=processes):
+        if isinstance(found, FoundFile):
+            done += 1
+            tell("checking", done, len(places))
+            if found.is_valid and found.sealed:
+                yield str(found.path)
+
+
+def _write(recovery: Recovery, copy: Path) -> None:
+    """Made in memory, as a shard is: libhdf5 may crash on a full disk."""
+    image = io.BytesIO()
+    with h5py.File(image, "w", libver=LIBVER) as file:
+        attributes = {name: value for name, value in recovery.attributes.items() if name != "format_version"}
+        write_root(file, attributes.items())
+        for found in recovery.results:
+            if found.result is not None:
+                write_group(file, found.result)
+    try:
+        copy.write_bytes(image.getvalue())
+    except OSError as error:
+        reason = f"{copy.parent}: what was recovered from {recovery.path} cannot be kept there ({error})"
+        raise StorageError(reason) from error
+
+
+def _told(recovery: Recovery) -> Salvaged:
+    return Salvaged(
+        place=str(recovery.path),
+        size=recovery.size,
+        verdict=recovery.verdict,
+        reason=recovery.reason,
+        sha256=bytes.fromhex(recovery.sha256),
+        verified=recovery.verified,
+        plausible=recovery.plausible,
+        lost=tuple(BadResult(found.name, found.verdict, found.reason) for found in recovery.lost),
+        tried=tuple(recovery.tried.items()),
+        notes=tuple(recovery.notes),
+    )

@@ -1,0 +1,241 @@
+"""The first pass of a merge: what the sources hold, which result of each key is taken, and what stands in the way."""
+
+import math
+import re
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import NamedTuple
+
+from leeward.store.directory.shards import was_packed
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import FOREIGN, Result, Value
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.reader import read_files
+from leeward.store.merging.merge_report import BadResult, Conflict, Duplicate, Rival, Salvaged, SourceReport
+from leeward.store.merging.sameness import Essence, covers, covers_all, difference, said
+
+Judge = Callable[[Result], str | None]
+Compare = Callable[[Path, Result], str | None]
+
+
+@dataclass(slots=True, eq=False)
+class Candidate:
+    """A valid result of a source, in little memory.
+
+    name: of its group, "" if that is the key. said: a digest of what else a foreign one says.
+    """
+
+    key: Key
+    digest: bytes
+    source: int
+    name: str = ""
+    said: bytes = b""
+
+    @property
+    def group(self) -> str:
+        return self.name or str(self.key)
+
+
+class _Known(NamedTuple):
+    """What is looked at only if there are rivals. made: seconds since 1970, NaN if it is not said."""
+
+    essence: Essence
+    made: float
+
+
+_Read = tuple[Candidate, _Known]
+_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+
+
+@dataclass
+class Survey:
+    """Takes in what the reader found, in its order.
+
+    judge: says what speaks against a result, if anything. compare: says why a result of a file is not of the campaign
+    of that file. salvaged: the originals of files that are read as copies. campaigns: of how many different ones
+    the results are, as far as is known.
+    """
+
+    files: list[SourceReport] = field(default_factory=list)
+    chosen: dict[Key, Candidate] = field(default_factory=dict)
+    rivals: dict[Key, list[Candidate]] = field(default_factory=dict)
+    duplicates: list[Duplicate] = field(default_factory=list)
+    conflicts: list[Conflict] = field(default_factory=list)
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    studies: set[str] = field(default_factory=set)
+    campaigns: int = 1
+    judge: Judge | None = None
+    compare: Compare | None = None
+    salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
+    _bad: list[BadResult] = field(default_factory=list)
+    _more: str = ""
+    _rejected: int = 0
+    _plausible: int = 0
+
+    def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
+        """All sources, to the end: what is bad is noted, not raised."""
+        contents = self.judge is not None or self.compare is not None
+        for found in read_files(paths, sha256=True, contents=contents, processes=processes):
+            if isinstance(found, FoundFile):
+                if was_packed(found):  # its result is in a pack, which is read too
+                    continue
+                self._add_file(found)
+                tell(len(self.files))
+            else:
+                self._add_result(found)
+
+    def _add_file(self, found: FoundFile) -> None:
+        original = self.salvaged.get(str(found.path))
+        about = original or found
+        self.files.append(
+            SourceReport(
+                number=len(self.files),
+                place=str(found.path) if original is None else original.place,
+                size=about.size,
+                verdict=about.verdict,
+                reason=about.reason,
+                sha256=bytes.fromhex(found.sha256) if original is None else original.sha256,
+                sealed=found.sealed,
+                valid=found.valid - self._rejected,
+                bad=(*self._bad, *(() if original is None else original.lost)),
+                more=self._more,
+                copy="" if original is None else str(found.path),
+                refused=self._rejected,
+                plausible=self._plausible,
+            )
+        )
+        self._rejected = self._plausible = 0
+        self._bad.clear()
+        self._more = ""
+        self._note_campaign(found.attributes)
+
+    def _note_campaign(self, attributes: Mapping[str, Value]) -> None:
+        """The newest campaign text is kept; those that differ in more than how they are run are counted."""
+        told = attributes.get("campaigns")
+        self.campaigns = max(self.campaigns, told if isinstance(told, int) else 1)
+        text = attributes.get("campaign")
+        if not text:
+            return
+        if not self.attributes or str(attributes.get("created", "")) > str(self.attributes.get("created", "")):
+            self.attributes = attributes
+        self.studies.add(_EXECUTION.sub("", str(text)))
+
+    def _add_result(self, found: FoundResult) -> None:
+        if not found.is_valid or found.key is None:
+            self._bad.append(BadResult(found.name, found.verdict, found.reason))
+            return
+        doubt = None if found.result is None else self._doubt(found.path, found.result)
+        if doubt is not None:
+            self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
+            self._rejected += 1
+            return
+        self._plausible += not found.is_verified
+        name = "" if found.name == str(found.key) else sys.intern(found.name)
+        new = Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name, _said(found))
+        if not found.sealed and "ignored" in found.details:
+            self._more = f"there is more in {found.name}: {found.details['ignored']}"
+        self._add_candidate(new)
+
+    def _doubt(self, path: Path, result: Result) -> str | None:
+        original = self.salvaged.get(str(path))
+        unfit = self.compare and self.compare(path if original is None else Path(original.place), result)
+        return unfit or (self.judge and self.judge(result))
+
+    def _add_candidate(self, new: Candidate) -> None:
+        first = self.chosen.setdefault(new.key, new)
+        if first is new:
+            return
+        known = self.rivals.get(new.key, [first])
+        same = next((old for old in known if (old.digest, old.said) == (new.digest, new.said)), None)
+        if same is not None:
+            self.duplicates.append(Duplicate(new.key, same.source, new.source))
+        else:
+            self.rivals[new.key] = [*known, new]
+
+    # --- different results of one key ---
+
+    def settle(self, prefer: str | None) -> None:
+        """Tell rivals that are the same after all (results of other scripts) from those that are not."""
+        names: dict[Path, list[str]] = defaultdict(list)
+        for candidates in self.rivals.values():
+            for candidate in candidates:
+                names[self.files[candidate.source].read_from].append(candidate.group)
+        known: dict[tuple[Key, bytes, bytes], _Known] = {}
+        for found in read_files(names, contents=True, keys=names):
+            if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
+                made = _seconds(found.details.get("created"))
+                place = found.key, bytes.fromhex(found.digest), _said(found)
+                known[place] = _Known(Essence.of(found.result), made)
+        for key, candidates in self.rivals.items():
+            read = [(one, known.get((key, one.digest, one.said))) for one in candidates]
+            self._settle_one(key, [(one, about) for one, about in read if about is not None], prefer)
+
+    def _settle_one(self, key: Key, candidates: list[_Read], prefer: str | None) -> None:
+        distinct: list[_Read] = []
+        for new, about in candidates:
+            standing = next((one for one in distinct if covers(one[1].essence, about.essence)), None)
+            if standing is not None:
+                self._drop(key, (new, about), standing)
+                continue
+            for old in [old for old in distinct if covers(about.essence, old[1].essence)]:
+                self._drop(key, old, (new, about))
+                distinct.remove(old)
+            distinct.append((new, about))
+        if not distinct:
+            return  # what was read first is gone by now: the second pass says so
+        rivals = tuple(
+            Rival(one.source, one.digest.hex(), known.essence.aep, self._made(one, known)) for one, known in distinct
+        )
+        kept = _preferred(rivals, prefer)
+        self.chosen[key] = distinct[kept or 0][0]
+        for number, (loser, _) in enumerate(distinct):
+            if number != (kept or 0):
+                self.files[loser.source].more = f"not in the output: {key}"
+        if len(rivals) > 1:
+            why = difference(distinct[0][1].essence, distinct[1][1].essence)
+            self.conflicts.append(Conflict(key, why, rivals, kept))
+
+    def _drop(self, key: Key, loser: _Read, winner: _Read) -> None:
+        """One result that another stands for."""
+        self.duplicates.append(Duplicate(key, winner[0].source, loser[0].source))
+        if not covers_all(winner[1].essence, loser[1].essence):
+            self.files[loser[0].source].more = f"it says something else of {key} than what is taken"
+
+    def _made(self, candidate: Candidate, known: _Known) -> float:
+        """When, in seconds since 1970: as the result says, else as its file does."""
+        if not math.isnan(known.made):
+            return known.made
+        try:
+            return self.files[candidate.source].path.stat().st_mtime
+        except FileNotFoundError:
+            return -math.inf
+
+
+def _said(found: FoundResult) -> bytes:
+    return said(found.details) if found.origin == FOREIGN else b""
+
+
+def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:
+    numbers = range(len(rivals))
+    if prefer == "newest":
+        return max(numbers, key=lambda number: rivals[number].made)
+    if prefer == "best":
+        return max(numbers, key=lambda number: _or_lowest(rivals[number].aep))
+    return None
+
+
+def _or_lowest(value: float) -> float:
+    return -math.inf if math.isnan(value) else value
+
+
+def _seconds(created: object) -> float:
+    try:
+        moment = datetime.fromisoformat(str(created))
+    except ValueError:
+        return math.nan
+    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()

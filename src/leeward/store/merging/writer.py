@@ -1,0 +1,196 @@
+"""The merged file: written in a child process, verified, and put in place only if nothing is lost by it."""
+
+import os
+import stat
+import time
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from leeward.errors import InputError, LeewardError, StorageError
+from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
+from leeward.store.directory.audit import utc_now
+from leeward.store.directory.index import IndexLines, index_line, write_output_index
+from leeward.store.directory.results import BadFile
+from leeward.store.directory.temporary import Temporary, remove_left_overs, start_of
+from leeward.store.format.schema import SUCCESS, Result, Value
+from leeward.store.isolated.writer_process import STALL_SECONDS, WriterProcess
+from leeward.store.merging.contents import (
+    Contents,
+    Pair,
+    contents_of,
+    demand,
+    identity_or_none,
+    keys_of,
+    make_pair,
+    read_contents,
+    uncovered,
+)
+from leeward.store.writer_main import result_frame, root_frame
+
+_MOST_NAMED = 10
+
+
+class OutputHoldsMoreError(LeewardError):
+    """An existing output holds results that its replacement lacks.
+
+    bad_files: those of a run that were left out: what the output holds more may be what these should hold.
+    """
+
+    def __init__(self, output: Path, keys: list[str]) -> None:
+        self.output = output
+        self.keys = keys
+        self.bad_files: list[BadFile] = []
+        named = ", ".join(keys[:_MOST_NAMED]) + (
+            f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
+        )
+        super().__init__(
+            f"{output} is not replaced: it holds {len(keys)} results that the new file would not have ({named}); "
+            f"write to another file with -o, or take them in: with 'leeward run --adopt {output}', or by naming it a "
+            "source of the merge"
+        )
+
+
+@dataclass
+class Written:
+    """What is on the disk now.
+
+    pairs: key and digest of each result. moved: where a former output is kept that is damaged, or not ours. index: why
+    the cache for listing could not be written, "" if it was.
+    """
+
+    output: Path
+    size: int = 0
+    successful: int = 0
+    no_aep: int = 0
+    pairs: set[Pair] = field(default_factory=set)
+    moved: Path | None = None
+    index: str = ""
+
+    @property
+    def count(self) -> int:
+        return len(self.pairs)
+
+
+def write_merged(
+    output: Path,
+    results: Iterable[Result],
+    attributes: Mapping[str, Value],
+    *,
+    known: Contents | None = None,
+    forgone: Collection[Pair] = (),
+    before: Callable[[Written], None] | None = None,
+    stall_seconds: float = STALL_SECONDS,
+) -> Written:
+    """Make `output` from these results, each key once, or leave it as it is and raise.
+
+    attributes: of the file; how many results it has is added here. known: what `output` holds, if that was just read.
+    forgone: results of an existing output that somebody has decided against. before: called when all is verified, right
+    before the new file gets its name. A StorageError means that the disk would not take it: the same call can be made
+    again.
+    """
+    output = Path(os.path.realpath(output))
+    _demand_replaceable(output)
+    written = Written(output)
+    lines = IndexLines()
+    try:
+        remove_left_overs(output.parent, start_of(output))
+        with Temporary(output) as temporary:
+            _write(temporary.path, results, attributes, written, lines, stall_seconds)
+            drop_cache(temporary.handle)
+            new, old = _read_back(temporary.path, output, known)
+            demand(new, written.pairs)
+            written.size = new.file.size
+            if before is not None:
+                before(written)
+            written.moved = _make_way(output, new, old, set(forgone))
+            temporary.put_in_place()
+            sync_folder(output.parent)
+    except OSError as error:
+        raise StorageError(f"{output}: cannot be written ({error})") from error
+    try:
+        write_output_index(output, lines)
+    except OSError as error:
+        written.index = str(error)  # only a cache
+    return written
+
+
+def _demand_replaceable(output: Path) -> None:
+    try:
+        mode = os.stat(output).st_mode
+    except FileNotFoundError:
+        return
+    except OSError as error:
+        raise StorageError(f"{output}: cannot be looked at ({error})") from error
+    if not stat.S_ISREG(mode):
+        raise InputError(
+            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; name another output with -o"
+        )
+
+
+def _write(
+    path: Path,
+    results: Iterable[Result],
+    attributes: Mapping[str, Value],
+    written: Written,
+    lines: IndexLines,
+    stall_seconds: float,
+) -> None:
+    with WriterProcess(path, stall_seconds) as process:
+        for result in results:
+            parts = result.attributes
+            process.send(result_frame(result, parts))
+            written.pairs.add(make_pair(result.key, str(parts["digest"])))
+            written.successful += result.status == SUCCESS
+            written.no_aep += result.status != SUCCESS
+            lines.add(index_line(result))
+        counts = {"total_configs": written.count, **attributes, "successful_configs": written.successful}
+        process.send(root_frame({"created": utc_now(), **counts}))
+        count = process.finish()
+    if count != lines.count or count != written.count:
+        raise StorageError(f"{path}: {lines.count} results were sent and {count} written")
+
+
+def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
+    """What was written, and what is there already, if anything is."""
+    is_known = known is not None and known.identity == identity_or_none(output)
+    if is_known or not output.exists():
+        return contents_of(path), known if is_known else None
+    new, old = read_contents([path, output])
+    return new, old
+
+
+def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
+    """Nothing that `output` holds may be lost by replacing it; what cannot be told is kept under another name."""
+    now = identity_or_none(output)
+    if now is None:
+        return None
+    if old is None or old.identity != now:  # it has changed since
+        old = contents_of(output)
+    lost = uncovered(old, new) - forgone
+    if lost:
+        raise OutputHoldsMoreError(output, sorted(set(keys_of(lost))))
+    if old.is_whole:
+        return None
+    return _keep(output, "damaged" if old.file.sealed or not old.file.is_valid else "foreign")
+
+
+def _keep(output: Path, kind: str) -> Path:
+    """A second name for the file, so that there is no moment without an output."""
+    stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
+    number = 0
+    while True:
+        kept = output.with_name(f"{output.name}.{kind}-{stamp}" + (f"-{number}" if number else ""))
+        number += 1
+        try:
+            os.link(output, kept)
+        except FileExistsError:
+            continue
+        except OSError as error:
+            if error.errno not in NO_LINKS:
+                raise
+            if kept.exists():
+                continue
+            rename(output, kept)
+        sync_folder(output.parent)
+        return kept

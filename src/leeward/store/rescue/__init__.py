@@ -1,0 +1,1 @@
+"""Results of other scripts and of damaged files."""

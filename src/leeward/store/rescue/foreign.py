@@ -1,0 +1,251 @@
+"""Results in the worker files of other scripts, without a seal: judged for what they say, and made results of ours.
+
+Such a file holds an integer dataset `init`, which is no result, and one group a result, at the top or in a group
+`optimized_layouts`.
+"""
+
+import math
+from dataclasses import dataclass, field
+from typing import Any, NoReturn
+
+import numpy as np
+from h5py import h5a, h5d, h5l, h5o, h5t
+
+from leeward.errors import InputError
+from leeward.store.format.found import PLAUSIBLE
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import (
+    FOREIGN,
+    LONGEST_TEXT,
+    MOST_TURBINES,
+    NO_AEP,
+    RESERVED,
+    SUCCESS,
+    Array,
+    BadGroupError,
+    Result,
+    Value,
+    attribute_names,
+    kind_behind,
+    links,
+    read_dataset,
+)
+from leeward.store.format.verdicts import Verdict
+
+INIT = "init"
+FOLDER = "optimized_layouts"
+
+_MOST_DETAILS = 150
+_OWN_DETAILS = (
+    "source",
+    "evidence",
+    "recovered_by",
+    "aep_note",
+    "aep_claimed",
+    "method_version",
+    "diameter_note",
+    "ignored",
+)
+_IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
+
+
+@dataclass(frozen=True)
+class Group:
+    """What was read of a group without a seal. layout, aep: its datasets, aep None if there is none. ignored: names of
+    what no result takes along.
+    """
+
+    layout: Array
+    aep: Array | None
+    attributes: dict[str, Value]
+    ignored: list[str] = field(default_factory=list)
+
+
+def read_group(group: Any, key: Key, file_name: str) -> Result:
+    """The result in a group without a seal, if it is one; raises BadGroupError."""
+    datasets = list(links(group))
+    if "layout" not in datasets:
+        _wrong("layout is missing")
+    attributes, ignored = _attributes(group)
+    ignored += [name for name in datasets if name not in ("layout", "aep")]
+    ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
+    aep = read_dataset(group, "aep", most=1) if "aep" in datasets else None
+    return result_of(Group(read_dataset(group, "layout"), aep, attributes, ignored), key, file_name)
+
+
+def result_of(group: Group, key: Key, file_name: str) -> Result:
+    """What a group says, made a result of this key, if it is plausible: nothing proves it. Raises BadGroupError."""
+    layout = _layout(group.layout)
+    attributes = dict(group.attributes)
+    _agree(attributes, key, layout.shape[1])
+    details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode(), "evidence": PLAUSIBLE}
+    aep, details["aep_note"] = (math.nan, "no aep in the source") if group.aep is None else _aep(group.aep)
+    diameter, details["diameter_note"] = _diameter(attributes)
+    details["ignored"] = ", ".join(group.ignored)[:1000]
+    details = {name: value for name, value in details.items() if value != ""}
+    details |= {_detail_name(name): value for name, value in attributes.items()}
+    try:
+        return Result(
+            key=key,
+            layout=layout,
+            aep=aep,
+            diameter=diameter,
+            fingerprint="",
+            stop_reason="",
+            steps=0,
+            status=NO_AEP if math.isnan(aep) else SUCCESS,
+            origin=FOREIGN,
+            details=details,
+        )
+    except InputError as error:
+        raise BadGroupError(Verdict.WRONG_STRUCTURE, str(error)) from error
+
+
+def beyond_results(root: Any) -> list[str]:
+    """What a file of other origin holds beside its groups that no result takes along, in words."""
+    found = [f"the attribute {_shown(name)}" for name in attribute_names(root)]
+    if _is_dataset(root, INIT):
+        init = h5d.open(root, INIT.encode())
+        if init.get_type().get_class() != h5t.INTEGER or init.shape is None or math.prod(init.shape) != 1:
+            found.append(f"{INIT}, which is more than one integer")
+        found += attributes_of(root, INIT)
+    elif root.links.exists(INIT.encode()):
+        found.append(f"{INIT}, which is no dataset")
+    if root.links.exists(FOLDER.encode()):
+        found += attributes_of(root, FOLDER)
+    return found
+
+
+def attributes_of(parent: Any, name: str) -> list[str]:
+    """In words, those of a dataset or group; nothing is followed that is a link to elsewhere."""
+    if parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        return []
+    return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
+
+
+def _is_dataset(parent: Any, name: str) -> bool:
+    if not parent.links.exists(name.encode()) or parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
+        return False
+    return kind_behind(parent, name) is h5d.DatasetID
+
+
+def _shown(name: bytes) -> str:
+    return f"{name.decode('utf-8', 'backslashreplace'):.60}"
+
+
+def _layout(layout: Array) -> Array:
+    shape = layout.shape
+    if len(shape) == 2 and shape[0] != 2 and shape[1] == 2:
+        layout = np.ascontiguousarray(layout.T)
+    if layout.ndim != 2 or layout.shape[0] != 2 or not 1 <= layout.shape[1] <= MOST_TURBINES:
+        _wrong(f"layout has the shape {shape}; expected (2, turbines)")
+    if not np.isfinite(layout).all():
+        raise BadGroupError(Verdict.IMPLAUSIBLE, "the layout has coordinates that are no numbers")
+    if np.unique(layout[0] + 1j * layout[1]).size != layout.shape[1]:
+        reason = "turbines of the layout stand at the very same place"  # which is what lost pages of zeros look like
+        raise BadGroupError(Verdict.IMPLAUSIBLE, reason)
+    return layout
+
+
+def _aep(stored: Array) -> tuple[float, str]:
+    """GWh, or not a number with a note where what was stored is no energy."""
+    if stored.size != 1:
+        _wrong(f"aep has the shape {stored.shape}; expected a single number")
+    aep = float(stored.reshape(()))
+    if aep > 0 and math.isfinite(aep):
+        return aep, ""
+    what = "a cost, not an energy" if aep < 0 and math.isfinite(aep) else "no energy"
+    return math.nan, f"aep was {aep!r} in the source: {what}"
+
+
+def _diameter(attributes: dict[str, Value]) -> tuple[float, str]:
+    """Metres, or not a number with a note where what was stored is no length."""
+    if "diameter" not in attributes:
+        return math.nan, ""
+    stored = attributes.pop("diameter")
+    try:
+        diameter = float(_single(stored))
+    except (ValueError, TypeError):
+        return math.nan, f"diameter was {stored!r:.60} in the source"
+    if diameter > 0 and math.isfinite(diameter):
+        return diameter, ""
+    return math.nan, f"diameter was {diameter!r} in the source"
+
+
+def _agree(attributes: dict[str, Value], key: Key, turbines: int) -> None:
+    """Take out the attributes that repeat the name and the layout, if they do."""
+    for name, expected in zip(_IDENTITY, (*key, turbines), strict=True):
+        if name not in attributes:
+            continue
+        stored = attributes.pop(name)
+        try:
+            is_same = float(_single(stored)) == expected
+        except (ValueError, TypeError):
+            is_same = False
+        if not is_same:
+            where = "the layout has" if name == "n_turbines" else "the name says"
+            _wrong(f"the attribute {name} is {stored!r:.60}; {where} {expected}")
+
+
+def _single(value: Value) -> Any:
+    return value.reshape(()) if isinstance(value, np.ndarray) else value
+
+
+def _detail_name(name: str) -> str:
+    return f"source_{name}" if name in RESERVED or name in _OWN_DETAILS else name
+
+
+def _attributes(group: Any) -> tuple[dict[str, Value], list[str]]:
+    """Those that can be kept, and the names of the others."""
+    attributes: dict[str, Value] = {}
+    ignored = []
+    for name in attribute_names(group):
+        text = name.decode("utf-8", "backslashreplace")
+        value = _attribute(h5a.open(group, name)) if len(attributes) < _MOST_DETAILS else None
+        if value is None:
+            ignored.append(text)
+        else:
+            attributes[text] = value
+    return attributes, ignored
+
+
+def _attribute(attribute: Any) -> Value | None:
+    """Of whatever simple kind; None where it is of another, or too large."""
+    shape = attribute.shape
+    if shape is None or len(shape) > 1 or attribute.get_storage_size() > LONGEST_TEXT or 0 in shape:
+        return None
+    kind = attribute.get_type()
+    sort = kind.get_class()
+    dtype = attribute.dtype
+    if sort in (h5t.INTEGER, h5t.FLOAT) or dtype.kind == "b":
+        values = np.zeros(shape, dtype=dtype)
+        attribute.read(values)
+        return number(values)
+    if sort == h5t.STRING and math.prod(shape) == 1:
+        texts = np.empty(shape, dtype=dtype)
+        attribute.read(texts, mtype=h5t.py_create(dtype))  # with the file's own type it would be pointers
+        return text_of(texts.reshape(()).item())
+    return None
+
+
+def number(values: Any) -> Value | None:
+    """An attribute of numbers, as it is kept; None if it cannot be."""
+    if values.size > 1:
+        return np.ascontiguousarray(values, dtype=np.float64) if 8 * values.size <= LONGEST_TEXT else None
+    value = values.reshape(()).item()
+    if isinstance(value, int) and not -(2**63) <= value < 2**63:
+        return str(value)
+    return value if isinstance(value, bool | int) else float(value)
+
+
+def text_of(content: object) -> str | None:
+    """An attribute of text, as it is kept; None if it cannot be."""
+    if not isinstance(content, bytes | str):
+        return None
+    text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
+    text = text.rstrip("\0").encode("utf-8", "replace").decode()
+    return None if "\0" in text or len(text.encode()) > LONGEST_TEXT else text
+
+
+def _wrong(reason: str) -> NoReturn:
+    raise BadGroupError(Verdict.WRONG_STRUCTURE, reason)

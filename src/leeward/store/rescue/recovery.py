@@ -1,0 +1,273 @@
+"""Every result that a damaged file still holds, by all the ways there are; the file itself is only ever read.
+
+As it is, group by group; with the mark taken away that a killed writer leaves; made as long as it says it is; and
+carved from its bytes, wherever they lead. What needs another file than this one is tried on copies.
+"""
+
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import TracebackType
+from typing import BinaryIO, Self
+
+from leeward.carving.checksum import is_whole, lookup3
+from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.keys import Key
+from leeward.store.format.schema import Result, Value
+from leeward.store.format.verdicts import Verdict
+from leeward.store.isolated.hdf5_files import BadFileError, data_pieces, open_plain, signature_place, stated_end
+from leeward.store.isolated.reader import Limits, Reader
+from leeward.store.rescue.doubts import doubtful
+
+AS_IT_IS, UNMARKED, EXTENDED, CARVED = "read as it is", "mark of a writer cleared", "extended", "carved"
+
+_BLOCK = 48  # bytes, the first of a file in the newer format
+_FILLERS = (b"\0", b"\xff")
+_LONGEST_EXTENSION = 1 << 30
+_PIECE = 1 << 20
+
+
+@dataclass
+class Recovery:
+    """What a file still held.
+
+    verdict, reason, sha256, attributes: of the file as it is. results: each with its result; `sealed` tells verified
+    ones from plausible ones, and the detail "recovered_by" how it was found. lost: results that were there once, and
+    why they cannot be had. tried: the ways that gave results, and how many; those of earlier ways count again. notes:
+    ways that came to no end, and why: there may be more in the file.
+    """
+
+    path: Path
+    size: int = -1
+    verdict: Verdict = Verdict.VALID
+    reason: str = ""
+    sha256: str = ""
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    results: list[FoundResult] = field(default_factory=list)
+    lost: list[FoundResult] = field(default_factory=list)
+    tried: dict[str, int] = field(default_factory=dict)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def verified(self) -> int:
+        return sum(found.is_verified for found in self.results)
+
+    @property
+    def plausible(self) -> int:
+        return len(self.results) - self.verified
+
+
+class Recoverer:
+    """Recovers files one by one, with the same child processes for all.
+
+    workspace: a folder for copies, which are made and removed. limits: of the children.
+    """
+
+    def __init__(self, workspace: Path, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
+        self._workspace = workspace
+        self._plain = Reader(contents=True, limits=limits, sha256=True)
+        self._carving = Reader(contents=True, limits=limits, carve=True)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._plain.close()
+        self._carving.close()
+
+    def recover(self, path: Path) -> Recovery:
+        """All results of a file. Nothing is raised for its damage, nor where no copy can be made."""
+        harvest = _Harvest(path)
+        harvest.take(AS_IT_IS, self._plain.read(path))
+        if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
+            start = _start_of(path)
+            if start is not None and start.way:
+                harvest.take(start.way, self._completed(path, start, harvest.recovery.notes))
+            harvest.take(CARVED, self._carving.read(path))
+        return harvest.finished()
+
+    def _completed(self, path: Path, start: "_Start", notes: list[str]) -> Iterator[FoundResult | FoundFile]:
+        """What is the same in all copies: it does not hang on how a copy was completed."""
+        agreed: dict[str, FoundResult] = {}
+        for number, filler in enumerate(_FILLERS if start.missing else _FILLERS[:1]):
+            copy = self._workspace / "copy.h5"
+            try:
+                _write_copy(path, start, copy, filler)
+                *found, last = self._plain.read(copy)
+            except OSError as error:  # a full disk, as a rule; what needs no copy is still tried
+                notes.append(f"{start.way}: no copy could be made in {self._workspace.parent} ({error.strerror})")
+                return
+            finally:
+                copy.unlink(missing_ok=True)
+            here = {one.name: _of_original(one, path) for one in found if isinstance(one, FoundResult)}
+            if number == 0:
+                agreed = here
+            agreed = {name: one for name, one in agreed.items() if _is_same(one, here.get(name))}
+        yield from agreed.values()
+        yield last
+
+
+def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
+    """All results of one file; copies of it are made, and removed, in the folder `workspace`."""
+    with Recoverer(workspace, limits) as recoverer:
+        return recoverer.recover(path)
+
+
+class _Harvest:
+    """Takes in what each way gives. What an earlier way found stands, unless a later one has it with a seal."""
+
+    def __init__(self, path: Path) -> None:
+        self.recovery = Recovery(path)
+        self.is_whole = self.is_sealed = False
+        self._found: dict[Key, FoundResult] = {}
+        self._lost: dict[str, FoundResult] = {}
+        self._doubts: dict[Key, str] = {}
+        self._rivals: set[Key] = set()
+
+    def take(self, way: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+        count = 0
+        for found in all_found:
+            if isinstance(found, FoundFile):
+                self._about(way, found)
+            elif found.is_valid and found.key is not None and found.result is not None:
+                count += 1
+                self._add(way, found, found.key, found.result)
+            elif way == CARVED:
+                self._lost[found.name] = found  # what it says is closer to the bytes
+                if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
+                    self._doubts.setdefault(found.key, found.reason)  # for whichever way it was found before
+            else:
+                self._lost.setdefault(found.name, found)
+        if count or way == AS_IT_IS:
+            self.recovery.tried[way] = count
+
+    def _about(self, way: str, found: FoundFile) -> None:
+        recovery = self.recovery
+        if way == CARVED and found.verdict is not Verdict.VALID:
+            recovery.notes.append(f"{way}: broken off, {found.verdict} ({found.reason}); there may be more")
+        if way != AS_IT_IS:
+            if not recovery.attributes and found.verdict is Verdict.VALID:
+                recovery.attributes = found.attributes
+            return
+        recovery.size, recovery.verdict, recovery.reason = found.size, found.verdict, found.reason
+        recovery.sha256, recovery.attributes = found.sha256, found.attributes
+        self.is_whole, self.is_sealed = found.is_valid, found.sealed
+
+    def _add(self, way: str, found: FoundResult, key: Key, result: Result) -> None:
+        old = self._found.get(key)
+        if old is None and way == CARVED and self.is_whole:
+            return  # the script has deleted it, or it lies where no result belongs: the file itself is sound
+        if old is not None and (old.sealed or not found.sealed):
+            rivals = way == CARVED == old.details.get("recovered_by") and old.digest != found.digest
+            if rivals and not old.sealed:
+                self._rivals.add(key)
+            return
+        details = dict(found.details) if found.sealed else {**found.details, "recovered_by": way}
+        self._found[key] = replace(found, details=details, result=replace(result, details=details))
+
+    def finished(self) -> Recovery:
+        recovery = self.recovery
+        doubts = doubtful(self._found.values()) | self._doubts | self._unclear()
+        for key, found in sorted(self._found.items()):
+            if key in doubts and not found.sealed:
+                lost = replace(found, verdict=Verdict.IMPLAUSIBLE, reason=doubts[key], result=None)
+                recovery.lost.append(lost)
+            else:
+                recovery.results.append(found)
+        known = {str(found.key) for found in (*recovery.results, *recovery.lost)}
+        recovery.lost += [found for name, found in self._lost.items() if name.rpartition("/")[2] not in known]
+        return recovery
+
+    def _unclear(self) -> dict[Key, str]:
+        """Carved results of which there are others of the same key. If there are many, who knows what the rest is."""
+        unclear = dict.fromkeys(
+            self._rivals, "there are two different layouts of this key, and nothing says which counts"
+        )
+        carved = [key for key, found in self._found.items() if found.details.get("recovered_by") == CARVED]
+        if 2 * len(self._rivals) >= len(carved) > 0:
+            reason = "most keys have two different layouts in this file, and nothing says which of them this one is"
+            unclear = {**dict.fromkeys(carved, reason), **unclear}
+        return unclear
+
+
+# --- copies ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class _Start:
+    """What the first block of a file says.
+
+    place: of its signature. unmarked: what it should be, if it has the mark of a writer. missing: bytes that the file
+    should have, and has not, if they are not too many.
+    """
+
+    place: int
+    unmarked: bytes | None
+    missing: int
+
+    @property
+    def way(self) -> str:
+        """What a copy needs to be read; "" if nothing that helps."""
+        ways = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
+        return " and ".join(ways)
+
+
+def _start_of(path: Path) -> _Start | None:
+    """None if the file cannot be read, or has no beginning."""
+    try:
+        with open_plain(str(path)) as (handle, size):
+            place = signature_place(handle, size)
+            if place is None:
+                return None
+            end = stated_end(handle, place) or 0
+            block = os.pread(handle, _BLOCK, place)
+    except BadFileError:
+        return None
+    is_marked = len(block) == _BLOCK and block[8] in (2, 3) and block[11] != 0 and is_whole(block)
+    missing = end - size if 0 < end - size <= _LONGEST_EXTENSION else 0
+    return _Start(place, _without_mark(block) if is_marked else None, missing)
+
+
+def _without_mark(block: bytes) -> bytes:
+    """The first block of a file that nobody is writing (section II.A of the HDF5 file format specification)."""
+    plain = block[:11] + b"\0" + block[12:-4]
+    return plain + lookup3(plain).to_bytes(4, "little")
+
+
+def _of_original(found: FoundResult, path: Path) -> FoundResult:
+    """As if it had been read from there."""
+    if found.sealed or found.result is None:
+        return replace(found, path=path)
+    details = {**found.details, "source": path.name.encode("utf-8", "replace").decode()}
+    return replace(found, path=path, details=details, result=replace(found.result, details=details))
+
+
+def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
+    return other is not None and one.digest == other.digest and repr(one.details) == repr(other.details)
+
+
+def _copy_data(source: int, target: BinaryIO) -> None:
+    """Copy a file, and leave its holes holes: they may be larger than the disk."""
+    for start, end in data_pieces(source):
+        target.seek(start)
+        for place in range(start, end, _PIECE):
+            target.write(os.pread(source, min(_PIECE, end - place), place))
+    target.truncate(os.fstat(source).st_size)
+    target.seek(0, os.SEEK_END)
+
+
+def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
+    """One that is as long as it says, and that nobody seems to be writing."""
+    with path.open("rb") as source, copy.open("wb") as target:
+        _copy_data(source.fileno(), target)
+        if filler == b"\0":
+            target.truncate(target.tell() + start.missing)  # zeros that take no room
+        else:
+            for left in range(start.missing, 0, -_PIECE):
+                target.write(filler * min(left, _PIECE))
+        if start.unmarked is not None:
+            target.seek(start.place)
+            target.write(start.unmarked)
