@@ -184,7 +184,7 @@ def test_show(sample, name):
 # --- merging ---------------------------------------------------------------------------------------------------------
 
 
-@every_sample
+@pytest.mark.parametrize("name", ["finished", "interrupted", "packed", "adopted"])
 def test_merge(sample, name):
     folder = sample(name)
     code = 0 if len(STORED[name][1]) == EXPECTED[name] else 3  # something is missing
@@ -283,7 +283,7 @@ def test_a_damaged_pack_is_replaced(sample):
     assert_results(folder / "layouts.h5", "packed", computed=computed)
 
 
-@pytest.mark.parametrize("name", ["finished", "adopted"])
+@pytest.mark.parametrize("name", ["finished", pytest.param("adopted", marks=pytest.mark.slow)])
 def test_clean_and_run_again(sample, name):
     folder = sample(name)
     only = () if name == "finished" else ("--only", "farm=0 type=0")
