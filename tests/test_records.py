@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from leeward.cores import _container_limits, usable_cores
+from leeward.processes import _container_limits, usable_cores
 from leeward.errors import InputError, StorageError
 from leeward.runs.selection import read_keys
 from leeward.store.directory.audit import Audit, read_lines

@@ -1,7 +1,7 @@
 """What an engine tells its coordinator of a task."""
 
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any
 
 from leeward.errors import LeewardError
 from leeward.store import Key, Result
@@ -80,25 +80,3 @@ class Returned:
 
 
 Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
-
-
-class Engine(Protocol):
-    """Where tasks are computed. It decides nothing: which task, how often and until when is the coordinator's.
-
-    mark: part of the names of its workers, if it does not know for certain which attempts they have recorded.
-    """
-
-    mark: str
-
-    @property
-    def room(self) -> int:
-        """How many more tasks it would take now."""
-
-    def start(self, key: Key) -> None:
-        """Begin a task; only while there is room."""
-
-    def poll(self, seconds: float) -> list[Outcome]:
-        """What has happened since the last call; waits at most so long if nothing has."""
-
-    def close(self) -> list[Key]:
-        """End all workers now; the keys of tasks in hand whose attempt may have been recorded."""

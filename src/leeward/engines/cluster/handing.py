@@ -2,7 +2,7 @@
 
 import itertools
 from collections import Counter, deque
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Callable, Collection, Hashable, Iterable, Iterator
 from math import inf
 
 from leeward.engines.cluster.members import MOST_TOGETHER, Member, Pace
@@ -13,15 +13,19 @@ NEAREST = 4 * MOST_TOGETHER  # waiting tasks, of those that may go, among which 
 
 
 class Handing:
-    """Tasks that wait to be handed out. retries: how often a task whose worker died is tried again.
+    """Tasks that wait to be handed out.
+
+    retries: how often a task whose worker died is tried again. group: returns what tasks have in common that are best
+    computed by one worker.
 
     Tasks that were in hand when a worker died are suspects: one of them may have done it, and would do it again.
     """
 
-    def __init__(self, retries: int) -> None:
+    def __init__(self, retries: int, group: Callable[[Key], Hashable]) -> None:
         self.waiting: deque[Key] = deque()
         self.pace = Pace()
         self._retries = retries
+        self._group = group
         self._deaths: Counter[Key] = Counter()
 
     def suspect(self, keys: Iterable[Key]) -> None:
@@ -64,7 +68,7 @@ class Handing:
         return sum(key in self._deaths for key in self.waiting) if self._deaths else 0
 
     def _pick(self, member: Member, most: int) -> list[Key]:
-        """Tasks for one unit, of the same farm and type where there are any; a suspect has one for itself."""
+        """Return tasks for one unit, of the same group where there are any; a suspect has one for itself."""
         deaths, most_deaths = self._deaths, self._most_deaths(member)
         may_go = (key for key in self.waiting if key not in deaths or deaths[key] <= most_deaths)
         allowed = list(itertools.islice(may_go, NEAREST))
@@ -75,7 +79,8 @@ class Handing:
             chosen = [first]
         else:
             others = [key for key in allowed if key not in self._deaths]
-            chosen = sorted(others, key=lambda key: key[:2] != first[:2])[:most]
+            group = self._group(first)
+            chosen = sorted(others, key=lambda key: self._group(key) != group)[:most]
         for key in chosen:
             self.waiting.remove(key)
         return chosen

@@ -1,7 +1,10 @@
 """The way to a Dask cluster: one that runs already, or one whose jobs we start and stop ourselves."""
 
 import contextlib
-from collections.abc import Sequence
+import itertools
+import queue
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -84,12 +87,63 @@ class DaskLink(Connected):
             self.client.close(timeout=CONNECT_S)
 
 
-def connect(settings: DaskSpec, tell: Emit) -> DaskLink:
+class Wire:
+    """What goes over a link for one run: functions to Dask workers, and messages back. token: of the run."""
+
+    def __init__(self, link: Link) -> None:
+        self.token = f"leeward-{secrets.token_hex(8)}"
+        self._link = link
+        self._numbers = itertools.count()
+        self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+
+    def listen(self) -> None:
+        client: Any = self._link.client
+        client.subscribe_topic(self.token, lambda event: self._messages.put(("said", event[1])))
+        client.subscribe_topic("all", self._hear_of_workers)
+
+    def hang_up(self) -> None:
+        for topic in (self.token, "all"):
+            self._link.client.unsubscribe_topic(topic)
+
+    def _hear_of_workers(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if isinstance(message, dict) and message.get("action") in ("add-worker", "remove-worker"):
+            self._messages.put((message["action"], message["worker"]))
+
+    def messages(self, seconds: float) -> Iterator[tuple[Any, ...]]:
+        """Yield what has come; waits at most so long for the first one."""
+        with contextlib.suppress(queue.Empty):
+            message = self._messages.get(timeout=seconds)
+            while True:
+                yield message
+                message = self._messages.get_nowait()
+
+    def new_name(self, what: str = "") -> str:
+        return f"{self.token}-{what}{next(self._numbers)}"
+
+    def submit(self, address: str, name: str, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Any:
+        """Call a function on one Dask worker; return its future."""
+        return self._link.client.submit(
+            function,
+            *arguments,
+            key=name,
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+            priority=priority,
+        )
+
+    def announce(self, future: Any, what: str, *facts: Any) -> None:
+        """Put a message in the queue when the future is done."""
+        future.add_done_callback(lambda done: self._messages.put((what, *facts, done)))
+
+
+def connect(settings: DaskSpec, emit: Emit) -> DaskLink:
     """To a running scheduler; with TLS where it has it, and a warning where not."""
     address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
-        tell("not-encrypted", address=address)
+        emit("not-encrypted", address=address)
     try:
         client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="leeward")
     except (OSError, TimeoutError, ValueError) as error:

@@ -7,7 +7,6 @@ end before their time, or at it, are replaced while there is work for them, and 
 import asyncio
 import contextlib
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -23,10 +22,9 @@ from distributed import Client, Security
 from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
-from leeward.engines.cluster.jobqueue import SLURMCluster, SLURMJob
+from leeward.engines.cluster.jobqueue import Job, JobCluster, answer_of, parse_queue
 from leeward.engines.cluster.links import CONNECT_S, Connected
 from leeward.engines.cluster.members import Member
-from leeward.engines.cluster.squeue import Job, parse_queue
 from leeward.engines.outcomes import EngineLostError
 from leeward.errors import LeewardError, StorageError
 from leeward.events import Emit
@@ -35,7 +33,6 @@ from leeward.store import CREDENTIALS, RunPaths
 TEND_S = 1.0
 LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
 TRY_AGAIN_S = 60.0  # after sbatch has refused
-ANSWER_S = 60.0
 MOST_AT_ONCE = 10  # jobs that are submitted in one go
 JOBS_IN_VAIN = 3
 CLOSE_S = 60.0
@@ -52,62 +49,12 @@ DASK_SETTINGS = {
 }
 
 
-async def _answer(*command: str) -> str:
-    """What a command of SLURM prints; a RuntimeError where it refuses, or does not end."""
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is not for it
-    )
-    try:
-        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
-    except TimeoutError:
-        child.kill()
-        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
-    if child.returncode != 0:
-        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
-    return output.decode(errors="replace")
-
-
-class _Job(SLURMJob):
-    """One that says how it is: Dask demands it of those that are over. And commands of SLURM have a time limit."""
-
-    @staticmethod
-    async def _call(cmd: list[str], **_: Any) -> str:
-        """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
-        return await _answer(*cmd)
-
-    def _job_id_from_submit_output(self, out: str) -> str:
-        """The number of the job, also with --parsable; a cluster's own sbatch may print other numbers too."""
-        numbers = re.findall(r"(?m)^(?:.*Submitted batch job )?(\d+)(?:;\S*| on cluster .*)?\s*$", out)
-        if not numbers:
-            raise RuntimeError(f"stderr:\nsbatch printed {out.strip()!r:.200}; expected: Submitted batch job NUMBER")
-        return str(numbers[-1])
-
-    async def start(self) -> None:
-        try:
-            await super().start()
-        except BaseException:
-            self.status = Status.failed
-            raise
-
-    async def close(self) -> None:
-        await super().close()
-        self.status = Status.closed
-
-
-class _Cluster(SLURMCluster):
-    job_cls = _Job
-
-
 class SlurmLink(Connected):
     """Jobs come and go; their number follows the work, within what was asked for."""
 
-    def __init__(self, settings: SlurmSpec, paths: RunPaths, tell: Emit) -> None:
+    def __init__(self, settings: SlurmSpec, paths: RunPaths, emit: Emit) -> None:
         self._settings = settings
-        self._tell = tell
+        self._emit = emit
         self._logs = paths.logs
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
@@ -129,13 +76,13 @@ class SlurmLink(Connected):
             raise
         super().__init__(client, self._cluster.scheduler_address)
         if not settings.tls:
-            tell("not-encrypted", address=self.address)
+            emit("not-encrypted", address=self.address)
 
-    def _start(self) -> _Cluster:
+    def _start(self) -> JobCluster:
         settings = self._settings
         here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
-        return _Cluster(
+        return JobCluster(
             name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             cores=settings.cores,
@@ -220,7 +167,7 @@ class SlurmLink(Connected):
                 try:
                     step(timeout=CLOSE_S)
                 except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or is not there
-                    self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
+                    self._emit("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
         finally:  # also where somebody does not want to wait for it
             by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
             for which in ([by_name], numbers):
@@ -283,13 +230,13 @@ class SlurmLink(Connected):
         if not self._has_started:
             raise LeewardError(f"no job could be started: {message}")
         self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+        self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
     # --- the queue ---------------------------------------------------------------------------------------------------
 
     async def _look(self) -> None:
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
-        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
+        output = await answer_of("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
         self._queue = {number: job for number, job in queue.items() if number in ours}
@@ -310,7 +257,7 @@ class SlurmLink(Connected):
             raise EngineLostError(message)
         self._in_vain.clear()
         self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._tell("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
+        self._emit("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
 
     def _log_of(self, job_id: str) -> str:
         found = ""

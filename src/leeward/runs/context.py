@@ -1,10 +1,18 @@
-"""Requests to stop: Ctrl-C, a closed terminal, the SIGTERM by which SLURM and others warn before a time limit."""
+"""What all parts of one run share: its work, its directory, its callbacks, and requests to stop."""
 
 import signal
 import threading
 import time
+from dataclasses import dataclass
 from types import FrameType, TracebackType
 from typing import Any
+
+from leeward import __version__
+from leeward.engines.engine import processes_for
+from leeward.engines.work import Work
+from leeward.events import Emit
+from leeward.runs.report import Options, RunReport
+from leeward.store import Audit, Lock, RunPaths, Value, utc_now
 
 
 class StopNowError(BaseException):
@@ -41,3 +49,37 @@ class StopRequests:
     @property
     def is_asked(self) -> bool:
         return self.signal is not None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """report: what the run has come to so far. emit: sends an event. stop: requests to stop."""
+
+    report: RunReport
+    options: Options
+    emit: Emit
+    lock: Lock
+    audit: Audit
+    stop: StopRequests
+
+    @property
+    def work(self) -> Work:
+        return self.report.work
+
+    @property
+    def paths(self) -> RunPaths:
+        return self.report.paths
+
+    def processes(self, most: int) -> int:
+        """Return how many processes to use on this machine, if there is work for so many."""
+        return processes_for(self.work.execution, most)
+
+    def attributes(self) -> dict[str, Value]:
+        """Return the attributes of the root of a merged file."""
+        work = self.work
+        return {
+            **work.attributes(),
+            "leeward_version": __version__,
+            "created": utc_now(),
+            "total_configs": work.n_tasks + sum(key not in work for key in self.report.results),
+        }
