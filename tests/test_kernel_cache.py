@@ -18,8 +18,8 @@ import pytest
 
 import leeward
 import run_cases
+from leeward.campaign import warming
 from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
-from leeward.engines import warming
 from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
@@ -719,7 +719,7 @@ def test_workers_compile_first_what_nobody_else_compiles():
 
 WARMED = """
 from leeward.campaign import load
-from leeward.engines.warming import warm_up
+from leeward.campaign.warming import warm_up
 from leeward.store.format.keys import Key
 campaign = load({path!r})
 warm_up(campaign)
