@@ -34,7 +34,7 @@ def engine(tmp_path, paper):
     campaign = load(make_campaign(tmp_path, seeds=3000, execution={"timeout_s": 0.05}))
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
-    assignment = Assignment(LayoutWork(campaign), paths, paper.tell, 3000, lambda: 0, hear=None)
+    assignment = Assignment(LayoutWork(campaign), paths, paper.tell, 3000, lambda: 0, on_outcome=None)
     made = module.ClusterEngine(paper, assignment)
     yield made
     made.close()

@@ -27,6 +27,8 @@ class LayoutWork:
         self.name = campaign.name
         self.n_tasks = campaign.n_tasks
         self.method_version = campaign.method_version
+        self.check, self.version_of = campaign.check, campaign.version_of
+        self.frozen_text, self.study_text = campaign.frozen_text, campaign.study_text
 
     @classmethod
     def from_text(cls, text: str, where: str) -> "LayoutWork":
@@ -55,23 +57,11 @@ class LayoutWork:
     def fingerprint(self, key: Key) -> str:
         return self.source.fingerprint(key.farm_idx, key.type_idx)
 
-    def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
-        return self.source.version_of(key, fingerprint, stated)
-
     def compute(self, key: Key, show_progress: ShowProgress) -> Result:
         return compute(self.source, key, show_progress)
 
     def warm_up(self) -> None:
         warm_up(self.source)
-
-    def check(self) -> None:
-        self.source.check()
-
-    def frozen_text(self) -> str:
-        return self.source.frozen_text()
-
-    def study_text(self) -> str:
-        return self.source.study_text()
 
     def attributes(self) -> dict[str, Value]:
         campaign = self.source

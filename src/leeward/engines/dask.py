@@ -4,17 +4,17 @@ import importlib.util
 from pathlib import Path
 
 from leeward.campaign.execution import Execution
-from leeward.engines.engine import Assignment, Engine
+from leeward.engines.engine import Assignment, Engine, EngineKind
 from leeward.errors import InputError, LeewardError
 
 
-class DaskEngine:
+class DaskEngine(EngineKind):
     """Opens a ClusterEngine. Dask is imported only then: it may not be installed."""
 
-    options: tuple[str, ...] = ("scheduler", "tls_ca", "tls_cert", "tls_key")
+    options = ("scheduler", "tls_ca", "tls_cert", "tls_key")
 
-    @staticmethod
-    def demand(execution: Execution, output: Path) -> None:
+    @classmethod
+    def demand(cls, execution: Execution, output: Path) -> None:
         demand_installed(execution.engine)
         if execution.dask.scheduler is None:
             raise InputError(
@@ -22,12 +22,8 @@ class DaskEngine:
                 "--scheduler tls://host:8786"
             )
 
-    @staticmethod
-    def worker_count(execution: Execution, tasks: int) -> None:
-        return None
-
-    @staticmethod
-    def open(assignment: Assignment) -> Engine:
+    @classmethod
+    def open(cls, assignment: Assignment) -> Engine:
         from leeward.engines.cluster.engine import ClusterEngine
         from leeward.engines.cluster.links import connect
 

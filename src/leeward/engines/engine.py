@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Protocol
+from typing import ClassVar, Protocol
 
 from leeward.campaign.execution import Execution
 from leeward.engines.outcomes import Outcome
@@ -19,6 +19,22 @@ ENGINES = {  # class of each engine, loaded when it is used: what it needs may n
     "dask": "leeward.engines.dask:DaskEngine",
     "slurm": "leeward.engines.slurm:SlurmEngine",
 }
+
+
+@dataclass(frozen=True)
+class Assignment:
+    """What an engine gets to do. tasks: how many there are.
+
+    left: returns how many of them are left, for a cluster that grows and shrinks with them. on_outcome: takes an
+    outcome at once, for an engine that cannot return it from `poll`; raises when it is time to give up.
+    """
+
+    work: Work
+    paths: RunPaths
+    emit: Emit
+    tasks: int
+    left: Callable[[], int]
+    on_outcome: Callable[[Outcome], None]
 
 
 class Engine(Protocol):
@@ -37,46 +53,35 @@ class Engine(Protocol):
         """Begin a task; only while there is room."""
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """What has happened since the last call; waits at most so long if nothing has."""
+        """Return what has happened since the last call; wait at most so long if nothing has."""
 
     def close(self) -> list[Key]:
-        """End all workers now; the keys of tasks in hand whose attempt may have been recorded."""
+        """End all workers now; return the tasks in hand whose attempt may have been recorded."""
 
 
-@dataclass(frozen=True)
-class Assignment:
-    """What an engine gets to do. tasks: how many there are.
+class EngineKind:
+    """What an entry of ENGINES says before there is an engine. options: of the command line that go with it."""
 
-    left: returns how many of them are left, for a cluster that grows and shrinks with them. hear: takes an outcome at
-    once, for an engine that cannot return it from `poll`; raises when it is time to give up.
-    """
+    options: ClassVar[tuple[str, ...]] = ()
 
-    work: Work
-    paths: RunPaths
-    emit: Emit
-    tasks: int
-    left: Callable[[], int]
-    hear: Callable[[Outcome], None]
-
-
-class EngineClass(Protocol):
-    """What the class of an engine says before there is one. options: of the command line that it takes."""
-
-    options: tuple[str, ...]
-
-    def demand(self, execution: Execution, output: Path) -> None:
+    @classmethod
+    def demand(cls, execution: Execution, output: Path) -> None:
         """Raise if the engine cannot run here. output: absolute path of the merged file."""
 
-    def worker_count(self, execution: Execution, tasks: int) -> int | None:
+    @classmethod
+    def worker_count(cls, execution: Execution, tasks: int) -> int | None:
         """Return how many workers there will be; None if that is not known before."""
+        return None
 
-    def open(self, assignment: Assignment) -> Engine:
+    @classmethod
+    def open(cls, assignment: Assignment) -> Engine:
         """Start the engine."""
+        raise NotImplementedError
 
 
-def engine_class(name: str) -> EngineClass:
+def engine_class(name: str) -> type[EngineKind]:
     """Import the class of an engine."""
-    found: EngineClass = resolve_name(ENGINES[name])
+    found: type[EngineKind] = resolve_name(ENGINES[name])
     return found
 
 

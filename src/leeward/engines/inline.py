@@ -4,11 +4,10 @@ import os
 import socket
 import time
 import traceback
-from pathlib import Path
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import compile_events
-from leeward.engines.engine import Assignment
+from leeward.engines.engine import Assignment, EngineKind
 from leeward.engines.outcomes import Done, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.worker import Worker, last_line
 from leeward.errors import StorageError
@@ -17,14 +16,13 @@ from leeward.store import Key
 TRY_AGAIN_S = 1.0
 
 
-class InlineEngine:
+class InlineEngine(EngineKind):
     """No time-out, and a crash is a crash of everything; what was stored stays stored."""
 
-    options: tuple[str, ...] = ()
     mark = ""
 
     def __init__(self, assignment: Assignment) -> None:
-        self._hear = assignment.hear
+        self._on_outcome = assignment.on_outcome
         self._emit = assignment.emit
         self._next: Key | None = None
         name = f"{socket.gethostname()}-{os.getpid()}-inline"
@@ -34,12 +32,8 @@ class InlineEngine:
     def open(cls, assignment: Assignment) -> "InlineEngine":
         return cls(assignment)
 
-    @staticmethod
-    def demand(execution: Execution, output: Path) -> None:
-        pass
-
-    @staticmethod
-    def worker_count(execution: Execution, tasks: int) -> int:
+    @classmethod
+    def worker_count(cls, execution: Execution, tasks: int) -> int:
         return 1
 
     @property
@@ -59,7 +53,7 @@ class InlineEngine:
         def on_rejected(error: StorageError) -> None:
             nonlocal stuck
             stuck = True
-            self._hear(Stuck(key, str(error)))
+            self._on_outcome(Stuck(key, str(error)))
             time.sleep(TRY_AGAIN_S)
 
         began, name = time.monotonic(), self._worker.name

@@ -10,12 +10,11 @@ import selectors
 import subprocess
 import time
 from collections import deque
-from pathlib import Path
 from typing import Any
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.engine import Assignment, processes_for
+from leeward.engines.engine import Assignment, EngineKind, processes_for
 from leeward.engines.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher, WorkerProcess
@@ -32,7 +31,7 @@ LONGEST_MESSAGE = 1 << 20
 ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
 
 
-class LocalEngine:
+class LocalEngine(EngineKind):
     """As many workers as asked for, started when there is work for them.
 
     emit: called with the events of compiling, and when a worker was killed while it started.
@@ -64,12 +63,8 @@ class LocalEngine:
         count = cls.worker_count(work.execution, assignment.tasks)
         return cls(launcher, count, work.execution.timeout_s, assignment.emit)
 
-    @staticmethod
-    def demand(execution: Execution, output: Path) -> None:
-        pass
-
-    @staticmethod
-    def worker_count(execution: Execution, tasks: int) -> int:
+    @classmethod
+    def worker_count(cls, execution: Execution, tasks: int) -> int:
         return processes_for(execution, tasks)
 
     @property

@@ -6,18 +6,18 @@ import threading
 from pathlib import Path
 
 from leeward.campaign.execution import PLAIN_PATH, Execution
-from leeward.engines.dask import DaskEngine, demand_installed
-from leeward.engines.engine import Assignment, Engine
+from leeward.engines.dask import demand_installed
+from leeward.engines.engine import Assignment, Engine, EngineKind
 from leeward.errors import InputError, LeewardError
 
 
-class SlurmEngine(DaskEngine):
+class SlurmEngine(EngineKind):
     """Opens a ClusterEngine whose link starts and ends jobs."""
 
     options = ("jobs", "cores", "memory", "walltime", "partition", "account")
 
-    @staticmethod
-    def demand(execution: Execution, output: Path) -> None:
+    @classmethod
+    def demand(cls, execution: Execution, output: Path) -> None:
         demand_installed(execution.engine)
         if not (PLAIN_PATH.match(str(output)) and PLAIN_PATH.match(sys.executable)):
             raise InputError(
@@ -29,8 +29,8 @@ class SlurmEngine(DaskEngine):
                 "sbatch is not here; the engine slurm is for a machine of a SLURM cluster, such as a login node"
             )
 
-    @staticmethod
-    def open(assignment: Assignment) -> Engine:
+    @classmethod
+    def open(cls, assignment: Assignment) -> Engine:
         if threading.current_thread() is not threading.main_thread():
             raise LeewardError("the engine slurm can be started in the main thread only, as dask-jobqueue can")
         from leeward.engines.cluster.engine import ClusterEngine

@@ -3,7 +3,7 @@
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, NamedTuple, Protocol, Self
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from leeward.campaign.execution import Execution
 from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
@@ -45,20 +45,15 @@ class Work(Protocol):
     user's defaults. method_version: of this leeward. blank_progress: what a heartbeat shows before the first step.
     """
 
-    @property
-    def kind(self) -> str: ...
-    @property
-    def source(self) -> Any: ...
-    @property
-    def name(self) -> str: ...
+    kind: str
+    source: Any
+    name: str
+    n_tasks: int
+    method_version: int
+    blank_progress: ClassVar[Mapping[str, Any]]
+
     @property
     def execution(self) -> Execution: ...
-    @property
-    def n_tasks(self) -> int: ...
-    @property
-    def method_version(self) -> int: ...
-    @property
-    def blank_progress(self) -> Mapping[str, Any]: ...
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Self:

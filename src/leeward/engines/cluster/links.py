@@ -6,7 +6,7 @@ import queue
 import secrets
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from distributed import Client, Security
 
@@ -20,20 +20,32 @@ CONNECT_S = 15.0
 ANSWER_S = 60.0  # for a scheduler that was there, and may have much to do
 
 
-class Link(Protocol):
-    """client: to speak through. address: for people. expects: what is on its way, if anything."""
+class Link:
+    """The way to a cluster that somebody else started, and stops.
 
-    client: Client
-    address: str
+    client: to speak through. address: for people. expects: what is on its way, if anything.
+    """
+
+    def __init__(self, client: Client, address: str) -> None:
+        self.client = client
+        self.address = address
 
     @property
-    def is_alive(self) -> bool: ...
+    def is_alive(self) -> bool:
+        return bool(self.client.status == "running")
 
     @property
-    def expects(self) -> str | None: ...
+    def expects(self) -> str | None:
+        return None
 
     def addresses(self) -> list[str]:
-        """Of the workers that are there now."""
+        """Return those of the workers that are there now."""
+        client: Any = self.client
+        try:
+            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
+        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
+            raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
+        return list(known["workers"])
 
     def joined(self, member: Member) -> None:
         """A worker is there, and has said who it is."""
@@ -46,43 +58,6 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Raises nothing: what was computed is merged next."""
-
-
-class Connected:
-    """What both ways have in common."""
-
-    def __init__(self, client: Client, address: str) -> None:
-        self.client = client
-        self.address = address
-
-    @property
-    def is_alive(self) -> bool:
-        return bool(self.client.status == "running")
-
-    def addresses(self) -> list[str]:
-        client: Any = self.client
-        try:
-            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
-        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
-            raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
-        return list(known["workers"])
-
-
-class DaskLink(Connected):
-    """A cluster that somebody else started, and stops."""
-
-    expects = None
-
-    def joined(self, member: Member) -> None:
-        pass
-
-    def lost(self, member: Member) -> None:
-        pass
-
-    def tend(self, left: int, members: Sequence[Member]) -> None:
-        pass
-
-    def close(self) -> None:
         with contextlib.suppress(TimeoutError, OSError):  # whoever does not answer notices by itself
             self.client.close(timeout=CONNECT_S)
 
@@ -138,7 +113,7 @@ class Wire:
         future.add_done_callback(lambda done: self._messages.put((what, *facts, done)))
 
 
-def connect(settings: DaskSpec, emit: Emit) -> DaskLink:
+def connect(settings: DaskSpec, emit: Emit) -> Link:
     """To a running scheduler; with TLS where it has it, and a warning where not."""
     address = str(settings.scheduler)
     security = _security(settings)
@@ -148,7 +123,7 @@ def connect(settings: DaskSpec, emit: Emit) -> DaskLink:
         client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="leeward")
     except (OSError, TimeoutError, ValueError) as error:
         raise LeewardError(f"{address}: no Dask scheduler answers there ({error}); is it running?") from error
-    return DaskLink(client, address)
+    return Link(client, address)
 
 
 def _security(settings: DaskSpec) -> Security:

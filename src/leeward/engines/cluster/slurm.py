@@ -23,7 +23,7 @@ from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
 from leeward.engines.cluster.jobqueue import Job, JobCluster, answer_of, parse_queue
-from leeward.engines.cluster.links import CONNECT_S, Connected
+from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.outcomes import EngineLostError
 from leeward.errors import LeewardError, StorageError
@@ -49,7 +49,7 @@ DASK_SETTINGS = {
 }
 
 
-class SlurmLink(Connected):
+class SlurmLink(Link):
     """Jobs come and go; their number follows the work, within what was asked for."""
 
     def __init__(self, settings: SlurmSpec, paths: RunPaths, emit: Emit) -> None:
