@@ -7,8 +7,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from leeward.errors import StorageError
-from leeward.files import is_there
+from leeward.engines.worker import storage_errors
+from leeward.files import is_there, replace_file
 from leeward.runs.context import RunContext
 from leeward.runs.disk import RunDisk
 from leeward.runs.resume import Stored
@@ -60,10 +60,8 @@ class ResultFiles:
         """
         began = time.monotonic()
         if not self._batch:
-            try:
+            with storage_errors(self._paths.packs, "cannot be listed"):
                 self._place = self._paths.new_pack()
-            except OSError as error:
-                raise StorageError(f"{self._paths.packs}: cannot be listed ({error})") from error
             oldest = (self._loose.popleft() for _ in range(min(PACK_SIZE, len(self._loose))))
             self._batch = list(dict.fromkeys(oldest))
         packed = pack(self._paths, self._batch, self._place, self._context.attributes(), record=self._record)
@@ -125,8 +123,11 @@ class ResultFiles:
         return None
 
     def append_index(self, lines: bytes) -> None:
-        """A StorageError means that the same lines can be appended again: one that is there twice does no harm."""
-        try:
+        """After a StorageError the same lines can be appended again: one that is there twice does no harm."""
+        with storage_errors(self._paths.index, "cannot be written"):
             append_line(self._paths.index, lines.decode())
-        except OSError as error:
-            raise StorageError(f"{self._paths.index}: cannot be written ({error})") from error
+
+    def replace_index(self, lines: bytes) -> None:
+        """Write the cache anew, from what was verified."""
+        with storage_errors(self._paths.index, "cannot be written"):
+            replace_file(self._paths.index, lines, durable=False)

@@ -13,7 +13,8 @@ from typing import Any
 
 from leeward import __version__
 from leeward.engines.work import Work
-from leeward.errors import BadSourceError, InputError, StorageError
+from leeward.engines.worker import storage_errors
+from leeward.errors import BadSourceError, InputError
 from leeward.events import Emit
 from leeward.files import read_regular, replace_file, sync_folder
 from leeward.store import (
@@ -70,9 +71,10 @@ class Stored:
     doubled: list[Doubled] = field(default_factory=list)
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
-    def version(self, work: Work, key: Key) -> int | None:
-        """Return the method version that made a result of a task; None if it was made with other settings."""
-        return work.version_of(key, self.fingerprints.get(key), self.makers[key].method_version)
+    def versions(self, work: Work) -> dict[Key, int | None]:
+        """Return the method versions that made the results of tasks; None if one was made with other settings."""
+        known = {key: maker.method_version for key, maker in self.makers.items() if key in work}
+        return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = index_line(found)
@@ -87,12 +89,10 @@ class Stored:
 def sync_names(paths: RunPaths) -> None:
     """Make the names of all results durable: a killed process may have renamed one, and not synced its folder."""
     folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
-    try:
+    with storage_errors(paths.results, "cannot be synced"):
         for folder in (*folders, paths.results, paths.packs):
             with contextlib.suppress(FileNotFoundError):  # there are no packs, or the folder was just removed
                 sync_folder(folder)
-    except OSError as error:
-        raise StorageError(f"{paths.results}: cannot be synced ({error})") from error
 
 
 def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
@@ -119,7 +119,7 @@ def tidy(paths: RunPaths) -> None:
     Only files and folders go that have the names that leeward gives them. Links are not followed, and stay.
     """
     long_ago = time.time() - LEFT_BEHIND_S
-    try:
+    with storage_errors(paths.root, "cannot be tidied"):
         for entry in entries(paths.root, may_be_link=True):
             if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
                 _remove_if_there(Path(entry.path), shutil.rmtree)
@@ -131,8 +131,6 @@ def tidy(paths: RunPaths) -> None:
             with contextlib.suppress(FileNotFoundError):  # its writer was not gone after all
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
-    except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be tidied ({error})") from error
 
 
 def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
@@ -156,17 +154,9 @@ def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
     return records
 
 
-def write_index(paths: RunPaths, lines: bytes) -> None:
-    """The cache anew, from what was verified."""
-    try:
-        replace_file(paths.index, lines, durable=False)
-    except OSError as error:
-        raise StorageError(f"{paths.index}: cannot be written ({error})") from error
-
-
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
     """Refuse to go on where results were made with other settings or another method version: they never mix."""
-    versions = {key: stored.version(work, key) for key in stored.makers if key in work}
+    versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
         _refuse_other_versions(work, paths, stored, versions)
@@ -211,20 +201,18 @@ def _differences(work: Work, paths: RunPaths, changed: list[Key]) -> list[str]:
 
 def former_work(work: Work, paths: RunPaths) -> Work | None:
     """Return what the run directory was made for; None if that is not there, or cannot be read any more."""
-    try:
-        text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
-        former: Work = type(work).from_text(text, str(paths.campaign))
-        return former
-    except (FileNotFoundError, UnicodeDecodeError, InputError):
-        return None
-    except OSError as error:
-        raise StorageError(f"{paths.campaign}: cannot be read ({error})") from error
+    with storage_errors(paths.campaign, "cannot be read"):
+        try:
+            text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
+            return type(work).from_text(text, str(paths.campaign))
+        except (FileNotFoundError, UnicodeDecodeError, InputError):
+            return None
 
 
 def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
     """Keep the work in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
     text = work.frozen_text()
-    try:
+    with storage_errors(paths.campaign, "cannot be written"):
         old = read_regular(paths.campaign, LONGEST_CAMPAIGN) if paths.campaign.exists() else None
         if old == text.encode():
             return
@@ -232,8 +220,6 @@ def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
         if old is not None and (former is None or former.study_text() != work.study_text()):
             record("campaign-replaced", old_campaign=old.decode(errors="backslashreplace"))
         replace_file(paths.campaign, text.encode())
-    except OSError as error:
-        raise StorageError(f"{paths.campaign}: cannot be written ({error})") from error
 
 
 def take_back(
@@ -268,7 +254,8 @@ def take_back(
                 others.append(found.name)
                 if is_ours and found.sealed:
                     older.add(found.key, found)
-    _refuse_other_versions(work, paths, older, _known_versions(work, older))
+    versions = older.versions(work)
+    _refuse_other_versions(work, paths, older, {key: known for key, known in versions.items() if known is not None})
     if others:
         raise BadSourceError(
             f"{paths.output}: it holds {len(others)} result(s) that this run would not have, "
@@ -276,12 +263,6 @@ def take_back(
             f"this run: --adopt {paths.output}; to leave it alone: another output with -o"
         )
     return restored
-
-
-def _known_versions(work: Work, stored: Stored) -> dict[Key, int | None]:
-    """Return the method versions of results of the work's settings."""
-    versions = {key: stored.version(work, key) for key in stored.makers if key in work}
-    return {key: version for key, version in versions.items() if version is not None}
 
 
 def _is_own(work: Work, found: FoundResult) -> bool:

@@ -14,10 +14,11 @@ from leeward.campaign.work import LayoutWork
 from leeward.engines.engine import Assignment, engine_class
 from leeward.engines.outcomes import EngineLostError
 from leeward.engines.work import Work
-from leeward.errors import InputError, LeewardError, StorageError
+from leeward.engines.worker import storage_errors
+from leeward.errors import InputError, LeewardError
 from leeward.events import Emit, OnEvent
 from leeward.files import refresh, rename
-from leeward.runs import filesystem, merging, opening, resume
+from leeward.runs import filesystem, resume, stages
 from leeward.runs.context import RunContext, StopNowError, StopRequests
 from leeward.runs.coordinator import Coordinator
 from leeward.runs.disk import RunDisk
@@ -125,7 +126,7 @@ def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
         raise InputError(f"{aside.root}: is there already; expected a name that is free: try again")
     if not (old.root.exists() or old.output.exists()):
         return
-    try:
+    with storage_errors(old.root, "cannot be put aside"):
         if old.root.exists():
             lock = Lock.take(old.lock, take_over=take_over)
             try:
@@ -136,8 +137,6 @@ def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
         if old.output.exists():
             rename(old.output, aside.output)
             output_index_path(old.output).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{old.root}: cannot be put aside ({error})") from error
     emit("put-aside", run=str(aside.root), output=str(aside.output))
 
 
@@ -155,14 +154,14 @@ class _Run:
         context, report, stop = self._context, self._report, self._context.stop
         probe(context.paths)
         shared = (context, self._disk, self._files, self._coordinator.notice)
-        opening.look_at_what_is_there(*shared)
-        suspects = opening.look_at_records(context, self._disk)
-        opening.adopt(*shared)
+        stages.look_at_what_is_there(*shared)
+        suspects = stages.look_at_records(context, self._disk)
+        stages.adopt(*shared)
         tasks = self._tasks(suspects)
         self._announce(tasks)
         for turn in range(ROUNDS):
             self._compute(tasks)
-            lost = merging.merge(*shared)
+            lost = stages.merge(*shared)
             if lost == 0 or stop.is_asked or report.engine_lost:
                 break
             tasks = self._tasks(suspects)

@@ -22,7 +22,7 @@ from leeward.engines.engine import Assignment
 from leeward.engines.heartbeat import ForeignHeartbeats
 from leeward.engines.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.work import FrozenWork
-from leeward.errors import StorageError
+from leeward.engines.worker import storage_errors
 from leeward.files import replace_file
 from leeward.store import PROBE, Key, index_line, result_in
 
@@ -71,10 +71,8 @@ class ClusterEngine:
     def _write_probe(self) -> str:
         """Write a file by which workers find out whether they see the run directory; return what is in it."""
         content = secrets.token_hex(16)
-        try:
+        with storage_errors(self._probe, "cannot be written"):
             replace_file(self._probe, content.encode(), durable=False)
-        except OSError as error:
-            raise StorageError(f"{self._probe}: cannot be written ({error})") from error
         return content
 
     # --- what every engine does --------------------------------------------------------------------------------------

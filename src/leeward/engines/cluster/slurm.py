@@ -26,7 +26,8 @@ from leeward.engines.cluster.jobqueue import Job, JobCluster, answer_of, parse_q
 from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.outcomes import EngineLostError
-from leeward.errors import LeewardError, StorageError
+from leeward.engines.worker import storage_errors
+from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.store import CREDENTIALS, RunPaths
 
@@ -47,6 +48,7 @@ DASK_SETTINGS = {
     "distributed.worker.http.routes": [],
     "distributed.deploy.lost-worker-timeout": "15s",
 }
+EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # a setting that jobs do not inherit
 
 
 class SlurmLink(Link):
@@ -92,7 +94,7 @@ class SlurmLink(Link):
             queue=settings.partition,
             account=settings.account,
             job_extra_directives=["--no-requeue", *settings.options],  # a job that ends is replaced by a new one
-            job_script_prologue=[*_exports(), *settings.prologue],
+            job_script_prologue=[EXPORT, *settings.prologue],
             interface=settings.interface,
             python=settings.python or sys.executable,
             local_directory=settings.scratch,
@@ -270,10 +272,8 @@ class SlurmLink(Link):
 def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
     """For credentials: seen by the jobs, and by nobody else."""
     where = paths.root if settings.credentials is None else Path(settings.credentials).expanduser()
-    try:
+    with storage_errors(where, "a folder for credentials cannot be made there"):
         return Path(tempfile.mkdtemp(prefix=CREDENTIALS, dir=where.absolute()))
-    except OSError as error:
-        raise StorageError(f"{where}: a folder for credentials cannot be made there ({error})") from error
 
 
 def _security(folder: Path) -> Security:
@@ -289,11 +289,6 @@ def _security(folder: Path) -> Security:
         f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
     }
     return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
-
-
-def _exports() -> list[str]:
-    """Dask's settings for the workers, which jobs do not inherit."""
-    return ["export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"]
 
 
 def _said(error: str) -> str:

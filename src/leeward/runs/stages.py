@@ -1,4 +1,4 @@
-"""The begin of a run: what the run directory holds, what earlier runs tried, and what other files offer."""
+"""The stages of a run before and after computing: look at what is there, adopt, merge."""
 
 from collections.abc import Callable
 
@@ -8,7 +8,7 @@ from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.disk import RunDisk
 from leeward.runs.result_files import ResultFiles
-from leeward.store import Key, RunFiles, forget
+from leeward.store import Key, OutputHoldsMoreError, RunFiles, forget, merge_run
 
 
 def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> None:
@@ -32,7 +32,7 @@ def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles
         restored = resume.take_back(work, paths, stored, files.store, notice)
     disk.retry(lambda: resume.freeze(work, paths, context.audit.record))
     lines = b"".join(stored.lines.unpacked())
-    disk.retry(lambda: resume.write_index(paths, lines))
+    disk.retry(lambda: files.replace_index(lines))
     if stored.results or stored.bad:
         context.emit("checked", valid=len(stored.results), bad=len(stored.bad), restored=restored)
 
@@ -81,3 +81,48 @@ def adopt(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
     disk.retry(lambda: context.audit.record("adopted", sources=sources, **facts))
     context.emit("adopted", **facts)
     report.adoption = adoption
+
+
+def merge(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> int:
+    """Merge all results into the output; return how many had to be given up, and are to be computed again.
+
+    Those do not verify, and their files are in quarantine now; or somebody has removed them.
+    """
+    report, processes = context.report, context.processes(2)
+    results = report.results
+    if not results:
+        return 0
+    context.emit("merging", results=len(results))
+    before = len(results)
+    try:
+        merged = disk.retry(
+            lambda: merge_run(context.paths, context.attributes(), record=context.audit.record, processes=processes)
+        )
+    except OutputHoldsMoreError as error:
+        return _make_up_for(error, context, disk, files, notice)
+    rescued = {found.key for bad in merged.bad_files for found in files.put_aside(bad)} - merged.keys
+    for key in [key for key in results if key not in merged.keys and key not in rescued]:
+        del results[key]
+    report.merged = merged
+    context.emit("merged", results=merged.count, output=str(context.paths.output), bad=len(merged.bad_files))
+    return before - len(results) + len(rescued)
+
+
+def _make_up_for(
+    error: OutputHoldsMoreError, context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]
+) -> int:
+    """Take back from the output what some files do not hold any more, or have it computed again; return how many."""
+    for bad in error.bad_files:
+        files.put_aside(bad)
+    results = context.report.results
+    found = disk.retry(lambda: resume.read_stored(RunFiles(context.paths), context.processes(2), notice))
+    gone = [key for key in results if key not in found.results]
+    for key in gone:
+        del results[key]
+    known = resume.Stored(results)
+    restored = resume.take_back(context.work, context.paths, known, files.store, notice)
+    lines = b"".join(known.lines.unpacked())
+    disk.retry(lambda: files.append_index(lines))
+    if not (error.bad_files or gone or restored):
+        raise error
+    return max(1, len(error.bad_files) + len(gone))
