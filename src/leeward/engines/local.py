@@ -167,25 +167,19 @@ class LocalEngine(EngineKind):
         (about,) = (answer[word] for word in ANSWERS if word in answer)
         if key is None or about != str(key):
             raise ValueError(f"{about} is not in its hand")
-        if "taken" in answer:
-            worker.phase = "recording"
-            worker.deadline = time.monotonic() + STORE_LIMIT_S
-        elif "began" in answer:
-            worker.phase = "computing"
-            worker.deadline = time.monotonic() + self._timeout_s
+        now = time.monotonic()
+        if "began" in answer:
+            worker.phase, worker.deadline = "computing", now + self._timeout_s
             return [Began(key, worker.name)]
-        elif "computed" in answer:
-            worker.phase = "storing"
-            worker.deadline = time.monotonic() + STORE_LIMIT_S
-        elif "stuck" in answer:
-            worker.deadline = time.monotonic() + STORE_LIMIT_S
-            worker.stuck = True
+        if "stuck" in answer:
+            worker.stuck, worker.deadline = True, now + STORE_LIMIT_S
             return [Stuck(key, answer["message"])]
-        elif "unstuck" in answer:
+        if "unstuck" in answer:
             worker.stuck = False
             return [Unstuck(key)]
-        else:
+        if "done" in answer or "failed" in answer:
             return self._finished(worker, key, answer)
+        worker.phase, worker.deadline = "recording" if "taken" in answer else "storing", now + STORE_LIMIT_S
         return []
 
     def _note_compiling(self, worker: WorkerProcess, compiles: bool) -> None:

@@ -66,17 +66,9 @@ class Crew:
             return
         self._link.joined(member)
         news = f"{member.host} {member.stores}" if not member.stores else "stores"
-        self._emit(
-            "joined",
-            host=member.host,
-            worker=member.name,
-            slots=member.slots,
-            job=member.job,
-            stores=member.stores,
-            reason=facts["unreached"],
-            run=self._root,
-            is_news=news not in self._said,
-        )
+        shown = {"host": member.host, "worker": member.name, "slots": member.slots, "job": member.job}
+        disk = {"stores": member.stores, "reason": facts["unreached"], "run": self._root}
+        self._emit("joined", **shown, **disk, is_news=news not in self._said)
         self._said.add(news)
 
     def refuse(self, member: Member, reason: str) -> None:
