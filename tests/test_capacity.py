@@ -26,7 +26,7 @@ from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps
 from leeward.report import report_html
-from leeward.runs.report import RunReport
+from leeward.runs.context import RunReport
 from leeward.store.directory.index import Brief
 from leeward.store.directory.records import Failure, Record
 from leeward.store.format.keys import Key

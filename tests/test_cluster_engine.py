@@ -10,13 +10,11 @@ from leeward import __version__
 from leeward.campaign import load
 from leeward.campaign.work import LayoutWork
 from leeward.cli.run_display import sentence
-from leeward.engines.cluster import crew, engine as module, handing, members, pilot, units
+from leeward.engines.cluster import crew, engine as module, members, pilot, units
 from leeward.engines.cluster.members import Member, Pace
-from leeward.engines.engine import Assignment
-from leeward.engines.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
+from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
 from leeward.runs import coordinator, disk
-from leeward.runs.context import RunContext, StopNowError
-from leeward.runs.report import Options, RunReport
+from leeward.runs.context import Options, RunContext, RunReport, StopNowError
 from leeward.store.directory import space
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -71,7 +69,7 @@ def hand_out(engine, waiting):
 
 
 def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, monkeypatch):
-    monkeypatch.setattr(handing, "MOST_AHEAD", 500)
+    monkeypatch.setattr(units, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
     waiting, done, units, sizes = tasks(3000), set(), 0, set()
@@ -174,7 +172,7 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
 
 def test_tasks_that_are_kept_apart_keep_no_others_from_a_worker_that_is_free(engine, paper):
     """However many: they all wait in front."""
-    lost = tasks(handing.NEAREST + 50)
+    lost = tasks(units.NEAREST + 50)
     paper.join(engine, slots=len(lost))
     hand_out(engine, lost.copy())
     for unit in paper.units():

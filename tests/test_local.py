@@ -8,8 +8,8 @@ import pytest
 from leeward.campaign import load
 from leeward.campaign.work import LayoutWork
 from leeward.engines import local
+from leeward.engines.engine import Done
 from leeward.engines.local import LocalEngine
-from leeward.engines.outcomes import Done
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher
 from leeward.errors import LeewardError

@@ -16,7 +16,7 @@ from leeward.cli.run import run as run_command
 from leeward.engines import work as works
 from leeward.engines.engine import ENGINES, engine_class
 from leeward.errors import InputError
-from leeward.runs.report import Options
+from leeward.runs.context import Options
 from leeward.runs.run import run_work
 from leeward.store import RunPaths
 from run_cases import calls, digests, kill_group, make_campaign, shards, until
@@ -25,7 +25,7 @@ from toy_work import KIND, NumberWork
 TABLE = 'from leeward.engines.work import WORKS\nWORKS["numbers"] = "toy_work:NumberWork"\n'
 RUN = """
 from pathlib import Path
-from leeward.runs.report import Options
+from leeward.runs.context import Options
 from leeward.runs.run import run_work
 from leeward.store import RunPaths
 from toy_work import NumberWork

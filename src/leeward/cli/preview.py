@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leeward.campaign.places import FarmPlace
     from leeward.errors import LeewardError
     from leeward.layout.room import Room
-    from leeward.runs.report import Options
+    from leeward.runs.run import Options
     from leeward.wind import Site
 
 MOST_FARMS = 12  # at the start of a run

@@ -1,17 +1,17 @@
-"""What an engine is, and which there are."""
+"""What an engine is, which there are, and what one tells its coordinator of a task."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import ClassVar, Protocol
+from typing import Any, ClassVar, Protocol
 
 from leeward.campaign.execution import Execution
-from leeward.engines.outcomes import Outcome
 from leeward.engines.work import Work
+from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.processes import usable_cores
-from leeward.store import Key, RunPaths
+from leeward.store import Key, Result, RunPaths
 
 ENGINES = {  # class of each engine, loaded when it is used: what it needs may not be installed
     "inline": "leeward.engines.inline:InlineEngine",
@@ -19,6 +19,81 @@ ENGINES = {  # class of each engine, loaded when it is used: what it needs may n
     "dask": "leeward.engines.dask:DaskEngine",
     "slurm": "leeward.engines.slurm:SlurmEngine",
 }
+
+
+class EngineLostError(LeewardError):
+    """The machines that compute are gone, or never came; what was stored is stored."""
+
+
+@dataclass(frozen=True)
+class Began:
+    """A worker has begun. fingerprint: if the attempt is still to be recorded; a worker that can, has done so."""
+
+    key: Key
+    worker: str
+    fingerprint: str | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result is on the disk; line: what the index says of it."""
+
+    key: Key
+    line: dict[str, Any]
+    worker: str
+
+
+@dataclass(frozen=True)
+class Computed:
+    """The result is here, and not on the disk yet, which its worker cannot reach."""
+
+    key: Key
+    result: Result
+    line: dict[str, Any]
+    worker: str
+
+
+@dataclass(frozen=True)
+class Failed:
+    """There is no result. kind: "exception" is the task's own word; "died" and "timed-out" are its worker's fate;
+    "cut-off" is its worker's end that was known before; and with "storing" the disk did not answer.
+    """
+
+    key: Key
+    kind: str
+    message: str
+    traceback: str
+    seconds: float
+    worker: str
+
+
+@dataclass(frozen=True)
+class Stuck:
+    """The disk takes nothing; the worker keeps what it has, and tries again by itself."""
+
+    key: Key
+    message: str
+
+
+@dataclass(frozen=True)
+class Unstuck:
+    """It does again."""
+
+    key: Key
+
+
+@dataclass(frozen=True)
+class Returned:
+    """It is to be handed out again: nobody has said that it was begun.
+
+    mark: if its worker was lost. An attempt on the disk by a worker that has it in its name was made in this run.
+    """
+
+    key: Key
+    mark: str = ""
+
+
+Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
 
 
 @dataclass(frozen=True)

@@ -7,8 +7,7 @@ import traceback
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import compile_events
-from leeward.engines.engine import Assignment, EngineKind
-from leeward.engines.outcomes import Done, Failed, Outcome, Stuck, Unstuck
+from leeward.engines.engine import Assignment, Done, EngineKind, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.worker import Worker, last_line
 from leeward.errors import StorageError
 from leeward.store import Key

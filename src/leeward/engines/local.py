@@ -14,8 +14,7 @@ from typing import Any
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.engine import Assignment, EngineKind, processes_for
-from leeward.engines.outcomes import Began, Done, Failed, Outcome, Stuck, Unstuck
+from leeward.engines.engine import Assignment, Began, Done, EngineKind, Failed, Outcome, Stuck, Unstuck, processes_for
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher, WorkerProcess
 from leeward.errors import LeewardError

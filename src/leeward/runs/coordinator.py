@@ -6,8 +6,7 @@ from collections import deque
 from collections.abc import Iterable
 from typing import Any
 
-from leeward.engines.engine import Engine
-from leeward.engines.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.engines.engine import Began, Computed, Done, Engine, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.errors import LeewardError, StorageError
 from leeward.runs import disk as disks
 from leeward.runs.context import RunContext

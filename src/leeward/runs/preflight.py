@@ -12,7 +12,7 @@ from leeward.engines.engine import engine_class
 from leeward.engines.work import Work
 from leeward.errors import HeldError, InputError, LeewardError, StorageError
 from leeward.runs import resume
-from leeward.runs.report import Options
+from leeward.runs.context import Options
 from leeward.runs.run import nothing_to_run
 from leeward.store import Key, RunFiles, RunPaths, check_space, read_owner
 

@@ -11,18 +11,16 @@ from typing import Any
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.selection import as_keys
 from leeward.campaign.work import LayoutWork
-from leeward.engines.engine import Assignment, engine_class
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import Assignment, EngineLostError, engine_class
 from leeward.engines.work import Work
 from leeward.engines.worker import storage_errors
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit, OnEvent
 from leeward.files import refresh, rename
 from leeward.runs import filesystem, resume, stages
-from leeward.runs.context import RunContext, StopNowError, StopRequests
+from leeward.runs.context import Options, RunContext, RunReport, StopNowError, StopRequests
 from leeward.runs.coordinator import Coordinator
 from leeward.runs.disk import RunDisk
-from leeward.runs.report import Options, RunReport
 from leeward.runs.result_files import ResultFiles
 from leeward.store import Audit, Key, Lock, RunPaths, check_space, output_index_path, prepare_folders, probe, utc_now
 

@@ -8,7 +8,7 @@ from leeward import __version__
 from leeward.engines.cluster import pilot
 from leeward.engines.cluster.links import Link, Wire
 from leeward.engines.cluster.members import Member
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
 
 NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up

@@ -14,13 +14,11 @@ from typing import Any
 
 from leeward.compiling import COMPILE_EVENTS
 from leeward.engines.cluster.crew import Crew
-from leeward.engines.cluster.handing import Handing
 from leeward.engines.cluster.links import Link, Wire
 from leeward.engines.cluster.members import Member
-from leeward.engines.cluster.units import Units
-from leeward.engines.engine import Assignment
+from leeward.engines.cluster.units import Handing, Units
+from leeward.engines.engine import Assignment, Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.heartbeat import ForeignHeartbeats
-from leeward.engines.outcomes import Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker import storage_errors
 from leeward.files import replace_file

@@ -12,7 +12,7 @@ from distributed import Client, Security
 
 from leeward.campaign.execution import DaskSpec
 from leeward.engines.cluster.members import Member
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from leeward.engines.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.engines.engine import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.store import Key
 
 TOGETHER_S = 1.0  # tasks that are shorter travel together, up to so many seconds of work

@@ -25,8 +25,8 @@ from distributed.core import Status
 
 from leeward import __version__
 from leeward.compiling import COMPILE_EVENTS
+from leeward.engines.engine import Began, Done, Failed, Outcome
 from leeward.engines.local import LocalEngine
-from leeward.engines.outcomes import Began, Done, Failed, Outcome
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launch, Launcher
 from leeward.errors import LeewardError, StorageError

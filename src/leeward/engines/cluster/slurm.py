@@ -25,7 +25,7 @@ from leeward.campaign.execution import SlurmSpec
 from leeward.engines.cluster.jobqueue import Job, JobCluster, answer_of, parse_queue
 from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.engines.worker import storage_errors
 from leeward.errors import LeewardError
 from leeward.events import Emit
