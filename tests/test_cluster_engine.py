@@ -103,7 +103,7 @@ def test_pace(seconds, slots, together, depth):
     pace = Pace()
     pace.count(slots)
     assert (pace.together, pace.depth) == (1, 1)  # nothing is known of the tasks
-    pace.hear(seconds)
+    pace.note(seconds)
     pace.count(slots)
     assert (pace.together, pace.depth) == (together, depth)
     if seconds >= 1.0:

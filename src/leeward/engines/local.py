@@ -84,7 +84,7 @@ class LocalEngine(EngineKind):
         for selected, events in self._selector.select(max(0.0, min(seconds, nearest - now))):
             worker: WorkerProcess = selected.data
             if events & selectors.EVENT_WRITE:
-                worker.send()
+                worker.flush()
             if events & selectors.EVENT_READ:
                 outcomes += self._receive(worker)
         now = self._allow_for_standstill(seconds)
@@ -131,7 +131,7 @@ class LocalEngine(EngineKind):
             worker.began = time.monotonic()
             worker.phase = "handed"  # until the worker says that it has it, and then until its attempt is recorded
             worker.deadline = worker.began + self._timeout_s
-            worker.tell({"task": str(worker.key)})
+            worker.send({"task": str(worker.key)})
         if time.monotonic() < self._not_before:
             return
         starting = sum(not worker.ready for worker in self._workers)

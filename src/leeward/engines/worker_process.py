@@ -53,12 +53,12 @@ class WorkerProcess:
         os.set_blocking(self._answers, False)
         selector.register(self._answers, selectors.EVENT_READ, self)
 
-    def tell(self, command: dict[str, Any]) -> None:
-        """Never waits: a worker that was stopped may not read."""
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command. It never waits: a worker that was stopped may not read."""
         self._unsent += (json.dumps(command) + "\n").encode()
-        self.send()
+        self.flush()
 
-    def send(self) -> None:
+    def flush(self) -> None:
         """Write as much of the commands as the pipe takes now."""
         listening = self._commands in self._selector.get_map()
         try:
@@ -169,7 +169,7 @@ class Launcher:
                 start_new_session=True,  # Ctrl-C is for the coordinator; and what it forks can be ended with it
             )
         worker = WorkerProcess(process, log, selector)
-        worker.tell({**self._order, "token": token})
+        worker.send({**self._order, "token": token})
         return worker
 
 

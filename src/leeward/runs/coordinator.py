@@ -116,7 +116,7 @@ class Coordinator:
                     self._disk.in_hand.add(key)
                     engine.start(key)
                 for outcome in engine.poll(POLL_S if self._disk.in_hand else disks.TRY_AGAIN_S):
-                    self.hear(outcome)
+                    self.on_outcome(outcome)
                 self._look_after()
         finally:
             cut_off = engine.close()
@@ -146,7 +146,7 @@ class Coordinator:
             in_hand, grace_s = len(self._disk.in_hand), self._context.options.grace_s
             self._context.emit("stopping", signal=self._stop.signal, in_hand=in_hand, grace_s=grace_s)
 
-    def hear(self, outcome: Outcome) -> None:
+    def on_outcome(self, outcome: Outcome) -> None:
         """Take what an engine has to say."""
         if isinstance(outcome, Done):
             self._done(outcome.key, outcome.line, outcome.worker)

@@ -196,7 +196,7 @@ class _Run:
         if not tasks:
             return
         assignment = Assignment(
-            context.work, context.paths, context.emit, len(tasks), coordinator.left, coordinator.hear
+            context.work, context.paths, context.emit, len(tasks), coordinator.left, coordinator.on_outcome
         )
         try:
             coordinator.run(tasks, engine_class(context.work.execution.engine).open(assignment))

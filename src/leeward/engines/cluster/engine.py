@@ -185,7 +185,7 @@ class ClusterEngine:
             return Stuck(key, facts["message"])
         if what == "Unstuck":
             return Unstuck(key)
-        self._handing.pace.hear(facts["took_s"])
+        self._handing.pace.note(facts["took_s"])
         if what == "Done":
             return Done(key, facts["line"], worker)
         result = result_in(facts["shard"], key)

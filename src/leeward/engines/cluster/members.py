@@ -142,7 +142,7 @@ class Pace:
         self.together = 1
         self.depth = 1
 
-    def hear(self, seconds: float) -> None:
+    def note(self, seconds: float) -> None:
         self._longest_s = max(self._longest_s, seconds)
         mean = self._mean_s
         self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds
