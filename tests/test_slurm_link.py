@@ -11,7 +11,7 @@ import pytest
 from cluster_cases import lives
 from leeward.campaign.execution import SlurmSpec
 from leeward.cli.run_display import sentence
-from leeward.engines.cluster import jobqueue, slurm
+from leeward.engines.cluster import slurm
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.errors import LeewardError
@@ -62,7 +62,7 @@ class PaperSlurm:
             (folder / name).write_text(f"#!/bin/sh\n{does}\n")
             (folder / name).chmod(0o755)
         monkeypatch.setenv("PATH", str(folder), prepend=":")
-        monkeypatch.setattr(slurm, "JobCluster", PaperJobs)
+        monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
         monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
         monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: self._now_s))
         monkeypatch.setattr(slurm.SlurmLink, "_do", self._do)
@@ -188,11 +188,11 @@ def test_a_command_of_slurm_that_does_not_end_is_ended(tmp_path, monkeypatch, co
     (tmp_path / command).write_text(f"#!/bin/sh\necho $$ > {pid}.new\nmv {pid}.new {pid}\nexec sleep 3600\n")
     (tmp_path / command).chmod(0o755)
     monkeypatch.setenv("PATH", str(tmp_path), prepend=":")
-    monkeypatch.setattr(jobqueue, "ANSWER_S", 0.5)
+    monkeypatch.setattr(slurm, "ANSWER_S", 0.5)
 
     async def call():
         with pytest.raises(RuntimeError, match=f"{command} has not answered for 0.5 s"):
-            await jobqueue._Job._call([command])
+            await slurm._Job._call([command])
         while pid.exists() and lives(int(pid.read_text())):
             await asyncio.sleep(0.01)
         await asyncio.sleep(0.1)  # asyncio closes the pipes; a machine that is too slow for it only warns
@@ -213,7 +213,7 @@ def test_who_does_not_wait_for_the_end_of_a_run_leaves_no_jobs_and_no_credential
 
 def test_the_number_of_a_job_is_found_in_what_sbatch_prints():
     """A cluster may have an sbatch of its own, which says more."""
-    number = jobqueue._Job._job_id_from_submit_output
+    number = slurm._Job._job_id_from_submit_output
     assert number(None, "You have used 40 of 100 hours.\nSubmitted batch job 1234 on cluster blue\n") == "1234"
     assert number(None, "sbatch: Submitted batch job 1234\n") == number(None, "1234;blue\n") == "1234"
     with pytest.raises(RuntimeError, match="sbatch printed 'queued as 17'; expected: Submitted batch job NUMBER"):

@@ -121,12 +121,5 @@ def versions() -> str:
     import h5py
     import numba
 
-    parts = {
-        "leeward": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "h5py": h5py.__version__,
-        "machine": platform.machine(),
-    }
-    return ", ".join(f"{name} {version}" for name, version in parts.items())
+    programs = f"leeward {__version__}, python {platform.python_version()}, numpy {np.__version__}"
+    return f"{programs}, numba {numba.__version__}, h5py {h5py.__version__}, machine {platform.machine()}"

@@ -94,7 +94,7 @@ class LocalEngine(EngineKind):
             elif worker.process.poll() is not None:  # a process that it has forked may hold its pipe open
                 outcomes += self._receive(worker)
                 if worker in self._workers:
-                    outcomes += self._died(worker)
+                    outcomes += self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
         self._hand_out()
         self._unreaped = [process for process in self._unreaped if process.poll() is None]
         return outcomes
@@ -142,7 +142,7 @@ class LocalEngine(EngineKind):
 
     def _receive(self, worker: WorkerProcess) -> list[Outcome]:
         if not worker.receive():
-            return self._died(worker)
+            return self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
         outcomes: list[Outcome] = []
         while (line := worker.next_line()) is not None:
             try:
@@ -214,9 +214,6 @@ class LocalEngine(EngineKind):
     def _nonsense(self, worker: WorkerProcess, what: str) -> list[Outcome]:
         worker.kill()
         return self._lost(worker, "died", f"its worker was killed, as it spoke nonsense: {what}")
-
-    def _died(self, worker: WorkerProcess) -> list[Outcome]:
-        return self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
 
     def _lost(self, worker: WorkerProcess, kind: str, message: str) -> list[Outcome]:
         """A worker is gone, with the task in its hand."""

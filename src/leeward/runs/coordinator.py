@@ -46,14 +46,7 @@ class Attempts:
             facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
             self._disk.write(lambda: begin_attempt(self._paths, *facts))
 
-    def forget(self, key: Key) -> None:
-        self._disk.write(lambda: forget(self._paths, key))
-
-    def forgive(self, key: Key, worker: str) -> None:
-        """Take back an attempt that failed through no fault of the task."""
-        self._disk.write(lambda: forgive_attempt(self._paths, key, worker))
-
-    def forgive_all(self, keys: list[Key], mark: str) -> None:
+    def forgive(self, keys: list[Key], mark: str) -> None:
         """Take back the attempts that we have cut off; nothing is done where the directory is lost."""
         try:
             self._context.lock.check()
@@ -121,7 +114,7 @@ class Coordinator:
         finally:
             cut_off = engine.close()
             self._abandoned = self._disk.forget_tasks()
-            self._attempts.forgive_all(cut_off, engine.mark)
+            self._attempts.forgive(cut_off, engine.mark)
 
     def look_again(self) -> None:
         """For results of workers that went on for a while when nobody heard them any more."""
@@ -195,13 +188,13 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
-            self._attempts.forget(key)
+            self._disk.write(lambda: forget(self._context.paths, key))
             return
         self._disk.in_hand.discard(key)
         if outcome.kind == "storing":  # not the task's fault
             self._queue.append(key)
             self._disk.note_hanging(outcome.message)
-            self._attempts.forgive(key, outcome.worker)
+            self._disk.write(lambda: forgive_attempt(self._context.paths, key, outcome.worker))
         else:
             self._disk.write(lambda: self._try_again_or_not(outcome))
 

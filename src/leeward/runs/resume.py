@@ -51,6 +51,7 @@ from leeward.store import (
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
+UNKNOWN_SETTINGS = "the fingerprint differs; with which settings they were made is not known any more"
 LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 
@@ -161,8 +162,10 @@ def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
     if not changed:
         _refuse_other_versions(work, paths, stored, versions)
         return
-    listed = _differences(work, paths, changed)
-    listed += _other_method(work, {stored.makers[key] for key in changed})
+    before = former_work(work, paths)
+    listed = (work.differences(before, changed) if before is not None else []) or [UNKNOWN_SETTINGS]
+    others = {stored.makers[key].method_version for key in changed} - {None, work.method_version}
+    listed += [f"method_version: {work.method_version}, was {old}" for old in sorted(filter(None, others))]
     raise InputError(
         f"{paths.root}: {len(changed)} of its results were made with other settings, {min(changed)} for one:\n  "
         + "\n  ".join(listed)
@@ -184,19 +187,6 @@ def _refuse_other_versions(work: Work, paths: RunPaths, stored: Stored, versions
         "-o: check, merge and export still read them. To recompute them, start anew with --new, which keeps the old "
         "results under another name"
     )
-
-
-def _other_method(work: Work, makers: Iterable[Maker]) -> list[str]:
-    """Name the method versions that differ too, as far as results state theirs."""
-    others = sorted({maker.method_version for maker in makers if maker.method_version is not None})
-    return [f"method_version: {work.method_version}, was {old}" for old in others if old != work.method_version]
-
-
-def _differences(work: Work, paths: RunPaths, changed: list[Key]) -> list[str]:
-    """Return which settings differ, one line each."""
-    unknown = ["the fingerprint differs; with which settings they were made is not known any more"]
-    before = former_work(work, paths)
-    return (work.differences(before, changed) if before is not None else []) or unknown
 
 
 def former_work(work: Work, paths: RunPaths) -> Work | None:
@@ -244,7 +234,11 @@ def take_back(
         notice()
         if isinstance(found, FoundFile):
             if not is_ours and not found.is_valid:
-                _refuse_damaged(paths, found)
+                raise BadSourceError(
+                    f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
+                    f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose "
+                    "another output with -o"
+                )
         elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
             if is_ours and _is_own(work, found):
                 store(functools.partial(store_result, paths, found.result))
@@ -286,14 +280,6 @@ def refuse_odd_output(paths: RunPaths) -> None:
     if paths.output.exists() and not paths.output.is_file():
         what = "a folder" if paths.output.is_dir() else "no plain file"
         raise InputError(f"{paths.output}: is {what}; expected a file, or nothing: choose another output with -o")
-
-
-def _refuse_damaged(paths: RunPaths, found: FoundFile) -> None:
-    raise BadSourceError(
-        f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
-        f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose another "
-        "output with -o"
-    )
 
 
 def refuse_bad_sources(sources: Iterable[Path]) -> None:

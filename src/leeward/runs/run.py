@@ -164,14 +164,9 @@ class _Run:
                 break
             tasks = self._tasks(suspects)
             context.emit("again", tasks=len(tasks), lost=lost, turn=turn + 1)
-        facts = {
-            "done": report.done,
-            "failed": len(report.failed),
-            "missing": len(report.missing),
-            "merged": report.merged.count if report.merged else None,
-            "signal": stop.signal,
-        }
-        self._disk.retry(lambda: context.audit.record("run-ended", **facts))
+        facts = {"done": report.done, "failed": len(report.failed), "missing": len(report.missing)}
+        merged = report.merged.count if report.merged else None
+        self._disk.retry(lambda: context.audit.record("run-ended", **facts, merged=merged, signal=stop.signal))
 
     def _tasks(self, suspects: set[Key]) -> list[Key]:
         """Return what is to be computed; what was in hand when a coordinator died comes last: it may be its fault."""

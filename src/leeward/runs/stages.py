@@ -1,5 +1,6 @@
 """The stages of a run before and after computing: look at what is there, adopt, merge."""
 
+import functools
 from collections.abc import Callable
 
 from leeward import __version__
@@ -50,12 +51,8 @@ def look_at_records(context: RunContext, disk: RunDisk) -> set[Key]:
         for key, record in records.items()
         if key in report.results or key in wanted or (key in work and record.fingerprint != work.fingerprint(key))
     }
-
-    def forget_void() -> None:
-        for key in void:
-            forget(context.paths, key)
-
-    disk.retry(forget_void)
+    for key in void:
+        disk.retry(functools.partial(forget, context.paths, key))
     kept = {key: record for key, record in records.items() if key not in void}
     retries = work.execution.retries
     report.failures |= {key: record for key, record in kept.items() if record.is_hopeless(retries)}
@@ -88,16 +85,15 @@ def merge(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
 
     Those do not verify, and their files are in quarantine now; or somebody has removed them.
     """
-    report, processes = context.report, context.processes(2)
+    report, processes, record = context.report, context.processes(2), context.audit.record
     results = report.results
     if not results:
         return 0
     context.emit("merging", results=len(results))
     before = len(results)
     try:
-        merged = disk.retry(
-            lambda: merge_run(context.paths, context.attributes(), record=context.audit.record, processes=processes)
-        )
+        attributes = context.attributes()
+        merged = disk.retry(lambda: merge_run(context.paths, attributes, record=record, processes=processes))
     except OutputHoldsMoreError as error:
         return _make_up_for(error, context, disk, files, notice)
     rescued = {found.key for bad in merged.bad_files for found in files.put_aside(bad)} - merged.keys

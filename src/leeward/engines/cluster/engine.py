@@ -73,8 +73,6 @@ class ClusterEngine:
             replace_file(self._probe, content.encode(), durable=False)
         return content
 
-    # --- what every engine does --------------------------------------------------------------------------------------
-
     @property
     def room(self) -> int:
         return max(0, self._most_waiting - len(self._handing.waiting))
@@ -101,7 +99,7 @@ class ClusterEngine:
         return outcomes
 
     def close(self) -> list[Key]:
-        units = self._units.all()
+        units = [unit for member in self._crew.members.values() for unit in member.units.values()]
         in_hand = [key for unit in units for key in unit.left]  # the news that one was begun may be on its way
         for unit in units:
             unit.future.release()
@@ -117,8 +115,6 @@ class ClusterEngine:
         with contextlib.suppress(OSError):  # what stays is tidied away by the next run
             self._probe.unlink(missing_ok=True)
         self._heartbeats.hide()
-
-    # --- messages ----------------------------------------------------------------------------------------------------
 
     def _handle(self, what: str, *facts: Any) -> list[Outcome]:
         if what == "said":

@@ -171,8 +171,6 @@ class _Pilot:
         if kind in COMPILE_EVENTS:
             self._say({"event": kind, "host": socket.gethostname(), **facts})
 
-    # --- worker processes that are not at work -----------------------------------------------------------------------
-
     def _take_engine(self) -> LocalEngine:
         with self._changed:
             engine = self._idle.pop()[1] if self._idle else None

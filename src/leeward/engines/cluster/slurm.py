@@ -7,13 +7,16 @@ end before their time, or at it, are replaced while there is work for them, and 
 import asyncio
 import contextlib
 import os
+import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +25,6 @@ from distributed import Client, Security
 from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
-from leeward.engines.cluster.jobqueue import Job, JobCluster, answer_of, parse_queue
 from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
@@ -31,14 +33,21 @@ from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.store import CREDENTIALS, RunPaths
 
+_before = signal.getsignal(signal.SIGINT)
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
+
+signal.signal(signal.SIGINT, _before)  # its import takes Ctrl-C for itself, as if it were a program of its own
+
 TEND_S = 1.0
 LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
 TRY_AGAIN_S = 60.0  # after sbatch has refused
+ANSWER_S = 60.0
 MOST_AT_ONCE = 10  # jobs that are submitted in one go
 JOBS_IN_VAIN = 3
 CLOSE_S = 60.0
 DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
 TAIL = 2000  # characters of a log
+_LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
 # for schedulers and workers of our own: a lost worker is noticed, and nothing but their own ports serves anybody
 DASK_SETTINGS = {
@@ -49,6 +58,86 @@ DASK_SETTINGS = {
     "distributed.deploy.lost-worker-timeout": "15s",
 }
 EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # a setting that jobs do not inherit
+
+
+async def _answer(*command: str) -> str:
+    """What a command of SLURM prints; a RuntimeError where it refuses, or does not end."""
+    child = await asyncio.create_subprocess_exec(
+        *command,
+        stdin=asyncio.subprocess.DEVNULL,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.PIPE,
+        start_new_session=True,  # Ctrl-C is not for it
+    )
+    try:
+        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+    except TimeoutError:
+        child.kill()
+        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
+    if child.returncode != 0:
+        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+    return output.decode(errors="replace")
+
+
+class _Job(SLURMJob):
+    """One that says how it is: Dask demands it of those that are over. And commands of SLURM have a time limit."""
+
+    @staticmethod
+    async def _call(cmd: list[str], **_: Any) -> str:
+        """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
+        return await _answer(*cmd)
+
+    def _job_id_from_submit_output(self, out: str) -> str:
+        """The number of the job, also with --parsable; a cluster's own sbatch may print other numbers too."""
+        numbers = re.findall(r"(?m)^(?:.*Submitted batch job )?(\d+)(?:;\S*| on cluster .*)?\s*$", out)
+        if not numbers:
+            raise RuntimeError(f"stderr:\nsbatch printed {out.strip()!r:.200}; expected: Submitted batch job NUMBER")
+        return str(numbers[-1])
+
+    async def start(self) -> None:
+        try:
+            await super().start()
+        except BaseException:
+            self.status = Status.failed
+            raise
+
+    async def close(self) -> None:
+        await super().close()
+        self.status = Status.closed
+
+
+class _Cluster(SLURMCluster):
+    job_cls = _Job
+
+
+@dataclass(frozen=True)
+class Job:
+    """state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if there is a limit."""
+
+    state: str
+    reason: str
+    ends: float | None
+
+
+def parse_queue(text: str, now: float) -> dict[str, Job]:
+    """Jobs by their numbers, from lines of number, state, reason and time left, between bars."""
+    jobs = {}
+    for line in text.splitlines():
+        number, _, rest = line.partition("|")
+        state, _, rest = rest.partition("|")
+        reason, _, left = rest.rpartition("|")
+        seconds = seconds_left(left.strip()) if state == "RUNNING" else None
+        jobs[number.strip()] = Job(state, reason, None if seconds is None else now + seconds)
+    return jobs
+
+
+def seconds_left(text: str) -> float | None:
+    """Of 1-02:03:04, 2:03:04 or 3:04; None for anything else, such as UNLIMITED."""
+    found = _LEFT.match(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
 
 
 class SlurmLink(Link):
@@ -80,11 +169,11 @@ class SlurmLink(Link):
         if not settings.tls:
             emit("not-encrypted", address=self.address)
 
-    def _start(self) -> JobCluster:
+    def _start(self) -> _Cluster:
         settings = self._settings
         here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
-        return JobCluster(
+        return _Cluster(
             name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
             cores=settings.cores,
@@ -104,8 +193,6 @@ class SlurmLink(Link):
             security=_security(self._credentials) if settings.tls else None,
             scheduler_options=scheduler,
         )
-
-    # --- what a link does --------------------------------------------------------------------------------------------
 
     @property
     def expects(self) -> str | None:
@@ -176,8 +263,6 @@ class SlurmLink(Link):
                 with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; jobs end by themselves
                     subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
-    # --- how many jobs -----------------------------------------------------------------------------------------------
-
     def _wanted(self, left: int) -> int:
         """As many as there is work for, within what was asked for."""
         needed = -(-left // self._settings.cores)
@@ -234,11 +319,9 @@ class SlurmLink(Link):
         self._not_before = time.monotonic() + TRY_AGAIN_S
         self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
-    # --- the queue ---------------------------------------------------------------------------------------------------
-
     async def _look(self) -> None:
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
-        output = await answer_of("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
+        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
         self._queue = {number: job for number, job in queue.items() if number in ours}

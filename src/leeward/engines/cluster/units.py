@@ -117,9 +117,6 @@ class Units:
         self._timeout_s = timeout_s
         self._members: dict[str, Member] = {}  # of each unit, by its name
 
-    def all(self) -> list[Unit]:
-        return [unit for member in self._crew.members.values() for unit in member.units.values()]
-
     def send(self, member: Member, keys: list[Key]) -> None:
         name = self._wire.new_name()
         unit = Unit(name, keys, set(keys), self._deadline())
