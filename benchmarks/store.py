@@ -253,7 +253,7 @@ def measure_tasks(folder, count=400):
             usage = resource.getrusage(resource.RUSAGE_SELF)
             clock[event["event"]] = usage.ru_utime + usage.ru_stime, time.perf_counter()
 
-    report = leeward.run(campaign, folder / "layouts.h5", hear=hear)
+    report = leeward.run(campaign, folder / "layouts.h5", on_event=hear)
     assert report.done == count
     cpu, wall = (after - before for before, after in zip(clock["began"], clock["merging"], strict=True))
     row("coordinator, processor time a task", f"{1e3 * cpu / count:.2f} ms", "1 ms", f"{count} tasks in {wall:.1f} s")

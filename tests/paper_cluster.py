@@ -65,7 +65,7 @@ class PaperCluster:
             future.end("finished")
         return future
 
-    def tell(self, event, **facts):
+    def tell(self, event, /, **facts):
         self.told.append({"event": event, **facts})
 
     def addresses(self):

@@ -12,12 +12,13 @@ from campaign_cases import load_study
 from foreign_files import own_result, write_own_file
 from leeward import open_layouts
 from leeward.campaign import Campaign, builtin_campaign
+from leeward.campaign.compute import compute
 from leeward.campaign.remarks import HUB_HEIGHTS, comparison_remarks, is_by_capacity_factor, optimiser_words
+from leeward.campaign.work import LayoutWork
 from leeward.capacity import by_capacity_factor, capacity_factor, comparison_remark
 from leeward.cli.run_summary import capacity_lines, print_summary
 from leeward.cli.status import lines
-from leeward.engines.compute import compute
-from leeward.engines.inline import last_line
+from leeward.engines.worker import last_line
 from leeward.errors import InfeasibleError
 from leeward.export import export_layouts, open_results
 from leeward.layout.optimise import _no_room
@@ -25,7 +26,7 @@ from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps
 from leeward.report import report_html
-from leeward.runs.run import RunReport
+from leeward.runs.context import RunReport
 from leeward.store.directory.index import Brief
 from leeward.store.directory.records import Failure, Record
 from leeward.store.format.keys import Key
@@ -218,7 +219,7 @@ def test_a_result_states_its_installed_power(tmp_path):
     fast = load_study(
         tmp_path, ("seeds: 2", "seeds: 1\noptimiser: {recipe: random}"), ("turbines_per_farm: 12", "capacity_mw: 32")
     )
-    result = compute(fast, Key(0, 0, 0))
+    result = compute(fast, Key(0, 0, 0), lambda **_: None)
     assert result.details["installed_mw"] == 30.0
     assert replace(result, details={}).digest == result.digest
 
@@ -250,7 +251,7 @@ def test_the_summary_of_a_run(campaign, tmp_path, capsys):
     no_room = last_line(InfeasibleError(_no_room(campaign.problem(0, 0))))
     report = RunReport(
         RunPaths(tmp_path / "layouts.h5"),
-        campaign,
+        LayoutWork(campaign),
         wanted,
         results={Key(0, 0, 0): Brief(200.0, 0.1), Key(0, 1, 0): Brief(190.0, 0.1)},
         failures={Key(0, 0, 1): failed(Key(0, 0, 1), no_room)},

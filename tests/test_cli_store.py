@@ -17,7 +17,7 @@ import typer
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward import cli
 from leeward.campaign import load
-from leeward.runs.selection import read_keys
+from leeward.campaign.selection import read_keys
 from leeward.store.directory.index import encode_line, index_line
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.records import begin_attempt, record_failure

@@ -24,7 +24,7 @@ from cluster_cases import (
 )
 from leeward.campaign.execution import DaskSpec
 from leeward.engines.cluster import links
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.store.directory.records import read_record
 from run_cases import PATIENCE_S, audit, calls, digests, kill_group, make_campaign, shards, until
 

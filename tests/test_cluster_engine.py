@@ -8,12 +8,13 @@ import pytest
 
 from leeward import __version__
 from leeward.campaign import load
+from leeward.campaign.work import LayoutWork
 from leeward.cli.run_display import sentence
-from leeward.engines.cluster import engine as module, handing, members, pilot
+from leeward.engines.cluster import crew, engine as module, members, pilot, units
 from leeward.engines.cluster.members import Member, Pace
-from leeward.engines.outcomes import Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
-from leeward.runs import coordinator
-from leeward.runs.stopping import StopNowError
+from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
+from leeward.runs import coordinator, disk
+from leeward.runs.context import Options, RunContext, RunReport, StopNowError
 from leeward.store.directory import space
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -31,7 +32,8 @@ def engine(tmp_path, paper):
     campaign = load(make_campaign(tmp_path, seeds=3000, execution={"timeout_s": 0.05}))
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
-    made = module.ClusterEngine(campaign, campaign.execution, paths, paper, paper.tell, lambda: 0)
+    assignment = Assignment(LayoutWork(campaign), paths, paper.tell, 3000, lambda: 0, on_outcome=None)
+    made = module.ClusterEngine(paper, assignment)
     yield made
     made.close()
 
@@ -54,8 +56,8 @@ class Clock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     made = Clock()
-    monkeypatch.setattr(module, "time", made)
-    monkeypatch.setattr(members, "time", made)
+    for one in (module, crew, units, members):
+        monkeypatch.setattr(one, "time", made)
     return made
 
 
@@ -67,7 +69,7 @@ def hand_out(engine, waiting):
 
 
 def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, monkeypatch):
-    monkeypatch.setattr(handing, "MOST_AHEAD", 500)
+    monkeypatch.setattr(units, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
     waiting, done, units, sizes = tasks(3000), set(), 0, set()
@@ -101,7 +103,7 @@ def test_pace(seconds, slots, together, depth):
     pace = Pace()
     pace.count(slots)
     assert (pace.together, pace.depth) == (1, 1)  # nothing is known of the tasks
-    pace.hear(seconds)
+    pace.note(seconds)
     pace.count(slots)
     assert (pace.together, pace.depth) == (together, depth)
     if seconds >= 1.0:
@@ -170,7 +172,7 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
 
 def test_tasks_that_are_kept_apart_keep_no_others_from_a_worker_that_is_free(engine, paper):
     """However many: they all wait in front."""
-    lost = tasks(handing.NEAREST + 50)
+    lost = tasks(units.NEAREST + 50)
     paper.join(engine, slots=len(lost))
     hand_out(engine, lost.copy())
     for unit in paper.units():
@@ -244,7 +246,7 @@ def test_a_unit_that_waits_behind_others_is_not_silent(engine, paper, clock):
 def test_a_cluster_without_anybody_is_given_up(engine, paper, clock):
     engine.poll(0.0)
     paper.join(engine, version="0.0.1")
-    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NOBODY_AFTER_S + 1
     with pytest.raises(EngineLostError, match=r"paper:1 could be used for 600 s: it has leeward 0.0.1"):
         engine.poll(0.0)
 
@@ -253,16 +255,16 @@ def test_somebody_on_the_way_is_waited_for_and_has_time_to_answer(engine, paper,
     """Who does not answer in this time does not end the hope for others that are still to come."""
     paper.expects = "2 jobs are queued"
     for _ in range(3):
-        clock.ahead_s += module.NOBODY_AFTER_S + 1
+        clock.ahead_s += crew.NOBODY_AFTER_S + 1
         assert engine.poll(0.0) == []
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     assert engine.poll(0.0) == engine.poll(0.0) == []
     assert "unfit" not in {event["event"] for event in paper.told}
-    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NOBODY_AFTER_S + 1
     assert engine.poll(0.0) == []
     assert "it has not answered for 600 s" in [event.get("reason") for event in paper.told]
     paper.expects = None
-    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NOBODY_AFTER_S + 1
     with pytest.raises(EngineLostError, match="could be used for 600 s: it has not answered for 600 s"):
         engine.poll(0.0)
 
@@ -272,7 +274,7 @@ def test_who_answers_late_gets_tasks_all_the_same(engine, paper, clock):
     paper.expects = "2 jobs are queued"
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     engine.poll(0.0)
-    clock.ahead_s += module.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NOBODY_AFTER_S + 1
     engine.poll(0.0)
     assert paper.told[-2]["event"] == "unfit"
     paper.join(engine, "paper:2")
@@ -402,15 +404,14 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     paper.finish(engine, *paper.units(), took_s=0.25)  # from now on several travel together
     paper.join(engine, "paper:3")
     paper.tend = tend
-    monkeypatch.setattr(coordinator, "time", clock)
-    quiet = SimpleNamespace(check=lambda: None, record=lambda *_, **__: None, add=lambda _: None)
-    quiet.is_due = quiet.is_asked = False
-    run = coordinator.Coordinator(
-        *(RunPaths(tmp_path / "layouts.h5"), quiet, quiet, paper.tell, quiet),
-        **{"retries": 1, "grace_s": 0.0, "storage_wait_s": 1800.0, "find": lambda _: None, "packing": quiet},
-    )
-    run.run(tasks(40), engine)
-    assert (set(run.results), run.computed) == (set(tasks(40)), 40)
+    for one in (coordinator, disk):
+        monkeypatch.setattr(one, "time", clock)
+    quiet = mock.Mock(is_due=False, is_asked=False)
+    quiet.find.return_value = None
+    report = RunReport(RunPaths(tmp_path / "layouts.h5"), engine._work, tasks(40))
+    context = RunContext(report, Options(), paper.tell, lock=quiet, audit=quiet, stop=quiet)
+    coordinator.Coordinator(context, disk.RunDisk(paper.tell, quiet, 1800.0), quiet).run(tasks(40), engine)
+    assert (set(report.results), report.computed) == (set(tasks(40)), 40)
     (unfit,) = [event for event in paper.told if event["event"] == "unfit"]
     assert "the disk takes nothing from there, and results from elsewhere" in unfit["reason"]
 

@@ -127,12 +127,12 @@ def test_engines_of_clusters_leave_signals_alone(where):
         "import signal, sys, threading\n"
         "before = [signal.getsignal(number) for number in (2, 15, 1)]\n"
         "def load():\n"
-        "    import leeward.engines.cluster.start\n"
+        "    import leeward.engines.cluster.engine\n"
         "    import leeward.engines.cluster.slurm\n"
         "thread = threading.Thread(target=load)\n"
         "(thread.start(), thread.join()) if 'another' in sys.argv[1] else load()\n"
         "assert before == [signal.getsignal(number) for number in (2, 15, 1)], 'changed'\n"
-        "assert 'leeward.engines.cluster.start' in sys.modules, 'not imported'\n"
+        "assert 'leeward.engines.cluster.engine' in sys.modules, 'not imported'\n"
     )
     done = subprocess.run([sys.executable, "-c", program, where], capture_output=True, text=True, timeout=600)
     assert done.returncode == 0, done.stderr

@@ -10,9 +10,9 @@ from foreign_files import own_result, write_own_file
 from leeward import parsing
 from leeward.campaign import Campaign, counts
 from leeward.campaign.campaign import MOST_TASKS
+from leeward.campaign.selection import chosen_tasks, read_keys
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.runs.selection import chosen_tasks, read_keys
 from leeward.store import reader_main as reading
 from leeward.store.format import schema
 from leeward.store.format.keys import Key

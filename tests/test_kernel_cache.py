@@ -18,8 +18,8 @@ import pytest
 
 import leeward
 import run_cases
+from leeward.campaign import warming
 from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
-from leeward.engines import warming
 from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
 from run_cases import PATIENCE_S, until
@@ -719,7 +719,7 @@ def test_workers_compile_first_what_nobody_else_compiles():
 
 WARMED = """
 from leeward.campaign import load
-from leeward.engines.warming import warm_up
+from leeward.campaign.warming import warm_up
 from leeward.store.format.keys import Key
 campaign = load({path!r})
 warm_up(campaign)
@@ -753,7 +753,8 @@ def test_a_run_on_an_empty_cache_says_that_it_compiles(tmp_path, engine, monkeyp
     events = [json.loads(line) for line in done.stdout.splitlines()]
     kinds = [event.get("event") for event in events]
     assert (kinds.count("compiling"), kinds.count("compiled")) == (1, 1)
-    assert kinds.index("began") < kinds.index("compiling") < kinds.index("compiled") < kinds.index("done")
+    first = min(kinds.index("compiled"), kinds.index("done"))  # a worker may be done while another still compiles
+    assert kinds.index("began") < kinds.index("compiling") < first
     assert events[kinds.index("compiled")]["seconds"] > 0.0
     again = run_cases.leeward("run", "campaign.yaml", "--engine", engine, "--seeds", 4, cwd=tmp_path)
     assert "compil" not in again.stderr

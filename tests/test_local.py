@@ -6,9 +6,12 @@ import sys
 import pytest
 
 from leeward.campaign import load
+from leeward.campaign.work import LayoutWork
 from leeward.engines import local
+from leeward.engines.engine import Done
 from leeward.engines.local import LocalEngine
-from leeward.engines.outcomes import Done
+from leeward.engines.work import FrozenWork
+from leeward.engines.worker_process import Launcher
 from leeward.errors import LeewardError
 from leeward.store.directory import space
 from leeward.store.directory.records import begin_attempt, forgive_attempt, read_record
@@ -24,7 +27,7 @@ def test_a_task_that_was_begun_is_in_hand_whether_or_not_its_beginning_was_heard
     paths, key = RunPaths(tmp_path / "layouts.h5"), Key(0, 0, 0)
     space.prepare_folders(paths)
     begin_attempt(paths, key, campaign.fingerprint(0, 0), "host-1-earlier", "host")  # cut off with its coordinator
-    engine = LocalEngine(campaign.frozen_text(), paths, 1, 600.0, mark="cafe")
+    engine = LocalEngine(Launcher(frozen(campaign), paths, "cafe"), 1, 600.0)
     try:
         engine.start(key)
         until(lambda: engine.poll(0.1) or _is_handed(engine), "it is handed to a worker")
@@ -36,6 +39,10 @@ def test_a_task_that_was_begun_is_in_hand_whether_or_not_its_beginning_was_heard
     for _ in range(2):  # the earlier one is none of its own
         forgive_attempt(paths, key, mark=engine.mark)
         assert [attempt["worker"] for attempt in read_record(paths.failure(key)).attempts] == ["host-1-earlier"]
+
+
+def frozen(campaign):
+    return FrozenWork.of(LayoutWork(campaign))
 
 
 def _is_handed(engine):
@@ -57,10 +64,10 @@ def engine_of(folder, launch, told):
     paths = RunPaths(folder / "layouts.h5")
     space.prepare_folders(paths)
 
-    def tell(event, **facts):
-        told.append((event, facts["again_s"], facts["message"]))
+    def emit(kind, **facts):
+        told.append((kind, facts["again_s"], facts["message"]))
 
-    return LocalEngine(campaign.frozen_text(), paths, 1, 600.0, launch=launch, tell=tell)
+    return LocalEngine(Launcher(frozen(campaign), paths, launch=launch), 1, 600.0, emit)
 
 
 def test_workers_that_are_killed_while_they_start_do_not_end_a_run(tmp_path, monkeypatch):
@@ -114,14 +121,8 @@ def test_workers_that_compile_are_told_of_once(tmp_path):
     first = [{"compiling": {}}, {"compiled": {"seconds": 1.0}}, {"ready": "one"}]
     programs = [SAYING.format(answers=first), SAYING.format(answers=[{"compiling": {}}])]
     told = []
-    engine = LocalEngine(
-        campaign.frozen_text(),
-        paths,
-        2,
-        600.0,
-        launch=starting_as(programs),
-        tell=lambda event, **facts: told.append((event, facts)),
-    )
+    launcher = Launcher(frozen(campaign), paths, launch=starting_as(programs))
+    engine = LocalEngine(launcher, 2, 600.0, lambda kind, **facts: told.append((kind, facts)))
     try:
         for seed in range(2):
             engine.start(Key(0, 0, seed))
@@ -145,7 +146,7 @@ def test_an_error_of_the_callback_is_not_blamed_on_the_worker(tmp_path):
             raise KeyError("no such key")
 
     launch = starting_as([SAYING.format(answers=[{"compiling": {}}])])
-    engine = LocalEngine(campaign.frozen_text(), paths, 1, 600.0, launch=launch, tell=fail)
+    engine = LocalEngine(Launcher(frozen(campaign), paths, launch=launch), 1, 600.0, fail)
     try:
         engine.start(Key(0, 0, 0))
         with pytest.raises(KeyError, match="no such key"):

@@ -9,9 +9,9 @@ import yaml
 from foreign_files import own_result, write_own_file
 from leeward.campaign import load
 from leeward.campaign.names import duplicate_names, key_of
+from leeward.campaign.selection import as_keys, chosen_tasks
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.runs.selection import as_keys, chosen_tasks
 from leeward.store.format.keys import Key
 from run_cases import INLINE, leeward_here, make_campaign
 

@@ -7,7 +7,7 @@ import yaml
 from conftest import DATA
 from layout_cases import FARMS, LITTLE, SHAPES, assert_feasible, square
 from leeward.campaign import builtin
-from leeward.engines.compute import POINTS_OF_A_PHASE, History
+from leeward.campaign.compute import POINTS_OF_A_PHASE, History
 from leeward.errors import InfeasibleError, InputError
 from leeward.layout import Area, LayoutProblem, Progress, optimise
 from leeward.layout.objective import SAMPLE, Objective

@@ -4,6 +4,8 @@ import json
 import os
 import shutil
 import signal
+from types import SimpleNamespace
+from unittest import mock
 
 import pytest
 
@@ -11,8 +13,8 @@ import run_cases
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
 from leeward.campaign.layouts import open_layouts
 from leeward.errors import StorageError
-from leeward.runs import packing as engine_packing
-from leeward.runs.packing import Packing
+from leeward.runs import result_files
+from leeward.runs.result_files import ResultFiles
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.index import output_index, output_index_path
 from leeward.store.directory.results import BadPack, Doubled, RunFiles, read_results
@@ -467,9 +469,12 @@ def test_one_result_is_found_in_its_pack(run, first):
 
 
 def test_packing_when_there_are_too_many(run, monkeypatch):
-    monkeypatch.setattr(engine_packing, "PACK_SIZE", 3)
+    monkeypatch.setattr(result_files, "PACK_SIZE", 3)
     told = []
-    packing = Packing(run, 4, dict, Audit(run.audit).record, lambda event, **facts: told.append((event, facts)))
+    context = SimpleNamespace(paths=run, audit=Audit(run.audit), attributes=dict, work=mock.Mock())
+    context.work.execution.loose_results = 4
+    context.emit = lambda kind, **facts: told.append((kind, facts))
+    packing = ResultFiles(context, disk=None)
     packing.add(keys(range(4)))
     assert not packing.is_due
     packing.add(keys(range(3, 8)))  # one of them twice

@@ -29,11 +29,12 @@ def worker(tmp_path, monkeypatch):
 def set_up(worker, key, folder):
     worker.state.tasks[key] = None
     worker.get_current_task = lambda: key
-    texts = dict.fromkeys(("mark", "campaign", "content"), "")
+    texts = dict.fromkeys(("mark", "content"), "")
     return pilot.set_up(
         {
             **texts,
             "token": "a run",
+            "work": ("layouts", ""),
             "output": str(folder / "x.h5"),
             "probe": str(folder / "none"),
             "timeout_s": PATIENCE_S,
@@ -65,7 +66,7 @@ def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path,
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
     (tmp_path / "probe").write_text("it is")
-    order = {"token": "a run", "mark": "", "campaign": campaign.frozen_text(), "output": str(paths.output)}
+    order = {"token": "a run", "mark": "", "work": ("layouts", campaign.frozen_text()), "output": str(paths.output)}
     pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": PATIENCE_S})
     thread = threading.Thread(target=pilot.work_off, args=("a run", "first", ["farm0_t0_s0"]))
     thread.start()

@@ -8,13 +8,13 @@ import pytest
 import yaml
 
 from leeward.campaign import load
+from leeward.campaign.estimate import Estimate, estimate
 from leeward.campaign.places import farm_places, place_remarks, projection
+from leeward.campaign.selection import task_counts
 from leeward.cli.preview import estimate_lines, preview, rose_line, wind_lines
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
 from leeward.layout.room import room_for
-from leeward.runs.estimate import Estimate, estimate
-from leeward.runs.selection import task_counts
 from leeward.store.directory.lock import Lock
 from leeward.store.format.keys import Key
 from leeward.wind import Site, Turbine, WindFarm
@@ -25,7 +25,7 @@ ROSE = {"wind_directions_deg": [0, 90, 180, 270], "wind_speeds_m_s": [8, 10], "p
 
 @pytest.fixture(autouse=True)
 def _short_measurement(monkeypatch):
-    monkeypatch.setattr("leeward.runs.estimate.MEASURED_S", 0.2)
+    monkeypatch.setattr("leeward.campaign.estimate.MEASURED_S", 0.2)
 
 
 def study(**changes):
@@ -290,7 +290,7 @@ def test_estimates(monkeypatch):
     assert measured.core_s > measured.task_s > 0
     assert 50e6 < measured.memory_bytes < 5e9
     meter = SimpleNamespace(placed=8, placing_s=1.0, placing_work=10, refining_s=2.0, work=1_000_000)
-    monkeypatch.setattr("leeward.runs.estimate._measured", lambda campaign, problem: meter)
+    monkeypatch.setattr("leeward.campaign.estimate._measured", lambda campaign, problem: meter)
     fast = estimate(refine, {(0, 0): 10, (0, 1): 10})  # 6 and 8 turbines
     work = 400 * 2 * 8**2 * 100  # steps of descent, with derivatives, pairs, conditions
     assert fast.task_s == pytest.approx(1.0 + 2.0 * work / 1e6)

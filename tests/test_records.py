@@ -4,9 +4,9 @@ import json
 
 import pytest
 
-from leeward.cores import _container_limits, usable_cores
+from leeward.campaign.selection import read_keys
 from leeward.errors import InputError, StorageError
-from leeward.runs.selection import read_keys
+from leeward.processes import _container_limits, usable_cores
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.records import (
     BadRecordError,

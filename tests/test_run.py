@@ -579,7 +579,7 @@ def test_from_python_in_a_script_without_a_guard(tmp_path):
     script.write_text(
         "import leeward\n"
         "events = []\n"
-        "report = leeward.run('campaign.yaml', output='study.h5', hear=events.append)\n"
+        "report = leeward.run('campaign.yaml', output='study.h5', on_event=events.append)\n"
         "print(report.done, report.is_complete, report.exit_code, len(events) > 3)\n"
         "layouts = leeward.open_layouts('study.h5')\n"
         "print(layouts[0, 0, 1].layout.shape, len(layouts))\n"

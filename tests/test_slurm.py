@@ -18,7 +18,7 @@ import pytest
 
 import run_cases
 from cluster_cases import ONE_AT_A_TIME, PATIENT, lives, worker_processes
-from leeward.engines.cluster.squeue import seconds_left
+from leeward.engines.cluster.slurm import seconds_left
 from run_cases import LEEWARD, PATIENCE_S, calls, digests, make_campaign, shards, until
 
 pytestmark = [

@@ -13,9 +13,9 @@ from leeward.campaign.execution import SlurmSpec
 from leeward.cli.run_display import sentence
 from leeward.engines.cluster import slurm
 from leeward.engines.cluster.members import Member
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.errors import LeewardError
-from leeward.runs.stopping import StopNowError
+from leeward.runs.context import StopNowError
 from leeward.store.directory import space
 from leeward.store.paths import RunPaths
 from run_cases import PATIENCE_S

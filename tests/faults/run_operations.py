@@ -29,9 +29,9 @@ def leeward_run(folder: Path, **options) -> None:
     """In this process, with little patience for the disk."""
     import leeward
     from leeward.engines import inline
-    from leeward.runs import coordinator
+    from leeward.runs import disk
 
-    coordinator.TRY_AGAIN_S = inline.TRY_AGAIN_S = 0.01
+    disk.TRY_AGAIN_S = inline.TRY_AGAIN_S = 0.01
     report = leeward.run(folder / "campaign.yaml", folder / "layouts.h5", storage_wait_s=0, **options)
     assert report.is_complete, report
 

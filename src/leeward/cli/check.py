@@ -62,7 +62,7 @@ def check(
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use; 4 the storage is unavailable.
     """
-    from leeward.cores import usable_cores
+    from leeward.processes import usable_cores
     from leeward.store import check as check_files
     from leeward.watch.comparison import Comparison
 

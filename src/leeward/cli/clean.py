@@ -59,7 +59,7 @@ def clean(
 
 def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, tell: "OnProgress") -> "CleanReport":
     """Under the lock, as a run is; only looking takes none."""
-    from leeward.cores import usable_cores
+    from leeward.processes import usable_cores
     from leeward.store import Audit, Lock, clean as clean_run
 
     paths.demand_own_places()

@@ -86,7 +86,7 @@ def merge(
     Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
     """
-    from leeward.cores import usable_cores
+    from leeward.processes import usable_cores
     from leeward.store import MergeRefusedError, merge as merge_files
     from leeward.watch.comparison import Comparison
 

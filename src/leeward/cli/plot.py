@@ -235,9 +235,9 @@ def _rose(wanted: Wanted) -> "Figure":
 
 
 def _flow(wanted: Wanted) -> "Figure":
-    from leeward.cores import usable_cores
     from leeward.plots import flow_figure
     from leeward.plots.runs import layout_problem, title_of
+    from leeward.processes import usable_cores
     from leeward.watch.single import find_result
 
     if (wanted.direction is None) != (wanted.speed is None):

@@ -12,11 +12,11 @@ from leeward.wording import count, duration, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
+    from leeward.campaign.estimate import Estimate
     from leeward.campaign.execution import Execution
     from leeward.campaign.places import FarmPlace
     from leeward.errors import LeewardError
     from leeward.layout.room import Room
-    from leeward.runs.estimate import Estimate
     from leeward.runs.run import Options
     from leeward.wind import Site
 
@@ -161,13 +161,14 @@ class Forecast:
 
 def forecast(shown: Preview, execution: "Execution", output: Path, options: "Options") -> Forecast:
     """Look for errors and, if there are none, measure how fast the optimiser is here."""
-    from leeward.cores import usable_cores
-    from leeward.runs.estimate import estimate
+    from leeward.campaign.estimate import estimate
+    from leeward.campaign.selection import chosen_among
+    from leeward.campaign.work import LayoutWork
+    from leeward.processes import usable_cores
     from leeward.runs.preflight import preflight
-    from leeward.runs.selection import chosen_among
 
     asked = sum(shown.tasks.values())
-    found = preflight(shown.campaign, execution, output, options, asked, usable_cores())
+    found = preflight(LayoutWork(shown.campaign), output, options, asked, usable_cores())
     done = Counter((key.farm_idx, key.type_idx) for key in chosen_among(shown.campaign, options.only, found.done))
     workers = 1
     if execution.engine == "local":
@@ -195,7 +196,7 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
 
 def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
     """Yield how long the run will take, and how much memory."""
-    from leeward.runs.estimate import available_memory
+    from leeward.campaign.estimate import available_memory
 
     if measured is None:
         yield "time: not known; the recipe is a custom function, or its turbines do not fit"

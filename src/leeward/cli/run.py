@@ -159,7 +159,7 @@ def run(
             take_over=take_over,
             grace_s=grace,
             storage_wait_s=storage_wait,
-            hear=hear,
+            on_event=hear,
         )
     try:
         if as_json:
@@ -174,8 +174,8 @@ def run(
 
 def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", quiet: bool, as_json: bool) -> None:
     """Say what is to be computed: farms, turbines, wind, and what looks wrong. quiet: only what looks wrong."""
+    from leeward.campaign.selection import task_counts
     from leeward.cli.preview import header, preview, preview_data
-    from leeward.runs.selection import task_counts
 
     tasks = task_counts(chosen, selection)
     if as_json:
@@ -191,9 +191,9 @@ def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", qu
 def _dry_run(chosen: "Campaign", output: Path, options: "Options", picture: Path | None, as_json: bool) -> int:
     """Print all there is to know before a run; return the exit code that the run would fail with, or 0."""
     from leeward.campaign.defaults import with_user_defaults
+    from leeward.campaign.selection import task_counts
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
     from leeward.plots.style import check_picture_path
-    from leeward.runs.selection import task_counts
 
     if picture is not None:
         check_picture_path(picture)
@@ -274,7 +274,7 @@ def _only(only: str | None, only_from: Path | None) -> Any:
         raise InputError("--only and --only-from are both given; expected one of them")
     if only_from is None:
         return only
-    from leeward.runs.selection import read_keys
+    from leeward.campaign.selection import read_keys
 
     return read_keys(only_from)
 

@@ -48,7 +48,7 @@ def salvage(
     Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
     4 the output cannot be written.
     """
-    from leeward.cores import usable_cores
+    from leeward.processes import usable_cores
     from leeward.store import MergeRefusedError, merge
     from leeward.watch.comparison import Comparison
 

@@ -1,19 +1,22 @@
 """Signs of life of a worker, for whoever looks at the run directory."""
 
 import contextlib
+import glob
 import os
+import re
 import socket
 import threading
 import time
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from leeward.files import replace_file
-from leeward.layout import Progress
 from leeward.store import Owner, utc_now
 from leeward.wording import json_text
 
 EVERY_S = 2.0
+_NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
 
 def stamp() -> dict[str, Any]:
@@ -22,10 +25,14 @@ def stamp() -> dict[str, Any]:
 
 
 class Heartbeat:
-    """A thread that says every few seconds what the worker is doing. It stands still when the worker does."""
+    """A thread that says every few seconds what the worker is doing. It stands still when the worker does.
 
-    def __init__(self, path: Path, name: str) -> None:
+    blank_progress: what is shown of a task before its first step.
+    """
+
+    def __init__(self, path: Path, name: str, blank_progress: Mapping[str, Any]) -> None:
         self._path = path
+        self._blank_progress = blank_progress
         self._facts: dict[str, Any] = {"worker": name, "host": socket.gethostname(), "pid": os.getpid()}
         self._changed = threading.Lock()
         self._ended = threading.Event()
@@ -43,19 +50,15 @@ class Heartbeat:
             self._path.unlink()
 
     def begin(self, key: str) -> None:
-        """A task is in hand."""
-        self.say(task=key, since=utc_now(), state="starting", step=0, phase="", best_aep_gwh=None)
+        """Show a task in hand."""
+        self.say(task=key, since=utc_now(), state="starting", **self._blank_progress)
 
     def rest(self) -> None:
-        """None is."""
-        self.say(task=None, since=utc_now(), state="idle", step=0, phase="", best_aep_gwh=None)
-
-    def watch(self, progress: Progress) -> None:
-        """Called by the optimiser after every step: cheap."""
-        best = progress.best_aep_gwh
-        self.say(step=progress.step, phase=progress.phase, best_aep_gwh=best if best == best else None)
+        """Mark the worker idle."""
+        self.say(task=None, since=utc_now(), state="idle", **self._blank_progress)
 
     def say(self, **facts: Any) -> None:
+        """Change what is shown: cheap, and called after every step of a task."""
         with self._changed:
             self._facts.update(facts)
 
@@ -67,3 +70,33 @@ class Heartbeat:
                 replace_file(self._path, json_text(facts).encode(), durable=False)
             if self._ended.wait(EVERY_S):
                 return
+
+
+class ForeignHeartbeats:
+    """Writes the heartbeats of worker processes that cannot write them where `leeward status` looks.
+
+    mark: part of the names of all worker processes of this run.
+    """
+
+    def __init__(self, folder: Path, mark: str) -> None:
+        self._folder = folder
+        self._mark = mark
+        self._shown: dict[str, set[str]] = {}
+
+    def show(self, beats: list[dict[str, Any]], sender: str) -> None:
+        """All that one Dask worker knows of; what it knew of before is gone."""
+        known = {str(beat.get("worker")): beat for beat in beats if _NAME.match(str(beat.get("worker")))}
+        with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
+            for name in self._shown.get(sender, set()) - known.keys():
+                (self._folder / f"{name}.json").unlink(missing_ok=True)
+            for name, beat in known.items():
+                content = json_text({**beat, **stamp()}).encode()
+                replace_file(self._folder / f"{name}.json", content, durable=False)
+        self._shown[sender] = set(known)
+
+    def hide(self, host: str | None = None) -> None:
+        """Of a host, or of all: processes that are gone and could not say so. One that lives on says so again."""
+        names = "*" if host is None else glob.escape(host)
+        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+            for path in self._folder.glob(f"{names}-*-{self._mark}*.json"):
+                path.unlink(missing_ok=True)

@@ -4,44 +4,36 @@ import os
 import socket
 import time
 import traceback
-from collections.abc import Callable
 
-from leeward.campaign import Campaign
+from leeward.campaign.execution import Execution
 from leeward.compiling import compile_events
-from leeward.engines.compute import perform
-from leeward.engines.heartbeat import Heartbeat
-from leeward.engines.outcomes import Done, Failed, Outcome, Stuck, Unstuck
+from leeward.engines.engine import Assignment, Done, EngineKind, Failed, Outcome, Stuck, Unstuck
+from leeward.engines.worker import Worker, last_line
 from leeward.errors import StorageError
-from leeward.events import Emit
-from leeward.store import Key, RunPaths
+from leeward.store import Key
 
 TRY_AGAIN_S = 1.0
 
 
-class InlineEngine:
-    """No time-out, and a crash is a crash of everything; what was stored stays stored.
-
-    hear: is told at once of a disk that takes nothing; raises when it is time to give up. emit: called with the events
-    of compiling.
-    """
+class InlineEngine(EngineKind):
+    """No time-out, and a crash is a crash of everything; what was stored stays stored."""
 
     mark = ""
 
-    def __init__(
-        self,
-        campaign: Campaign,
-        paths: RunPaths,
-        hear: Callable[[Outcome], None],
-        emit: Emit = lambda event, **facts: None,
-    ) -> None:
-        self._emit = emit
-        self._campaign = campaign
-        self._paths = paths
-        self._hear = hear
+    def __init__(self, assignment: Assignment) -> None:
+        self._on_outcome = assignment.on_outcome
+        self._emit = assignment.emit
         self._next: Key | None = None
-        self._name = f"{socket.gethostname()}-{os.getpid()}-inline"
-        self._heart = Heartbeat(paths.workers / f"{self._name}.json", self._name)
-        self._heart.start()
+        name = f"{socket.gethostname()}-{os.getpid()}-inline"
+        self._worker = Worker(assignment.work, assignment.paths, name)
+
+    @classmethod
+    def open(cls, assignment: Assignment) -> "InlineEngine":
+        return cls(assignment)
+
+    @classmethod
+    def worker_count(cls, execution: Execution, tasks: int) -> int:
+        return 1
 
     @property
     def room(self) -> int:
@@ -57,36 +49,25 @@ class InlineEngine:
             return []
         stuck = False
 
-        def trouble(error: StorageError) -> None:
+        def on_rejected(error: StorageError) -> None:
             nonlocal stuck
             stuck = True
-            self._hear(Stuck(key, str(error)))
+            self._on_outcome(Stuck(key, str(error)))
             time.sleep(TRY_AGAIN_S)
 
-        began = time.monotonic()
-        self._heart.begin(str(key))
+        began, name = time.monotonic(), self._worker.name
+        outcome: Outcome
         try:
             with compile_events(self._emit):
-                line = perform(self._campaign, self._paths, key, self._name, self._report, trouble, self._heart.watch)
+                outcome = Done(key, self._worker.perform(key, lambda stage: None, on_rejected), name)
         except StorageError:
             raise
         except (Exception, SystemExit) as error:
-            self._next = None
-            self._heart.rest()
             shown = "".join(traceback.format_exception(error))
-            return [Failed(key, "exception", last_line(error), shown, time.monotonic() - began, self._name)]
+            outcome = Failed(key, "exception", last_line(error), shown, time.monotonic() - began, name)
         self._next = None
-        self._heart.rest()
-        return [*([Unstuck(key)] if stuck else []), Done(key, line, self._name)]
-
-    def _report(self, what: str) -> None:
-        self._heart.say(state="storing" if what == "computed" else "computing")
+        return [Unstuck(key), outcome] if stuck and isinstance(outcome, Done) else [outcome]
 
     def close(self) -> list[Key]:
-        self._heart.stop()
+        self._worker.close()
         return [self._next] if self._next else []
-
-
-def last_line(error: BaseException) -> str:
-    """What a traceback ends with."""
-    return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

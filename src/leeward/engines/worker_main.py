@@ -16,10 +16,14 @@ import threading
 import time
 import traceback
 from collections.abc import Callable
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import StorageError
 from leeward.processes import end_with
+
+if TYPE_CHECKING:
+    from leeward.engines.worker import Worker
+    from leeward.store import Key
 
 TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after a refusal of the disk, then always the last
 
@@ -35,7 +39,7 @@ def main() -> None:
     commands: queue.SimpleQueue[dict[str, Any]] = queue.SimpleQueue()
     threading.Thread(target=_listen, args=(commands,), daemon=True).start()
     me = os.getpid()
-    _Worker(commands, lambda answer: _send(answers, answer, me)).serve()
+    _serve(commands, lambda answer: _send(answers, answer, me))
 
 
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
@@ -52,67 +56,52 @@ def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
         content = content[os.write(handle, content) :]
 
 
-class _Worker:
-    """What the main thread does."""
+def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict[str, Any]], None]) -> None:
+    """Take the order, and then one task after another, until the coordinator ends this process."""
+    order = commands.get()
+    from pathlib import Path
 
-    def __init__(self, commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict[str, Any]], None]) -> None:
-        self._commands = commands
-        self._answer = answer
+    from leeward.compiling import compile_events
+    from leeward.engines.work import FrozenWork
+    from leeward.engines.worker import Worker
+    from leeward.store import RunPaths
 
-    def serve(self) -> None:
-        order = self._commands.get()
-        from pathlib import Path
+    work = FrozenWork(order["kind"], order["text"]).load()
+    with compile_events(lambda kind, **facts: answer({kind: facts})):
+        work.warm_up()
+    worker = Worker(work, RunPaths(Path(order["output"])), f"{socket.gethostname()}-{os.getpid()}-{order['token']}")
+    answer({"ready": worker.name})
+    while True:
+        _perform(worker, work.parse_key(commands.get()["task"]), answer)
 
-        from leeward.campaign import Campaign
-        from leeward.compiling import compile_events
-        from leeward.engines.heartbeat import Heartbeat
-        from leeward.engines.warming import warm_up
-        from leeward.store import Key, RunPaths
 
-        paths = RunPaths(Path(order["output"]))
-        campaign = Campaign.from_text(order["campaign"], "the campaign")
-        with compile_events(lambda event, **facts: self._answer({event: facts})):
-            warm_up(campaign)
-        name = f"{socket.gethostname()}-{os.getpid()}-{order['token']}"
-        heart = Heartbeat(paths.workers / f"{name}.json", name)
-        heart.start()
-        self._answer({"ready": name})
-        while True:  # until the coordinator ends us
-            self._perform(campaign, paths, Key.parse(self._commands.get()["task"]), name, heart)
+def _perform(worker: "Worker", key: "Key", answer: Callable[[dict[str, Any]], None]) -> None:
+    from leeward.engines.worker import last_line
 
-    def _perform(self, campaign: Any, paths: Any, key: Any, name: str, heart: Any) -> None:
-        from leeward.engines.compute import perform
-        from leeward.engines.inline import last_line
+    stuck = 0
 
-        stuck = 0
+    def on_rejected(error: StorageError) -> None:
+        nonlocal stuck
+        answer({"stuck": str(key), "message": str(error)})
+        time.sleep(TRY_AGAIN_S[min(stuck, len(TRY_AGAIN_S) - 1)])
+        stuck += 1
 
-        def trouble(error: StorageError) -> None:
-            nonlocal stuck
-            heart.say(state="waiting for storage")
-            self._answer({"stuck": str(key), "message": str(error)})
-            time.sleep(TRY_AGAIN_S[min(stuck, len(TRY_AGAIN_S) - 1)])
-            stuck += 1
+    def report(stage: str) -> None:
+        nonlocal stuck
+        if stuck:
+            answer({"unstuck": str(key)})
+            stuck = 0
+        answer({stage: str(key)})
 
-        def report(what: str) -> None:
-            nonlocal stuck
-            if stuck:
-                self._answer({"unstuck": str(key)})
-                stuck = 0
-            heart.say(state="storing" if what == "computed" else "computing")
-            self._answer({what: str(key)})
-
-        began = time.monotonic()
-        self._answer({"taken": str(key)})
-        heart.begin(str(key))
-        try:
-            line = perform(campaign, paths, key, name, report, trouble, heart.watch)
-        except (Exception, SystemExit) as error:  # the one place that records a task's failure
-            shown = traceback.format_exc()
-            answer = {"failed": str(key), "message": last_line(error), "traceback": shown}
-            self._answer({**answer, "seconds": time.monotonic() - began})
-        else:
-            self._answer({"done": str(key), "line": line})
-        heart.rest()
+    began = time.monotonic()
+    answer({"taken": str(key)})
+    try:
+        line = worker.perform(key, report, on_rejected)
+    except (Exception, SystemExit) as error:  # the one place that records a task's failure
+        facts = {"message": last_line(error), "traceback": traceback.format_exc()}
+        answer({"failed": str(key), **facts, "seconds": time.monotonic() - began})
+    else:
+        answer({"done": str(key), "line": line})
 
 
 if __name__ == "__main__":

@@ -24,8 +24,8 @@ def mount_of(path: Path) -> Mount | None:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         return None
-    place = os.path.realpath(path)
-    found = [mount for mount in map(_parsed, lines) if _holds(mount.point, place)]
+    place = os.path.realpath(path).rstrip("/") + "/"
+    found = [mount for mount in map(_parsed, lines) if place.startswith(mount.point.rstrip("/") + "/")]
     return max(reversed(found), key=lambda mount: len(mount.point), default=None)  # of two at one point the last counts
 
 
@@ -35,10 +35,6 @@ def _parsed(line: str) -> Mount:
     head, tail = before.split(" "), after.split(" ")
     point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), head[4])
     return Mount(point, tail[0], frozenset([*head[5].split(","), *tail[-1].split(",")]))
-
-
-def _holds(point: str, place: str) -> bool:
-    return place == point or place.startswith(point.rstrip("/") + "/")
 
 
 def remark(path: Path) -> str:

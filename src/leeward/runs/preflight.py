@@ -8,13 +8,12 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from leeward.campaign import Campaign
-from leeward.campaign.execution import Execution
+from leeward.engines.engine import engine_class
+from leeward.engines.work import Work
 from leeward.errors import HeldError, InputError, LeewardError, StorageError
 from leeward.runs import resume
-from leeward.runs.adopt import refuse_bad_sources
-from leeward.runs.demands import demand_cluster
-from leeward.runs.run import Options
+from leeward.runs.context import Options
+from leeward.runs.run import nothing_to_run
 from leeward.store import Key, RunFiles, RunPaths, check_space, read_owner
 
 
@@ -34,21 +33,16 @@ class Preflight:
                 self.errors.append(error)
 
 
-def preflight(
-    campaign: Campaign, execution: Execution, output: Path, options: Options, tasks: int, processes: int = 1
-) -> Preflight:
-    """Check what `run` checks, given the same arguments.
-
-    execution: with the user's defaults. tasks: how many there are.
-    """
-    paths = RunPaths(output)
+def preflight(work: Work, output: Path, options: Options, tasks: int, processes: int = 1) -> Preflight:
+    """Check what `run` checks, given the same arguments. tasks: how many there are."""
+    paths, execution = RunPaths(output), work.execution
     found = Preflight()
     found.try_all(
         [
-            lambda: _demand_tasks(campaign, options, tasks),
-            lambda: refuse_bad_sources(options.adopt),
-            lambda: _demand_engine(execution, output),
-            campaign.check,
+            lambda: _demand_tasks(work, options, tasks),
+            lambda: resume.refuse_bad_sources(options.adopt),
+            lambda: engine_class(execution.engine).demand(execution, output.absolute()),
+            work.check,
             lambda: _demand_folder(paths),
         ]
     )
@@ -58,28 +52,21 @@ def preflight(
                 lambda: resume.refuse_odd_output(paths),
                 paths.demand_own_places,
                 lambda: _demand_free(paths, options),
-                lambda: _look_at_stored(found, campaign, paths, options, processes),
+                lambda: _look_at_stored(found, work, paths, options, processes),
             ]
         )
     if tasks and paths.output.absolute().parent.is_dir():
-        turbines = max(campaign.n_turbines(farm, kind) for farm in campaign.farms for kind in campaign.types)
+        pairs = work.result_bytes(None) // 16  # of float64
         left = max(tasks - len(found.done), 0)
-        found.try_all([lambda: check_space(paths, left, len(found.done), turbines, execution.loose_results)])
+        found.try_all([lambda: check_space(paths, left, len(found.done), pairs, execution.loose_results)])
     return found
 
 
-def _demand_tasks(campaign: Campaign, options: Options, tasks: int) -> None:
+def _demand_tasks(work: Work, options: Options, tasks: int) -> None:
     if options.only is None:
-        campaign.tasks()  # raises where there are too many
+        work.select(None)  # raises where there are too many
     if not tasks:
-        raise InputError(
-            f"none of the {campaign.n_tasks} tasks of {campaign.name} was asked for by {options.only!r:.80}"
-        )
-
-
-def _demand_engine(execution: Execution, output: Path) -> None:
-    if execution.engine in ("dask", "slurm"):
-        demand_cluster(execution, output.absolute())
+        raise nothing_to_run(work, options)
 
 
 def _demand_folder(paths: RunPaths) -> None:
@@ -97,12 +84,12 @@ def _demand_free(paths: RunPaths, options: Options) -> None:
         raise HeldError(f"{paths.root}: held by {owner}; wait until it ends, stop it, or choose another output with -o")
 
 
-def _look_at_stored(found: Preflight, campaign: Campaign, paths: RunPaths, options: Options, processes: int) -> None:
+def _look_at_stored(found: Preflight, work: Work, paths: RunPaths, options: Options, processes: int) -> None:
     stored = resume.Stored()
     if paths.root.is_dir():
         stored = resume.read_stored(RunFiles(paths), processes)
-        found.done.update(key for key in stored.results if key in campaign)
-        resume.refuse_changed(campaign, paths, stored)
+        found.done.update(key for key in stored.results if key in work)
+        resume.refuse_changed(work, paths, stored)
     if paths.output.resolve() not in {source.resolve() for source in options.adopt}:
-        resume.take_back(campaign, paths, stored, lambda action: None, lambda: None)
-        found.done.update(key for key in stored.results if key in campaign)
+        resume.take_back(work, paths, stored, lambda action: None, lambda: None)
+        found.done.update(key for key in stored.results if key in work)

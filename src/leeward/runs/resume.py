@@ -1,4 +1,4 @@
-"""What a run directory holds when a run begins: verified results, bad files, records; and does it fit the campaign?"""
+"""What a run directory holds when a run begins: verified results, bad files, records; and does it fit the work?"""
 
 import contextlib
 import functools
@@ -12,11 +12,11 @@ from pathlib import Path
 from typing import Any
 
 from leeward import __version__
-from leeward.campaign import Campaign
-from leeward.errors import BadSourceError, InputError, StorageError
+from leeward.engines.work import Work
+from leeward.engines.worker import storage_errors
+from leeward.errors import BadSourceError, InputError
 from leeward.events import Emit
 from leeward.files import read_regular, replace_file, sync_folder
-from leeward.runs.adopt import refusal
 from leeward.store import (
     CREDENTIALS,
     LONGEST_CAMPAIGN,
@@ -40,7 +40,6 @@ from leeward.store import (
     RunPaths,
     Verdict,
     entries,
-    forget,
     index_line,
     key_of_shard,
     quarantine,
@@ -50,9 +49,9 @@ from leeward.store import (
     store_result,
 )
 
-MOST_LISTED = 12
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
+UNKNOWN_SETTINGS = "the fingerprint differs; with which settings they were made is not known any more"
 LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
 
 
@@ -73,9 +72,10 @@ class Stored:
     doubled: list[Doubled] = field(default_factory=list)
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
-    def version(self, campaign: Campaign, key: Key) -> int | None:
-        """Return the method version that made a result of a task; None if it was made with other settings."""
-        return campaign.version_of(key, self.fingerprints.get(key), self.makers[key].method_version)
+    def versions(self, work: Work) -> dict[Key, int | None]:
+        """Return the method versions that made the results of tasks; None if one was made with other settings."""
+        known = {key: maker.method_version for key, maker in self.makers.items() if key in work}
+        return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = index_line(found)
@@ -90,12 +90,10 @@ class Stored:
 def sync_names(paths: RunPaths) -> None:
     """Make the names of all results durable: a killed process may have renamed one, and not synced its folder."""
     folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
-    try:
+    with storage_errors(paths.results, "cannot be synced"):
         for folder in (*folders, paths.results, paths.packs):
             with contextlib.suppress(FileNotFoundError):  # there are no packs, or the folder was just removed
                 sync_folder(folder)
-    except OSError as error:
-        raise StorageError(f"{paths.results}: cannot be synced ({error})") from error
 
 
 def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
@@ -122,7 +120,7 @@ def tidy(paths: RunPaths) -> None:
     Only files and folders go that have the names that leeward gives them. Links are not followed, and stay.
     """
     long_ago = time.time() - LEFT_BEHIND_S
-    try:
+    with storage_errors(paths.root, "cannot be tidied"):
         for entry in entries(paths.root, may_be_link=True):
             if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
                 _remove_if_there(Path(entry.path), shutil.rmtree)
@@ -134,8 +132,6 @@ def tidy(paths: RunPaths) -> None:
             with contextlib.suppress(FileNotFoundError):  # its writer was not gone after all
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
-    except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be tidied ({error})") from error
 
 
 def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
@@ -159,23 +155,17 @@ def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
     return records
 
 
-def write_index(paths: RunPaths, lines: bytes) -> None:
-    """The cache anew, from what was verified."""
-    try:
-        replace_file(paths.index, lines, durable=False)
-    except OSError as error:
-        raise StorageError(f"{paths.index}: cannot be written ({error})") from error
-
-
-def refuse_changed(campaign: Campaign, paths: RunPaths, stored: Stored) -> None:
+def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
     """Refuse to go on where results were made with other settings or another method version: they never mix."""
-    versions = {key: stored.version(campaign, key) for key in stored.makers if key in campaign}
+    versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
-        _refuse_other_versions(campaign, paths, stored, versions)
+        _refuse_other_versions(work, paths, stored, versions)
         return
-    listed = _differences(campaign, paths, changed)
-    listed += _other_method(campaign, {stored.makers[key] for key in changed})
+    before = former_work(work, paths)
+    listed = (work.differences(before, changed) if before is not None else []) or [UNKNOWN_SETTINGS]
+    others = {stored.makers[key].method_version for key in changed} - {None, work.method_version}
+    listed += [f"method_version: {work.method_version}, was {old}" for old in sorted(filter(None, others))]
     raise InputError(
         f"{paths.root}: {len(changed)} of its results were made with other settings, {min(changed)} for one:\n  "
         + "\n  ".join(listed)
@@ -184,76 +174,46 @@ def refuse_changed(campaign: Campaign, paths: RunPaths, stored: Stored) -> None:
     )
 
 
-def _refuse_other_versions(
-    campaign: Campaign, paths: RunPaths, stored: Stored, versions: Mapping[Key, int | None]
-) -> None:
-    old = [key for key, version in versions.items() if version != campaign.method_version]
+def _refuse_other_versions(work: Work, paths: RunPaths, stored: Stored, versions: Mapping[Key, int | None]) -> None:
+    old = [key for key, version in versions.items() if version != work.method_version]
     if not old:
         return
     first = min(old)
     maker = stored.makers[first]._replace(method_version=versions[first])
     raise InputError(
         f"{paths.root}: {len(old)} of its results are of another method version; {first} was made by {maker}, and this "
-        f"is leeward {__version__}, method version {campaign.method_version}, which computes other numbers from the "
+        f"is leeward {__version__}, method version {work.method_version}, which computes other numbers from the "
         "same settings. A run never mixes them. To keep them, leave this run as it is and choose another output with "
         "-o: check, merge and export still read them. To recompute them, start anew with --new, which keeps the old "
         "results under another name"
     )
 
 
-def _other_method(campaign: Campaign, makers: Iterable[Maker]) -> list[str]:
-    """Name the method versions that differ too, as far as results state theirs."""
-    others = sorted({maker.method_version for maker in makers if maker.method_version is not None})
-    return [f"method_version: {campaign.method_version}, was {old}" for old in others if old != campaign.method_version]
+def former_work(work: Work, paths: RunPaths) -> Work | None:
+    """Return what the run directory was made for; None if that is not there, or cannot be read any more."""
+    with storage_errors(paths.campaign, "cannot be read"):
+        try:
+            text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
+            return type(work).from_text(text, str(paths.campaign))
+        except (FileNotFoundError, UnicodeDecodeError, InputError):
+            return None
 
 
-def _differences(campaign: Campaign, paths: RunPaths, changed: list[Key]) -> list[str]:
-    """Which settings differ, with the farms and types that each concerns."""
-    unknown = ["the fingerprint differs; with which settings they were made is not known any more"]
-    before = former_campaign(paths)
-    if before is None:
-        return unknown
-    pairs = sorted({(key.farm_idx, key.type_idx) for key in changed})
-    found: dict[str, list[str]] = {}
-    for farm, kind in pairs:
-        if farm in before.farms and kind in before.types:
-            for difference in campaign.differences(before, farm, kind):
-                found.setdefault(difference, []).append(f"farm {farm} type {kind}")
-    lines = []
-    for difference, where in found.items():
-        concerned = "" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{', ...' if len(where) > 3 else ''})"
-        lines.append(difference + concerned)
-    return (lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])) or unknown
-
-
-def former_campaign(paths: RunPaths) -> Campaign | None:
-    """What the run directory was made for; None where that is not there, or cannot be read any more."""
-    try:
-        text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
-        return Campaign.from_text(text, str(paths.campaign))
-    except (FileNotFoundError, UnicodeDecodeError, InputError):
-        return None
-    except OSError as error:
-        raise StorageError(f"{paths.campaign}: cannot be read ({error})") from error
-
-
-def freeze(campaign: Campaign, paths: RunPaths, record: Emit) -> None:
-    """Keep the campaign in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
-    text = campaign.frozen_text()
-    try:
+def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
+    """Keep the work in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
+    text = work.frozen_text()
+    with storage_errors(paths.campaign, "cannot be written"):
         old = read_regular(paths.campaign, LONGEST_CAMPAIGN) if paths.campaign.exists() else None
         if old == text.encode():
             return
-        former = former_campaign(paths)
-        if old is not None and (former is None or former.study_text() != campaign.study_text()):
+        former = former_work(work, paths)
+        if old is not None and (former is None or former.study_text() != work.study_text()):
             record("campaign-replaced", old_campaign=old.decode(errors="backslashreplace"))
         replace_file(paths.campaign, text.encode())
-    except OSError as error:
-        raise StorageError(f"{paths.campaign}: cannot be written ({error})") from error
 
 
 def take_back(
-    campaign: Campaign,
+    work: Work,
     paths: RunPaths,
     stored: Stored,
     store: Callable[[Callable[[], Any]], Any],
@@ -274,9 +234,13 @@ def take_back(
         notice()
         if isinstance(found, FoundFile):
             if not is_ours and not found.is_valid:
-                _refuse_damaged(paths, found)
+                raise BadSourceError(
+                    f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
+                    f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose "
+                    "another output with -o"
+                )
         elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
-            if is_ours and _is_own(campaign, found):
+            if is_ours and _is_own(work, found):
                 store(functools.partial(store_result, paths, found.result))
                 stored.add(found.key, found)
                 restored += 1
@@ -284,7 +248,8 @@ def take_back(
                 others.append(found.name)
                 if is_ours and found.sealed:
                     older.add(found.key, found)
-    _refuse_other_versions(campaign, paths, older, _known_versions(campaign, older))
+    versions = older.versions(work)
+    _refuse_other_versions(work, paths, older, {key: known for key, known in versions.items() if known is not None})
     if others:
         raise BadSourceError(
             f"{paths.output}: it holds {len(others)} result(s) that this run would not have, "
@@ -294,26 +259,20 @@ def take_back(
     return restored
 
 
-def _known_versions(campaign: Campaign, stored: Stored) -> dict[Key, int | None]:
-    """Return the method versions of results of the campaign's settings."""
-    versions = {key: stored.version(campaign, key) for key in stored.makers if key in campaign}
-    return {key: version for key, version in versions.items() if version is not None}
-
-
-def _is_own(campaign: Campaign, found: FoundResult) -> bool:
+def _is_own(work: Work, found: FoundResult) -> bool:
     """Whether a result in the output may count as one of this run's: sealed, and as good as one that is adopted.
 
-    A task that is not in the campaign any more keeps its result. So does one whose turbines are too close: it was
-    adopted with --keep-infeasible, or before leeward refused such layouts.
+    A task that is not in the work any more keeps its result. So does one that breaks a constraint: it was adopted with
+    --keep-infeasible, or before leeward refused such results.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
-    if found.key not in campaign:
+    if found.key not in work:
         return True
     if found.origin == OWN:
-        return found.fingerprint == campaign.fingerprint(found.key.farm_idx, found.key.type_idx)
+        return found.fingerprint == work.fingerprint(found.key)
     stated = Maker.of(found.details).method_version
-    return stated in (None, campaign.method_version) and refusal(campaign, found, keep_infeasible=True) is None
+    return stated in (None, work.method_version) and work.adopter(keep_infeasible=True).refusal(found) is None
 
 
 def refuse_odd_output(paths: RunPaths) -> None:
@@ -323,15 +282,8 @@ def refuse_odd_output(paths: RunPaths) -> None:
         raise InputError(f"{paths.output}: is {what}; expected a file, or nothing: choose another output with -o")
 
 
-def _refuse_damaged(paths: RunPaths, found: FoundFile) -> None:
-    raise BadSourceError(
-        f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
-        f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose another "
-        "output with -o"
-    )
-
-
-def forget_records(paths: RunPaths, keys: Iterable[Key]) -> None:
-    """Failures that a result outranks, or that somebody wants to be tried again."""
-    for key in keys:
-        forget(paths, key)
+def refuse_bad_sources(sources: Iterable[Path]) -> None:
+    """A name that is not there is a mistake, not an empty source."""
+    for source in sources:
+        if not source.exists():
+            raise InputError(f"{source}: no such file or folder to adopt from")

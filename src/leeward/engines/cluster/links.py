@@ -1,15 +1,18 @@
 """The way to a Dask cluster: one that runs already, or one whose jobs we start and stop ourselves."""
 
 import contextlib
-from collections.abc import Sequence
+import itertools
+import queue
+import secrets
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any, Protocol
+from typing import Any
 
 from distributed import Client, Security
 
 from leeward.campaign.execution import DaskSpec
 from leeward.engines.cluster.members import Member
-from leeward.engines.outcomes import EngineLostError
+from leeward.engines.engine import EngineLostError
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit
 
@@ -17,20 +20,32 @@ CONNECT_S = 15.0
 ANSWER_S = 60.0  # for a scheduler that was there, and may have much to do
 
 
-class Link(Protocol):
-    """client: to speak through. address: for people. expects: what is on its way, if anything."""
+class Link:
+    """The way to a cluster that somebody else started, and stops.
 
-    client: Client
-    address: str
+    client: to speak through. address: for people. expects: what is on its way, if anything.
+    """
+
+    def __init__(self, client: Client, address: str) -> None:
+        self.client = client
+        self.address = address
 
     @property
-    def is_alive(self) -> bool: ...
+    def is_alive(self) -> bool:
+        return bool(self.client.status == "running")
 
     @property
-    def expects(self) -> str | None: ...
+    def expects(self) -> str | None:
+        return None
 
     def addresses(self) -> list[str]:
-        """Of the workers that are there now."""
+        """Return those of the workers that are there now."""
+        client: Any = self.client
+        try:
+            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
+        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
+            raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
+        return list(known["workers"])
 
     def joined(self, member: Member) -> None:
         """A worker is there, and has said who it is."""
@@ -43,58 +58,72 @@ class Link(Protocol):
 
     def close(self) -> None:
         """Raises nothing: what was computed is merged next."""
-
-
-class Connected:
-    """What both ways have in common."""
-
-    def __init__(self, client: Client, address: str) -> None:
-        self.client = client
-        self.address = address
-
-    @property
-    def is_alive(self) -> bool:
-        return bool(self.client.status == "running")
-
-    def addresses(self) -> list[str]:
-        client: Any = self.client
-        try:
-            known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
-        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
-            raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
-        return list(known["workers"])
-
-
-class DaskLink(Connected):
-    """A cluster that somebody else started, and stops."""
-
-    expects = None
-
-    def joined(self, member: Member) -> None:
-        pass
-
-    def lost(self, member: Member) -> None:
-        pass
-
-    def tend(self, left: int, members: Sequence[Member]) -> None:
-        pass
-
-    def close(self) -> None:
         with contextlib.suppress(TimeoutError, OSError):  # whoever does not answer notices by itself
             self.client.close(timeout=CONNECT_S)
 
 
-def connect(settings: DaskSpec, tell: Emit) -> DaskLink:
+class Wire:
+    """What goes over a link for one run: functions to Dask workers, and messages back. token: of the run."""
+
+    def __init__(self, link: Link) -> None:
+        self.token = f"leeward-{secrets.token_hex(8)}"
+        self._link = link
+        self._numbers = itertools.count()
+        self._messages: queue.SimpleQueue[tuple[Any, ...]] = queue.SimpleQueue()
+
+    def listen(self) -> None:
+        client: Any = self._link.client
+        client.subscribe_topic(self.token, lambda event: self._messages.put(("said", event[1])))
+        client.subscribe_topic("all", self._hear_of_workers)
+
+    def hang_up(self) -> None:
+        for topic in (self.token, "all"):
+            self._link.client.unsubscribe_topic(topic)
+
+    def _hear_of_workers(self, event: tuple[float, Any]) -> None:
+        message = event[1]
+        if isinstance(message, dict) and message.get("action") in ("add-worker", "remove-worker"):
+            self._messages.put((message["action"], message["worker"]))
+
+    def messages(self, seconds: float) -> Iterator[tuple[Any, ...]]:
+        """Yield what has come; waits at most so long for the first one."""
+        with contextlib.suppress(queue.Empty):
+            message = self._messages.get(timeout=seconds)
+            while True:
+                yield message
+                message = self._messages.get_nowait()
+
+    def new_name(self, what: str = "") -> str:
+        return f"{self.token}-{what}{next(self._numbers)}"
+
+    def submit(self, address: str, name: str, function: Callable[..., Any], *arguments: Any, priority: int = 0) -> Any:
+        """Call a function on one Dask worker; return its future."""
+        return self._link.client.submit(
+            function,
+            *arguments,
+            key=name,
+            workers=[address],
+            allow_other_workers=False,
+            pure=False,
+            priority=priority,
+        )
+
+    def announce(self, future: Any, what: str, *facts: Any) -> None:
+        """Put a message in the queue when the future is done."""
+        future.add_done_callback(lambda done: self._messages.put((what, *facts, done)))
+
+
+def connect(settings: DaskSpec, emit: Emit) -> Link:
     """To a running scheduler; with TLS where it has it, and a warning where not."""
     address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
-        tell("not-encrypted", address=address)
+        emit("not-encrypted", address=address)
     try:
         client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="leeward")
     except (OSError, TimeoutError, ValueError) as error:
         raise LeewardError(f"{address}: no Dask scheduler answers there ({error}); is it running?") from error
-    return DaskLink(client, address)
+    return Link(client, address)
 
 
 def _security(settings: DaskSpec) -> Security:

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from leeward.engines.outcomes import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
+from leeward.engines.engine import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.store import Key
 
 TOGETHER_S = 1.0  # tasks that are shorter travel together, up to so many seconds of work
@@ -142,7 +142,7 @@ class Pace:
         self.together = 1
         self.depth = 1
 
-    def hear(self, seconds: float) -> None:
+    def note(self, seconds: float) -> None:
         self._longest_s = max(self._longest_s, seconds)
         mean = self._mean_s
         self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds

@@ -25,8 +25,10 @@ from distributed.core import Status
 
 from leeward import __version__
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.local import Launch, LocalEngine
-from leeward.engines.outcomes import Began, Done, Failed, Outcome
+from leeward.engines.engine import Began, Done, Failed, Outcome
+from leeward.engines.local import LocalEngine
+from leeward.engines.work import FrozenWork
+from leeward.engines.worker_process import Launch, Launcher
 from leeward.errors import LeewardError, StorageError
 from leeward.files import is_there, read_regular
 from leeward.store import Key, RunPaths, prepare_folders, probe
@@ -46,7 +48,7 @@ _lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread, which lives as
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
     """Prepare this Dask worker for a run, and say what it is. It stays prepared as long as the answer is kept.
 
-    order: token, of the run and of its messages; mark, for the names of worker processes; campaign, its frozen text;
+    order: token, of the run and of its messages; mark, for the names of worker processes; work, a FrozenWork;
     output, as the coordinator calls it; probe and content, a file in the run directory and what is in it; timeout_s.
     """
     worker = get_worker()
@@ -62,7 +64,7 @@ def work_off(token: str, unit: str, keys: list[str]) -> int:
         pilot = _pilots.get(token)
     if pilot is None:
         raise LeewardError("this Dask worker has not been prepared for the run")
-    return pilot.work_off(unit, [Key.parse(key) for key in keys])
+    return pilot.work_off(unit, keys)
 
 
 def tear_down(token: str) -> None:
@@ -78,6 +80,7 @@ class _Pilot:
 
     def __init__(self, order: dict[str, Any], worker: Worker, key: str) -> None:
         self._order = order
+        self._frozen = FrozenWork(*order["work"])
         self._worker = worker
         self._key = key
         self._unreached = _why_unreached(order)
@@ -107,7 +110,8 @@ class _Pilot:
             "seconds_left": float(ends) - time.time() if ends.isdigit() else None,
         }
 
-    def work_off(self, unit: str, keys: list[Key]) -> int:
+    def work_off(self, unit: str, names: list[str]) -> int:
+        keys = [self._frozen.parse_key(name) for name in names]
         engine = self._take_engine()
         outbox = _Outbox(self._say, unit)
         try:
@@ -162,12 +166,10 @@ class _Pilot:
     def _say(self, message: dict[str, Any]) -> None:
         self._worker.log_event(self._order["token"], message)
 
-    def _tell(self, event: str, **facts: Any) -> None:
+    def _emit(self, kind: str, /, **facts: Any) -> None:
         """Send the events of compiling; a worker that does not start is told with its task."""
-        if event in COMPILE_EVENTS:
-            self._say({"event": event, "host": socket.gethostname(), **facts})
-
-    # --- worker processes that are not at work -----------------------------------------------------------------------
+        if kind in COMPILE_EVENTS:
+            self._say({"event": kind, "host": socket.gethostname(), **facts})
 
     def _take_engine(self) -> LocalEngine:
         with self._changed:
@@ -175,8 +177,8 @@ class _Pilot:
         if engine is not None:
             engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
             return engine
-        order = self._order
-        return LocalEngine(order["campaign"], self._paths, 1, order["timeout_s"], order["mark"], _launch, self._tell)
+        launcher = Launcher(self._frozen, self._paths, self._order["mark"], _launch)
+        return LocalEngine(launcher, 1, self._order["timeout_s"], self._emit)
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:

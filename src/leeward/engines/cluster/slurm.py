@@ -9,12 +9,14 @@ import contextlib
 import os
 import re
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,14 +25,18 @@ from distributed import Client, Security
 from distributed.core import Status
 
 from leeward.campaign.execution import SlurmSpec
-from leeward.engines.cluster.jobqueue import SLURMCluster, SLURMJob
-from leeward.engines.cluster.links import CONNECT_S, Connected
+from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
-from leeward.engines.cluster.squeue import Job, parse_queue
-from leeward.engines.outcomes import EngineLostError
-from leeward.errors import LeewardError, StorageError
+from leeward.engines.engine import EngineLostError
+from leeward.engines.worker import storage_errors
+from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.store import CREDENTIALS, RunPaths
+
+_before = signal.getsignal(signal.SIGINT)
+from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
+
+signal.signal(signal.SIGINT, _before)  # its import takes Ctrl-C for itself, as if it were a program of its own
 
 TEND_S = 1.0
 LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
@@ -41,6 +47,7 @@ JOBS_IN_VAIN = 3
 CLOSE_S = 60.0
 DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
 TAIL = 2000  # characters of a log
+_LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
 # for schedulers and workers of our own: a lost worker is noticed, and nothing but their own ports serves anybody
 DASK_SETTINGS = {
@@ -50,6 +57,7 @@ DASK_SETTINGS = {
     "distributed.worker.http.routes": [],
     "distributed.deploy.lost-worker-timeout": "15s",
 }
+EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # a setting that jobs do not inherit
 
 
 async def _answer(*command: str) -> str:
@@ -102,12 +110,42 @@ class _Cluster(SLURMCluster):
     job_cls = _Job
 
 
-class SlurmLink(Connected):
+@dataclass(frozen=True)
+class Job:
+    """state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if there is a limit."""
+
+    state: str
+    reason: str
+    ends: float | None
+
+
+def parse_queue(text: str, now: float) -> dict[str, Job]:
+    """Jobs by their numbers, from lines of number, state, reason and time left, between bars."""
+    jobs = {}
+    for line in text.splitlines():
+        number, _, rest = line.partition("|")
+        state, _, rest = rest.partition("|")
+        reason, _, left = rest.rpartition("|")
+        seconds = seconds_left(left.strip()) if state == "RUNNING" else None
+        jobs[number.strip()] = Job(state, reason, None if seconds is None else now + seconds)
+    return jobs
+
+
+def seconds_left(text: str) -> float | None:
+    """Of 1-02:03:04, 2:03:04 or 3:04; None for anything else, such as UNLIMITED."""
+    found = _LEFT.match(text)
+    if found is None:
+        return None
+    days, hours, minutes, seconds = (int(part or 0) for part in found.groups())
+    return float(((days * 24 + hours) * 60 + minutes) * 60 + seconds)
+
+
+class SlurmLink(Link):
     """Jobs come and go; their number follows the work, within what was asked for."""
 
-    def __init__(self, settings: SlurmSpec, paths: RunPaths, tell: Emit) -> None:
+    def __init__(self, settings: SlurmSpec, paths: RunPaths, emit: Emit) -> None:
         self._settings = settings
-        self._tell = tell
+        self._emit = emit
         self._logs = paths.logs
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
@@ -129,7 +167,7 @@ class SlurmLink(Connected):
             raise
         super().__init__(client, self._cluster.scheduler_address)
         if not settings.tls:
-            tell("not-encrypted", address=self.address)
+            emit("not-encrypted", address=self.address)
 
     def _start(self) -> _Cluster:
         settings = self._settings
@@ -145,7 +183,7 @@ class SlurmLink(Connected):
             queue=settings.partition,
             account=settings.account,
             job_extra_directives=["--no-requeue", *settings.options],  # a job that ends is replaced by a new one
-            job_script_prologue=[*_exports(), *settings.prologue],
+            job_script_prologue=[EXPORT, *settings.prologue],
             interface=settings.interface,
             python=settings.python or sys.executable,
             local_directory=settings.scratch,
@@ -155,8 +193,6 @@ class SlurmLink(Connected):
             security=_security(self._credentials) if settings.tls else None,
             scheduler_options=scheduler,
         )
-
-    # --- what a link does --------------------------------------------------------------------------------------------
 
     @property
     def expects(self) -> str | None:
@@ -220,14 +256,12 @@ class SlurmLink(Connected):
                 try:
                     step(timeout=CLOSE_S)
                 except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or is not there
-                    self._tell("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
+                    self._emit("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
         finally:  # also where somebody does not want to wait for it
             by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
             for which in ([by_name], numbers):
                 with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; jobs end by themselves
                     subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
-
-    # --- how many jobs -----------------------------------------------------------------------------------------------
 
     def _wanted(self, left: int) -> int:
         """As many as there is work for, within what was asked for."""
@@ -283,9 +317,7 @@ class SlurmLink(Connected):
         if not self._has_started:
             raise LeewardError(f"no job could be started: {message}")
         self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._tell("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
-
-    # --- the queue ---------------------------------------------------------------------------------------------------
+        self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
     async def _look(self) -> None:
         """Which jobs SLURM knows; those that it does not are over, and make room for others."""
@@ -310,7 +342,7 @@ class SlurmLink(Connected):
             raise EngineLostError(message)
         self._in_vain.clear()
         self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._tell("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
+        self._emit("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
 
     def _log_of(self, job_id: str) -> str:
         found = ""
@@ -323,10 +355,8 @@ class SlurmLink(Connected):
 def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
     """For credentials: seen by the jobs, and by nobody else."""
     where = paths.root if settings.credentials is None else Path(settings.credentials).expanduser()
-    try:
+    with storage_errors(where, "a folder for credentials cannot be made there"):
         return Path(tempfile.mkdtemp(prefix=CREDENTIALS, dir=where.absolute()))
-    except OSError as error:
-        raise StorageError(f"{where}: a folder for credentials cannot be made there ({error})") from error
 
 
 def _security(folder: Path) -> Security:
@@ -342,11 +372,6 @@ def _security(folder: Path) -> Security:
         f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
     }
     return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
-
-
-def _exports() -> list[str]:
-    """Dask's settings for the workers, which jobs do not inherit."""
-    return ["export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"]
 
 
 def _said(error: str) -> str:

@@ -6,8 +6,8 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.campaign import Campaign
-from leeward.engines.warming import warm_up
+from leeward.campaign.campaign import Campaign
+from leeward.campaign.warming import warm_up
 from leeward.errors import InfeasibleError
 from leeward.layout import LayoutProblem, Progress, SmartStart, optimise
 from leeward.layout.objective import FEW, Objective

@@ -7,8 +7,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
-from leeward.campaign import Campaign
-from leeward.campaign.campaign import MOST_TASKS
+from leeward.campaign.campaign import MOST_TASKS, Campaign
 from leeward.campaign.names import Word, farm_of, key_of, type_of, words_of
 from leeward.errors import InputError
 from leeward.parsing import parse_json

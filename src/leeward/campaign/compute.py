@@ -1,4 +1,4 @@
-"""The one worker function: from a key to a result, and to the disk. What runs under every engine is this."""
+"""Compute one layout: from the key of a task to its result."""
 
 import os
 import platform
@@ -9,18 +9,15 @@ from typing import Any
 import numpy as np
 
 from leeward import __version__
-from leeward.campaign import Campaign
-from leeward.errors import StorageError
+from leeward.campaign.campaign import Campaign
 from leeward.layout import Progress
 from leeward.layout.recipes import SEARCH
-from leeward.store import Key, Result, RunPaths, Value, begin_attempt, forget, index_line, store_result, utc_now
+from leeward.store import Key, Result, Value, utc_now
 
 MOST_HISTORY = 1000  # points of a curve that somebody looks at
 POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
 
-Report = Callable[[str], None]
-Watch = Callable[[Progress], None]
-Trouble = Callable[[StorageError], None]
+ShowProgress = Callable[..., None]  # called with step, phase and best_aep_gwh by name
 
 
 class History:
@@ -74,14 +71,14 @@ class History:
         return np.ascontiguousarray(points[:, ::-1][:, ::stride][:, ::-1])
 
 
-def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
-    """The result of a task."""
+def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result:
+    """Return the result of a task."""
     history = History()
 
     def see(progress: Progress) -> bool:
         history(progress)
-        if watch is not None:
-            watch(progress)
+        best = progress.best_aep_gwh
+        show_progress(step=progress.step, phase=progress.phase, best_aep_gwh=best if best == best else None)
         return False
 
     here = os.getcwd()
@@ -119,51 +116,10 @@ def compute(campaign: Campaign, key: Key, watch: Watch | None = None) -> Result:
     )
 
 
-def perform(
-    campaign: Campaign,
-    paths: RunPaths,
-    key: Key,
-    worker: str,
-    report: Report,
-    trouble: Trouble,
-    watch: Watch | None = None,
-) -> dict[str, Any]:
-    """A task from its start to its result on the disk, and the line about it for the index.
-
-    report: is told "began" when the attempt is recorded and "computed" when only storing is left. trouble: called when
-    the disk takes nothing; returns when it is time to try again, or raises.
-    """
-    fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
-    patiently(lambda: begin_attempt(paths, key, fingerprint, worker, socket.gethostname()), trouble)
-    report("began")
-    result = compute(campaign, key, watch)
-    report("computed")
-    patiently(lambda: store_result(paths, result), trouble)
-    patiently(lambda: forget(paths, key), trouble)
-    return index_line(result)
-
-
-def patiently(action: Callable[[], object], trouble: Trouble) -> None:
-    """Until it works, or until `trouble` has enough."""
-    while True:
-        try:
-            action()
-            return
-        except StorageError as error:
-            trouble(error)
-
-
 def versions() -> str:
-    """What the numbers depend on besides the fingerprint."""
+    """Return the programs and the machine that the numbers depend on besides the fingerprint."""
     import h5py
     import numba
 
-    parts = {
-        "leeward": __version__,
-        "python": platform.python_version(),
-        "numpy": np.__version__,
-        "numba": numba.__version__,
-        "h5py": h5py.__version__,
-        "machine": platform.machine(),
-    }
-    return ", ".join(f"{name} {version}" for name, version in parts.items())
+    programs = f"leeward {__version__}, python {platform.python_version()}, numpy {np.__version__}"
+    return f"{programs}, numba {numba.__version__}, h5py {h5py.__version__}, machine {platform.machine()}"

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from leeward.campaign import Campaign
+from leeward.campaign.campaign import Campaign
 from leeward.compiling import CompiledElsewhereError, without_waiting
 from leeward.layout import Area, LayoutProblem, SmartStart, descent, smart_start
 from leeward.layout.objective import Objective

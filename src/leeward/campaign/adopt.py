@@ -1,0 +1,221 @@
+"""Results of other origin, brought into a run directory: they count as done, and the rest is computed."""
+
+import functools
+import math
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leeward.campaign.campaign import Campaign
+from leeward.campaign.judge import AEP_TOLERANCE, other_layout
+from leeward.errors import InputError
+from leeward.layout.problem import TOLERANCE_M
+from leeward.store import (
+    FOREIGN,
+    NO_AEP,
+    OWN,
+    SUCCESS,
+    Brief,
+    FoundFile,
+    FoundResult,
+    IndexLines,
+    Key,
+    Result,
+    RunPaths,
+    Value,
+    Verdict,
+    gather,
+    index_line,
+    read_files,
+    store_result,
+)
+
+SAME_AEP = 1e-6  # relative; a larger disagreement is listed
+REPLACED = ("aep_here", "aep_source")  # details of adopted results whose AEP was not that of the wake engine
+
+Place = tuple[int, int]  # number of a file among the sources, and of a result in it
+
+
+class Computed(NamedTuple):
+    """The numbers of a layout by the wake engine. aep: GWh; wake_loss: a share; spacing: of the closest two, m."""
+
+    aep: float
+    wake_loss: float
+    spacing: float
+
+
+class Choice(NamedTuple):
+    """The best layout of a key so far: where it is, and what the wake engine says of it."""
+
+    place: Place
+    digest: str
+    computed: Computed
+
+
+@dataclass
+class Adoption:
+    """What became of the sources.
+
+    lines: of adopted results, for the index. results: these, by key. recomputed: how many of them had no possible AEP.
+    disagreeing: layouts whose stored AEP is not that of the wake engine, adopted or not. violating: adopted layouts
+    that violate constraints of the campaign, and by how much (m). present: results that the run had already. worse:
+    other layouts of a key of which a better one was adopted. refused, bad_files: with reasons.
+    """
+
+    lines: IndexLines = field(default_factory=IndexLines)
+    results: dict[Key, Brief] = field(default_factory=dict)
+    recomputed: int = 0
+    disagreeing: list[dict[str, Any]] = field(default_factory=list)
+    violating: dict[Key, float] = field(default_factory=dict)
+    present: int = 0
+    worse: int = 0
+    refused: list[str] = field(default_factory=list)
+    bad_files: list[str] = field(default_factory=list)
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the event and the audit log say."""
+        return {
+            "adopted": len(self.results),
+            "recomputed": self.recomputed,
+            "disagreeing": self.disagreeing,
+            "present": self.present,
+            "not_the_best": self.worse,
+            "violating": {str(key): worst for key, worst in self.violating.items()},
+            "refused": self.refused,
+            "bad_files": self.bad_files,
+        }
+
+    def refuse(self, found: FoundResult, reason: str) -> None:
+        self.refused.append(f"{found.path}: {found.name}: {reason}")
+
+
+class Adopter:
+    """Stores what is good in files of other origin, which stay as they are.
+
+    keep_infeasible: accept layouts with turbines closer than a rotor diameter.
+
+    Of several layouts of one key the best is taken: that with the highest AEP by the wake engine. A stored AEP counts
+    for nothing: in a damaged file it may be any number.
+    """
+
+    def __init__(self, campaign: Campaign, keep_infeasible: bool) -> None:
+        self._campaign = campaign
+        self._keep_infeasible = keep_infeasible
+        self._adoption = Adoption()
+        self._best: dict[Key, Choice] = {}
+
+    def adopt(
+        self,
+        paths: RunPaths,
+        sources: Iterable[Path],
+        done: Collection[Key],
+        store: Callable[[Callable[[], Any]], Any],
+        notice: Callable[[], None],
+    ) -> Adoption:
+        """Store the best result of each key that is not done. store: calls what writes. notice: called now and then."""
+        adoption = self._adoption
+        files = [path for source in gather(sources) for path in source.files]
+        for turn in ("choose", "store"):
+            place: Place = (0, 0)  # a file that is gone at the second turn changes no other place
+            for found in read_files(files, contents=True):
+                notice()
+                if isinstance(found, FoundFile):
+                    if turn == "choose" and found.verdict is not Verdict.VALID:
+                        reason = f", {found.reason}" if found.reason else ""
+                        adoption.bad_files.append(f"{found.path}: {found.verdict}{reason}")
+                    place = (place[0] + 1, 0)
+                    continue
+                place = (place[0], place[1] + 1)
+                if turn == "choose":
+                    self._choose(found, place, done)
+                elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
+                    result = self._chosen(found, self._best[found.key])
+                    if result is not None:
+                        store(functools.partial(store_result, paths, result))
+                        line = index_line(result)
+                        adoption.lines.add(line)
+                        adoption.results[found.key] = Brief.of(line)
+        return adoption
+
+    def refusal(self, found: FoundResult) -> str | None:
+        """Say why a result cannot be one of the campaign's; None if it can. It has to come with its contents."""
+        if not found.is_valid or found.result is None:
+            return f"{found.verdict}, {found.reason}"
+        if found.key is None or found.key not in self._campaign:
+            return f"not a task of the campaign {self._campaign.name}"
+        reason = other_layout(self._campaign, found.result)
+        return reason if reason is not None or self._keep_infeasible else self._too_close(found.key, found.result)
+
+    def _choose(self, found: FoundResult, place: Place, done: Collection[Key]) -> None:
+        """Remember where the best result of each key is."""
+        adoption, best = self._adoption, self._best
+        reason = self.refusal(found)
+        if reason is not None or found.key is None or found.result is None:
+            adoption.refuse(found, reason or "no result")
+            return
+        if found.key in done:
+            adoption.present += 1
+            return
+        try:
+            computed = Computed(*self._campaign.recompute(found.key, *found.result.layout))
+        except InputError as error:
+            adoption.refuse(found, f"the wake engine rejects this layout: {error}")
+            return
+        if not (math.isfinite(computed.aep) and computed.aep > 0):
+            adoption.refuse(found, f"the wake engine computes an AEP of {computed.aep:g} GWh for this layout")
+            return
+        self._note_disagreement(found, found.key, computed.aep)
+        if found.key in best:
+            adoption.worse += 1  # or the same once more
+        if found.key not in best or computed.aep > best[found.key].computed.aep:
+            best[found.key] = Choice(place, found.digest, computed)
+
+    def _note_disagreement(self, found: FoundResult, key: Key, aep: float) -> None:
+        if found.status != SUCCESS or abs(found.aep - aep) <= SAME_AEP * aep:
+            return
+        facts = {"key": str(key), "file": str(found.path), "aep_claimed": found.aep, "aep": aep}
+        self._adoption.disagreeing.append({**facts, "relative": abs(found.aep - aep) / aep})
+
+    def _too_close(self, key: Key, result: Result) -> str | None:
+        """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
+        problem, diameter = self._campaign.problem(key.farm_idx, key.type_idx), self._campaign.diameter(key.type_idx)
+        spacing = problem.min_spacing_m(*result.layout)
+        if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
+            return None
+        return (
+            f"two turbines are {spacing:.6g} m apart, less than a rotor diameter ({diameter:g} m); to adopt it anyway: "
+            "--keep-infeasible"
+        )
+
+    def _chosen(self, found: FoundResult, choice: Choice) -> Result | None:
+        """Return the chosen result as it will be stored; None if its file has changed since it was chosen."""
+        if found.result is None or found.digest != choice.digest:
+            self._adoption.refuse(found, "it changed while it was adopted; run it again")
+            return None
+        return self._adopted(found.result, choice.computed)
+
+    def _adopted(self, result: Result, computed: Computed) -> Result:
+        """Return the result as it will be stored: one of leeward's own, with the same settings, stays what it is."""
+        campaign, adoption, key = self._campaign, self._adoption, result.key
+        is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
+        if is_own and abs(result.aep - computed.aep) <= AEP_TOLERANCE * computed.aep:
+            return result
+        violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
+        details: dict[str, Value] = {name: value for name, value in result.details.items() if name not in REPLACED}
+        details |= {"wake_loss": computed.wake_loss, "min_spacing_m": computed.spacing}
+        if result.origin == OWN:
+            details["source_fingerprint"] = result.fingerprint
+            details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
+        details["method_version"] = campaign.method_version  # of the wake engine that computed the AEP
+        if result.status == NO_AEP:
+            details["aep_source"] = "recomputed"
+            adoption.recomputed += 1
+        elif "aep_claimed" not in details or abs(result.aep - computed.aep) > SAME_AEP * computed.aep:
+            details["aep_claimed"] = result.aep  # otherwise it was adopted before, and says what its first file claimed
+        if not violation.is_feasible:
+            details["violation_m"] = violation.worst_m
+            adoption.violating[key] = violation.worst_m
+        diameter = result.diameter if result.diameter == result.diameter else campaign.diameter(key.type_idx)
+        facts = {"aep": computed.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
+        return replace(result, **facts, details=details)  # type: ignore[arg-type]

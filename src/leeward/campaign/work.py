@@ -1,0 +1,97 @@
+"""The first kind of work: optimised layouts, one task for every farm, turbine type and seed of a campaign."""
+
+import functools
+from collections.abc import Collection, Iterable, Mapping
+from typing import Any, ClassVar
+
+from leeward.campaign.adopt import Adopter
+from leeward.campaign.campaign import Campaign
+from leeward.campaign.compute import ShowProgress, compute
+from leeward.campaign.defaults import with_user_defaults
+from leeward.campaign.execution import Execution
+from leeward.campaign.selection import chosen_tasks
+from leeward.campaign.warming import warm_up
+from leeward.store import Key, Result, Value
+
+MOST_LISTED = 12
+
+
+class LayoutWork:
+    """A campaign as runs, engines and workers see it. See `leeward.engines.work.Work`."""
+
+    kind = "layouts"
+    blank_progress: ClassVar[Mapping[str, Any]] = {"step": 0, "phase": "", "best_aep_gwh": None}
+
+    def __init__(self, campaign: Campaign) -> None:
+        self.source = campaign
+        self.name = campaign.name
+        self.n_tasks = campaign.n_tasks
+        self.method_version = campaign.method_version
+        self.check, self.version_of = campaign.check, campaign.version_of
+        self.frozen_text, self.study_text = campaign.frozen_text, campaign.study_text
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> "LayoutWork":
+        return cls(Campaign.from_text(text, where))
+
+    @functools.cached_property
+    def execution(self) -> Execution:
+        return with_user_defaults(self.source).execution
+
+    def __contains__(self, key: object) -> bool:
+        return key in self.source
+
+    def __repr__(self) -> str:
+        return repr(self.source)
+
+    @staticmethod
+    def parse_key(text: str) -> Key:
+        return Key.parse(text)
+
+    def select(self, only: str | Collection[Key] | None) -> Iterable[Key]:
+        return self.source.tasks() if only is None else chosen_tasks(self.source, only)
+
+    def group(self, key: Key) -> tuple[int, int]:
+        return key.farm_idx, key.type_idx
+
+    def fingerprint(self, key: Key) -> str:
+        return self.source.fingerprint(key.farm_idx, key.type_idx)
+
+    def compute(self, key: Key, show_progress: ShowProgress) -> Result:
+        return compute(self.source, key, show_progress)
+
+    def warm_up(self) -> None:
+        warm_up(self.source)
+
+    def attributes(self) -> dict[str, Value]:
+        campaign = self.source
+        return {
+            "campaign": campaign.study_text(),
+            "campaign_name": campaign.name,
+            "grid_size": campaign.grid_size,
+            "random_pct": float(campaign.random_pct),
+            "crs": campaign.crs or "",
+        }
+
+    def differences(self, before: "LayoutWork", keys: Iterable[Key]) -> list[str]:
+        former = before.source
+        pairs = sorted({self.group(key) for key in keys})
+        found: dict[str, list[str]] = {}
+        for farm, kind in pairs:
+            if farm in former.farms and kind in former.types:
+                for difference in self.source.differences(former, farm, kind):
+                    found.setdefault(difference, []).append(f"farm {farm} type {kind}")
+        lines = []
+        for difference, where in found.items():
+            more = ", ..." if len(where) > 3 else ""
+            lines.append(difference + ("" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{more})"))
+        return lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])
+
+    def adopter(self, keep_infeasible: bool) -> Adopter:
+        return Adopter(self.source, keep_infeasible)
+
+    def result_bytes(self, keys: Iterable[Key] | None) -> int:
+        campaign = self.source
+        everything = ((farm, kind) for farm in campaign.farms for kind in campaign.types)
+        pairs = everything if keys is None else {self.group(key) for key in keys}
+        return 16 * max((campaign.n_turbines(*pair) for pair in pairs), default=0)

@@ -1,0 +1,124 @@
+"""The Dask workers of a run: who is there, who is fit for tasks, and whether to hope for more."""
+
+import time
+from concurrent.futures import CancelledError
+from typing import Any
+
+from leeward import __version__
+from leeward.engines.cluster import pilot
+from leeward.engines.cluster.links import Link, Wire
+from leeward.engines.cluster.members import Member
+from leeward.engines.engine import EngineLostError
+from leeward.events import Emit
+
+NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
+SAY_AGAIN_S = 300.0
+ANSWER_S = 15.0  # for a worker that was just prepared
+CLOSE_S = 5.0  # for workers to hear that a run is over
+
+
+class Crew:
+    """members: by their addresses. order: for pilots. root: the run directory, for people."""
+
+    def __init__(self, link: Link, wire: Wire, order: dict[str, Any], emit: Emit, root: str) -> None:
+        self.members: dict[str, Member] = {}
+        self._link = link
+        self._wire = wire
+        self._order = order
+        self._emit = emit
+        self._root = root
+        self._is_heard = False
+        self._said: set[str] = set()
+        self._somebody = self._hoped = self._said_alone = time.monotonic()
+
+    def join_present(self) -> None:
+        for address in self._link.addresses():
+            self.join(address)
+
+    def join(self, address: str) -> None:
+        if address in self.members:
+            return
+        member = self.members[address] = Member(address, joined=time.monotonic())
+        member.preparing = self._submit(member, "set-up", pilot.set_up, self._order)
+        self._wire.announce(member.preparing, "prepared", member)
+
+    def _submit(self, member: Member, what: str, *call: Any) -> Any:
+        return self._wire.submit(member.address, self._wire.new_name(f"{what}-"), *call, priority=10)
+
+    def prepared(self, member: Member, future: Any) -> None:
+        if not self._is_heard:  # from now on we are told of everybody; one may have come before, and after our question
+            self._is_heard = True
+            self.join_present()
+        if self.members.get(member.address) is not member:
+            return
+        if future.status != "finished":
+            self.refuse(member, f"it cannot be used: {reason_of(future)}")
+            return
+        try:
+            facts = future.result(timeout=ANSWER_S)  # Dask itself would wait for ever for a worker that is gone by now
+        except (OSError, CancelledError) as error:  # a TimeoutError too
+            self.refuse(member, f"it cannot be used: it does not answer any more ({error})")
+            return
+        member.prepared(facts)
+        member.unfit = None
+        if facts["version"] != __version__:
+            self.refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
+            return
+        self._link.joined(member)
+        news = f"{member.host} {member.stores}" if not member.stores else "stores"
+        shown = {"host": member.host, "worker": member.name, "slots": member.slots, "job": member.job}
+        disk = {"stores": member.stores, "reason": facts["unreached"], "run": self._root}
+        self._emit("joined", **shown, **disk, is_news=news not in self._said)
+        self._said.add(news)
+
+    def refuse(self, member: Member, reason: str) -> None:
+        """Give it no more tasks."""
+        member.unfit = reason
+        self._emit("unfit", host=member.host, worker=member.name or member.address, reason=reason)
+
+    def look_after(self, left: int, unit_s: float) -> None:
+        """Have as many workers as the tasks that are left need; raise EngineLostError when there is no hope.
+
+        unit_s: how long a unit of tasks may take.
+        """
+        now = time.monotonic()
+        members = list(self.members.values())
+        for member in members:
+            if not member.slots and member.unfit is None and now - member.joined > NOBODY_AFTER_S:
+                self.refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it still may
+            member.is_spent = member.is_ready and not member.has_time_for(unit_s)
+        self._link.tend(left, members)
+        if any(member.is_ready for member in members):
+            self._somebody = self._hoped = self._said_alone = now
+            return
+        preparing = sum(member.slots == 0 and member.unfit is None for member in members)
+        expected = self._link.expects
+        if expected is not None:  # however long a queue is
+            self._hoped = now
+        if preparing:
+            expected = f"{preparing} worker(s) do not answer yet"
+        if now - self._hoped > NOBODY_AFTER_S:
+            unfit = next((member.unfit for member in members if member.unfit), "none is there")
+            raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
+        if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
+            self._said_alone = now
+            self._said.add("alone")
+            self.join_present()  # one may have come while we began to listen
+            self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
+
+    def say_farewell(self) -> None:
+        """Have worker processes end now, and not when they have been idle for a while."""
+        ready = [member for member in self.members.values() if member.is_ready]
+        farewells = [self._submit(member, "end", pilot.tear_down, self._wire.token) for member in ready]
+        deadline = time.monotonic() + CLOSE_S
+        while time.monotonic() < deadline and not all(farewell.done() for farewell in farewells):
+            time.sleep(0.05)
+
+
+def reason_of(future: Any) -> str:
+    """Return why a future has no result, in one line."""
+    if future.status == "error":
+        error = future.exception()
+        lines = f"{type(error).__name__}: {error}".splitlines()
+        return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"  # a log ends with what went wrong
+    return f"Dask says {future.status}"

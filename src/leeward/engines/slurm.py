@@ -1,0 +1,40 @@
+"""The engine slurm: jobs of SLURM, as the workers of a Dask cluster of this run's own."""
+
+import shutil
+import sys
+import threading
+from pathlib import Path
+
+from leeward.campaign.execution import PLAIN_PATH, Execution
+from leeward.engines.dask import demand_installed
+from leeward.engines.engine import Assignment, Engine, EngineKind
+from leeward.errors import InputError, LeewardError
+
+
+class SlurmEngine(EngineKind):
+    """Opens a ClusterEngine whose link starts and ends jobs."""
+
+    options = ("jobs", "cores", "memory", "walltime", "partition", "account")
+
+    @classmethod
+    def demand(cls, execution: Execution, output: Path) -> None:
+        demand_installed(execution.engine)
+        if not (PLAIN_PATH.match(str(output)) and PLAIN_PATH.match(sys.executable)):
+            raise InputError(
+                f"the output is {output}, and Python {sys.executable}; expected no spaces and quotes in them: under "
+                "SLURM they go into batch scripts"
+            )
+        if shutil.which("sbatch") is None:
+            raise InputError(
+                "sbatch is not here; the engine slurm is for a machine of a SLURM cluster, such as a login node"
+            )
+
+    @classmethod
+    def open(cls, assignment: Assignment) -> Engine:
+        if threading.current_thread() is not threading.main_thread():
+            raise LeewardError("the engine slurm can be started in the main thread only, as dask-jobqueue can")
+        from leeward.engines.cluster.engine import ClusterEngine
+        from leeward.engines.cluster.slurm import SlurmLink
+
+        link = SlurmLink(assignment.work.execution.slurm, assignment.paths, assignment.emit)
+        return ClusterEngine.on(link, assignment)

@@ -1,0 +1,132 @@
+"""Kinds of work: what runs, engines and workers know about the tasks that they compute."""
+
+from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, ClassVar, NamedTuple, Protocol, Self
+
+from leeward.campaign.execution import Execution
+from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
+
+WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, loaded when it is used
+
+
+class Adoption(Protocol):
+    """Adopted results by key, and their lines for the index."""
+
+    results: dict[Key, Brief]
+    lines: IndexLines
+
+    def facts(self) -> dict[str, Any]:
+        """Return what the event and the audit log say."""
+
+
+class Adopter(Protocol):
+    """Brings results of other origin into a run directory."""
+
+    def adopt(
+        self,
+        paths: RunPaths,
+        sources: Iterable[Path],
+        done: Collection[Key],
+        store: Callable[[Callable[[], Any]], Any],
+        notice: Callable[[], None],
+    ) -> Adoption:
+        """Store what is good in the sources. store: calls what writes. notice: called now and then."""
+
+    def refusal(self, found: FoundResult) -> str | None:
+        """Say why a result of other origin cannot be one of this work's; None if it can."""
+
+
+class Work(Protocol):
+    """One kind of work: a set of tasks with keys, and how each is computed.
+
+    kind: its name in WORKS. source: the campaign or study itself. name: of that. execution: how to run it, with the
+    user's defaults. method_version: of this leeward. blank_progress: what a heartbeat shows before the first step.
+    """
+
+    kind: str
+    source: Any
+    name: str
+    n_tasks: int
+    method_version: int
+    blank_progress: ClassVar[Mapping[str, Any]]
+
+    @property
+    def execution(self) -> Execution: ...
+
+    @classmethod
+    def from_text(cls, text: str, where: str) -> Self:
+        """Load what `frozen_text` wrote; where: what to call it in an error."""
+
+    def frozen_text(self) -> str:
+        """Return the work as text that refers to no file."""
+
+    def study_text(self) -> str:
+        """Return the same without how it is run: what was computed, whoever computed it."""
+
+    @staticmethod
+    def parse_key(text: str) -> Key:
+        """Return the key that a text names, or raise InputError."""
+
+    def __contains__(self, key: object) -> bool: ...
+
+    def select(self, only: str | Collection[Key] | None) -> Iterable[Key]:
+        """Return the tasks to run, in order: all, those that a text names, or these."""
+
+    def group(self, key: Key) -> Hashable:
+        """Return what tasks have in common that are best computed by one worker."""
+
+    def check(self) -> None:
+        """Raise InputError if a task cannot be computed: called before a run."""
+
+    def warm_up(self) -> None:
+        """Compile, or load, what the tasks call."""
+
+    def compute(self, key: Key, show_progress: Callable[..., None]) -> Result:
+        """Return the result of a task. show_progress: takes the names of `blank_progress`; called after each step."""
+
+    def fingerprint(self, key: Key) -> str:
+        """Return the digest of all settings that the numbers of a task depend on."""
+
+    def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
+        """Return the method version that made a result; None if it was made with other settings.
+
+        stated: the version that the result states, if it does. fingerprint: None for an adopted result.
+        """
+
+    def differences(self, before: Self, keys: Iterable[Key]) -> list[str]:
+        """Return one line for each setting that differs from those of an older work, as far as it concerns keys."""
+
+    def attributes(self) -> dict[str, Value]:
+        """Return the attributes of the root of the merged file."""
+
+    def result_bytes(self, keys: Iterable[Key] | None) -> int:
+        """Return the size of the largest result of these tasks, or of all; for the check of the disk space."""
+
+    def adopter(self, keep_infeasible: bool) -> Adopter:
+        """Return what brings results of other origin into a run. keep_infeasible: those that break constraints too."""
+
+
+class FrozenWork(NamedTuple):
+    """A work on its way to another process."""
+
+    kind: str
+    text: str
+
+    @classmethod
+    def of(cls, work: Work) -> "FrozenWork":
+        return cls(work.kind, work.frozen_text())
+
+    def load(self) -> Work:
+        work: Work = work_class(self.kind).from_text(self.text, "the frozen work")
+        return work
+
+    def parse_key(self, text: str) -> Key:
+        return work_class(self.kind).parse_key(text)
+
+
+def work_class(kind: str) -> type[Work]:
+    """Import the class of a kind of work."""
+    found: type[Work] = resolve_name(WORKS[kind])
+    return found

@@ -1,0 +1,181 @@
+"""One worker process as its coordinator sees it: a private pipe, a log and a deadline."""
+
+import contextlib
+import json
+import os
+import secrets
+import selectors
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import IO, Any
+
+from leeward.engines.work import FrozenWork
+from leeward.errors import LeewardError
+from leeward.files import open_regular
+from leeward.store import Key, RunPaths
+
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}  # nobody sends these to others
+REAP_S = 5.0  # for a killed process to be gone
+DEATH_S = 30.0  # for one that has closed its files: no disk holds it any more, at most a busy machine
+TAIL = 4000  # bytes of a log
+THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
+
+Launch = Callable[..., "subprocess.Popen[bytes]"]
+
+
+class WorkerProcess:
+    """deadline: when it is overdue. phase: what it is doing with its task. is_killed: somebody else has ended it."""
+
+    def __init__(self, process: "subprocess.Popen[bytes]", log: Path, selector: selectors.BaseSelector) -> None:
+        if process.stdin is None or process.stdout is None:
+            raise LeewardError("a worker was started without pipes")
+        self.process = process
+        self.log = log
+        self.deadline = float("inf")
+        self.name = ""
+        self.ready = False
+        self.key: Key | None = None
+        self.began = 0.0
+        self.phase = "starting"
+        self.stuck = False
+        self.compiles = False
+        self.is_killed = False
+        self.unread = bytearray()
+        self._unsent = bytearray()
+        self._selector = selector
+        self._pipes = (process.stdin, process.stdout)
+        self._commands, self._answers = process.stdin.fileno(), process.stdout.fileno()
+        os.set_blocking(self._commands, False)
+        os.set_blocking(self._answers, False)
+        selector.register(self._answers, selectors.EVENT_READ, self)
+
+    def send(self, command: dict[str, Any]) -> None:
+        """Send a command. It never waits: a worker that was stopped may not read."""
+        self._unsent += (json.dumps(command) + "\n").encode()
+        self.flush()
+
+    def flush(self) -> None:
+        """Write as much of the commands as the pipe takes now."""
+        listening = self._commands in self._selector.get_map()
+        try:
+            while self._unsent:
+                del self._unsent[: os.write(self._commands, self._unsent)]
+        except BlockingIOError:
+            if not listening:
+                self._selector.register(self._commands, selectors.EVENT_WRITE, self)
+            return
+        except BrokenPipeError:  # it has died: its other pipe says so
+            self._unsent.clear()
+        if listening:
+            self._selector.unregister(self._commands)
+
+    def receive(self) -> bool:
+        """Read what is in the pipe; False at its end."""
+        try:
+            piece = os.read(self._answers, 1 << 16)
+        except BlockingIOError:
+            return True
+        self.unread += piece
+        return bool(piece)
+
+    def next_line(self) -> bytes | None:
+        """Return the next whole line of what was read; None if there is none."""
+        end = self.unread.find(b"\n")
+        if end < 0:
+            return None
+        line = bytes(self.unread[:end])
+        del self.unread[: end + 1]
+        return line
+
+    def kill(self) -> None:
+        """End the worker, and all that it has started."""
+        with contextlib.suppress(ProcessLookupError, PermissionError):
+            os.killpg(self.process.pid, signal.SIGKILL)
+        self.process.kill()
+
+    def how_it_died(self) -> str:
+        """Return the exit code or the signal of a process that has closed its pipe."""
+        self.kill()  # should it only have closed its pipe; and what it has forked
+        try:
+            code = self.process.wait(DEATH_S)
+        except subprocess.TimeoutExpired:
+            return "it closed its pipe, and does not end"
+        if code >= 0:
+            return f"exit code {code}"
+        name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
+        self.is_killed = name not in CRASHES
+        return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
+
+    def tail(self) -> str:
+        """Return the end of its log, which can be long."""
+        try:
+            with os.fdopen(open_regular(self.log), "rb") as file:
+                file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
+                return file.read().decode(errors="replace")
+        except OSError as error:
+            return f"(its log cannot be read: {error})"
+
+    def bury(self, workers: Path) -> bool:
+        """Close the pipes of a killed worker, remove its heartbeat and an empty log; False if it does not end.
+
+        A disk that does not answer holds even killed processes.
+        """
+        is_gone = True
+        try:
+            self.process.wait(REAP_S)
+        except subprocess.TimeoutExpired:
+            is_gone = False
+        for pipe in self._pipes:
+            if pipe.fileno() in self._selector.get_map():
+                self._selector.unregister(pipe)
+            pipe.close()
+        with contextlib.suppress(OSError):  # a disk that refuses is said elsewhere; the next run tidies up
+            if self.name:
+                (workers / f"{self.name}.json").unlink(missing_ok=True)
+            if self.log.stat().st_size == 0:
+                self.log.unlink()
+        return is_gone
+
+
+class Launcher:
+    """Starts worker processes for a work.
+
+    mark: letters in the names of all workers, before what makes each unique. launch: as Popen does, from a thread that
+    lives as long as the workers are to: the kernel ends them with that thread.
+    """
+
+    def __init__(self, frozen: FrozenWork, paths: RunPaths, mark: str = "", launch: Launch = subprocess.Popen) -> None:
+        self.paths = paths
+        self.mark = mark
+        self._order = {**frozen._asdict(), "output": os.path.abspath(paths.output)}
+        self._launch = launch
+
+    def start(self, selector: selectors.BaseSelector) -> WorkerProcess:
+        """Start one. The selector says when it has written something, or can be written to again."""
+        token = self.mark + secrets.token_hex(4)
+        log = self.paths.logs / f"{socket.gethostname()}-{token}.log"
+        environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
+        with _opened_log(log) as errors:
+            process = self._launch(
+                [sys.executable, "-P", "-m", "leeward.engines.worker_main", str(os.getpid())],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                env=environment,
+                start_new_session=True,  # Ctrl-C is for the coordinator; and what it forks can be ended with it
+            )
+        worker = WorkerProcess(process, log, selector)
+        worker.send({**self._order, "token": token})
+        return worker
+
+
+def _opened_log(path: Path) -> IO[bytes]:
+    """Open a file for what the worker prints; it goes nowhere while the disk rejects writes."""
+    try:
+        return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
+    except OSError:
+        return open(os.devnull, "wb")

@@ -1,0 +1,153 @@
+"""What all parts of one run share: what was asked for, what it came to, callbacks, and requests to stop."""
+
+import signal
+import threading
+import time
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import FrameType, TracebackType
+from typing import Any
+
+from leeward import __version__
+from leeward.engines.engine import processes_for
+from leeward.engines.work import Adoption, Work
+from leeward.events import Emit
+from leeward.store import Audit, Brief, Key, Lock, Record, RunMerge, RunPaths, Value, utc_now
+
+
+@dataclass(frozen=True)
+class Options:
+    """How a run is to go about it; see `leeward.run`."""
+
+    only: str | Collection[Key] | None = None
+    retry_failed: bool = False
+    adopt: tuple[Path, ...] = ()
+    keep_infeasible: bool = False
+    new: bool = False
+    take_over: bool = False
+    grace_s: float = 60.0
+    storage_wait_s: float = 1800.0
+
+
+@dataclass
+class RunReport:
+    """How a run ended.
+
+    wanted: the tasks that were asked for; done, failed and missing are about these. results: a brief of every result
+    in the run directory, by key; is_counted: whether the run got as far as looking there. failures: records of failed
+    tasks. signal: of a request to stop, if any. engine_lost: why there was nobody left to compute, if so.
+    """
+
+    paths: RunPaths
+    work: Work
+    wanted: list[Key]
+    results: dict[Key, Brief] = field(default_factory=dict)
+    failures: dict[Key, Record] = field(default_factory=dict)
+    computed: int = 0
+    is_counted: bool = False
+    adoption: Adoption | None = None
+    merged: RunMerge | None = None
+    quarantined: int = 0
+    signal: int | None = None
+    engine_lost: str = ""
+    seconds: float = 0.0
+
+    @property
+    def campaign(self) -> Any:
+        """The campaign that was run."""
+        return self.work.source
+
+    @property
+    def done(self) -> int:
+        return sum(key in self.results for key in self.wanted)
+
+    @property
+    def failed(self) -> list[Key]:
+        return [key for key in self.wanted if key in self.failures and key not in self.results]
+
+    @property
+    def missing(self) -> list[Key]:
+        return [key for key in self.wanted if key not in self.results]
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether every task that was asked for has a verified result in the merged file."""
+        return self.merged is not None and all(key in self.merged.keys for key in self.wanted)
+
+    @property
+    def exit_code(self) -> int:
+        """0 complete; 3 with results missing or failed; 130 or 143 interrupted before all was done."""
+        if self.is_complete:
+            return 0
+        return 3 if self.signal is None else 128 + self.signal
+
+
+class StopNowError(BaseException):
+    """A second request: end at once. Not an Exception, so that nothing takes it for a task's failure."""
+
+
+class StopRequests:
+    """Within it, the first signal is a request, and the second raises StopNowError in the main thread."""
+
+    def __init__(self) -> None:
+        self.signal: int | None = None
+        self.since = 0.0
+        self._before: dict[int, Any] = {}
+
+    def __enter__(self) -> "StopRequests":
+        if threading.current_thread() is threading.main_thread():  # elsewhere signals cannot be caught
+            for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
+                if signal.getsignal(name) is not signal.SIG_IGN:  # as for a job in the background
+                    self._before[name] = signal.signal(name, self._heard)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for name, handler in self._before.items():
+            signal.signal(name, handler)
+
+    def _heard(self, number: int, frame: FrameType | None) -> None:
+        if self.signal is not None:
+            raise StopNowError
+        self.signal = number
+        self.since = time.monotonic()
+
+    @property
+    def is_asked(self) -> bool:
+        return self.signal is not None
+
+
+@dataclass(frozen=True)
+class RunContext:
+    """report: what the run has come to so far. emit: sends an event. stop: requests to stop."""
+
+    report: RunReport
+    options: Options
+    emit: Emit
+    lock: Lock
+    audit: Audit
+    stop: StopRequests
+
+    @property
+    def work(self) -> Work:
+        return self.report.work
+
+    @property
+    def paths(self) -> RunPaths:
+        return self.report.paths
+
+    def processes(self, most: int) -> int:
+        """Return how many processes to use on this machine, if there is work for so many."""
+        return processes_for(self.work.execution, most)
+
+    def attributes(self) -> dict[str, Value]:
+        """Return the attributes of the root of a merged file."""
+        work = self.work
+        return {
+            **work.attributes(),
+            "leeward_version": __version__,
+            "created": utc_now(),
+            "total_configs": work.n_tasks + sum(key not in work for key in self.report.results),
+        }

@@ -1,0 +1,133 @@
+"""The files of results: bad ones go out of the way, what they still hold is kept, and packs keep their number down."""
+
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Iterable
+from pathlib import Path
+from typing import Any
+
+from leeward.engines.worker import storage_errors
+from leeward.files import is_there, replace_file
+from leeward.runs.context import RunContext
+from leeward.runs.disk import RunDisk
+from leeward.runs.resume import Stored
+from leeward.store import (
+    PACK_SIZE,
+    BadFile,
+    BadPack,
+    BadShard,
+    FoundResult,
+    Key,
+    append_line,
+    finish,
+    index_line,
+    key_of_shard,
+    pack,
+    quarantine,
+    read_shards,
+    unpack,
+)
+
+
+class ResultFiles:
+    """Knows which results lie in files of their own; a cluster counts files."""
+
+    def __init__(self, context: RunContext, disk: RunDisk) -> None:
+        self._context = context
+        self._paths = context.paths
+        self._disk = disk
+        self._record = context.audit.record
+        self._most = context.work.execution.loose_results
+        self._loose: deque[Key] = deque()
+        self._batch: list[Key] = []
+        self._place = context.paths.packs
+
+    def add(self, keys: Iterable[Key]) -> None:
+        """Take note of results that were just stored, or found."""
+        self._loose.extend(keys)
+
+    @property
+    def is_due(self) -> bool:
+        """Whether there are so many files that some are to be packed."""
+        return len(self._loose) > self._most
+
+    def pack(self) -> None:
+        """Put the oldest into a pack, as many as it takes.
+
+        After a StorageError the same call goes on with the same pack. A shard that is not valid stays where it is: the
+        merge finds it, and has its task computed again.
+        """
+        began = time.monotonic()
+        if not self._batch:
+            with storage_errors(self._paths.packs, "cannot be listed"):
+                self._place = self._paths.new_pack()
+            oldest = (self._loose.popleft() for _ in range(min(PACK_SIZE, len(self._loose))))
+            self._batch = list(dict.fromkeys(oldest))
+        packed = pack(self._paths, self._batch, self._place, self._context.attributes(), record=self._record)
+        self._batch = []
+        facts = {"results": packed.count, "bad": len(packed.bad), "kept": len(packed.kept)}
+        self._context.emit("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))
+
+    def put_in_order(self, stored: Stored) -> bool:
+        """Move bad files away when a run begins, and finish packing that was cut off.
+
+        What bad packs still hold is kept, and added to what is stored. Return whether there were bad files at all.
+        """
+        for bad in stored.bad:
+            for found in self.put_aside(bad):
+                if found.key is not None and found.key not in stored.results:
+                    stored.add(found.key, found)
+        moved = {bad.path for bad in stored.bad}
+        doubled = [one for one in stored.doubled if one.pack not in moved]
+        kept = self._disk.retry(lambda: finish(self._paths, doubled, self._record))
+        self.add(stored.loose)
+        self.add(key_of_shard(removal.path) for removal in kept)
+        return bool(moved)
+
+    def store(self, action: Callable[[], Path]) -> None:
+        """Store a result that comes from elsewhere; pack others where there are too many files."""
+        path = self._disk.retry(action)
+        self.add([key_of_shard(path)])
+        if self.is_due:
+            self._disk.retry(self.pack)
+
+    def put_aside(self, bad: BadFile) -> list[FoundResult]:
+        """Move a file to quarantine; return what a bad pack still held, which is in files of its own now."""
+        rescued: list[FoundResult] = []
+        if isinstance(bad, BadPack) and os.path.lexists(bad.path):
+            rescued = self._disk.retry(lambda: unpack(self._paths, bad, self._record))
+            self.add(found.key for found in rescued if found.key is not None)
+        where = self._disk.retry(lambda: self._moved(bad))
+        if where is not None:
+            self._context.report.quarantined += 1
+            facts = {"verdict": str(bad.verdict), "reason": bad.reason, "where": str(where), "rescued": len(rescued)}
+            self._context.emit("quarantined", file=str(bad.path), **facts)
+        return rescued
+
+    def _moved(self, bad: BadFile) -> Path | None:
+        """Return where a bad file is now; None if it is gone: an earlier try got as far as moving it."""
+        if not os.path.lexists(bad.path):
+            return None
+        return quarantine(self._paths, bad.path, bad.verdict, bad.reason, self._record)
+
+    def find(self, key: Key) -> dict[str, Any] | None:
+        """Return the index line of a result that a dead worker may have stored; a bad one is put aside."""
+        path = self._paths.shard(key)
+        if not is_there(path):
+            return None
+        (found,) = self._disk.retry(lambda: list(read_shards([path])))
+        if not isinstance(found, BadShard):
+            return index_line(found)
+        self.put_aside(found)
+        return None
+
+    def append_index(self, lines: bytes) -> None:
+        """After a StorageError the same lines can be appended again: one that is there twice does no harm."""
+        with storage_errors(self._paths.index, "cannot be written"):
+            append_line(self._paths.index, lines.decode())
+
+    def replace_index(self, lines: bytes) -> None:
+        """Write the cache anew, from what was verified."""
+        with storage_errors(self._paths.index, "cannot be written"):
+            replace_file(self._paths.index, lines, durable=False)
