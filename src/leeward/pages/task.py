@@ -6,17 +6,10 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from leeward.capacity import by_capacity_factor
-from leeward.pages.charts import (
-    convergence,
-    is_curve,
-    layout_plan,
-    loss_range,
-    loss_scale,
-    near_neighbours,
-    rose_chart,
-    rose_key,
-)
-from leeward.pages.html import Child, Markup, join, tag
+from leeward.charts.colours import loss_range
+from leeward.charts.series import is_curve, uncovered
+from leeward.pages.charts import convergence, layout_plan, loss_scale, near_neighbours, rose_chart, rose_key
+from leeward.pages.html import Child, Markup, tag
 from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store import Result
 from leeward.watch.drawings import LayoutView
@@ -32,7 +25,7 @@ def plan(
     view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
 ) -> Markup:
     """The layout to scale, with what its colours mean. losses: the range of the colours, if not its own."""
-    known = losses or loss_range([view])
+    known = losses or loss_range([view.wake_loss])
     picture = layout_plan(view, known, side)
     is_coloured = known is not None and view.wake_loss is not None
     caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
@@ -98,7 +91,7 @@ def _spacing(result: Result, view: LayoutView) -> str:
 def phases(result: Result) -> Markup | None:
     """AEP by phase of the optimisation; None where it is not known."""
     by_phase, history = phases_of(result), history_of(result)
-    has_steps = history is not None and is_curve(history)
+    has_steps = is_curve(history)
     if not by_phase and not has_steps:
         return None
     words = "AEP after each phase"
@@ -111,9 +104,8 @@ def phases(result: Result) -> Markup | None:
 
 def rose(wind: WindRose) -> Markup:
     """Where the wind comes from."""
-    calm = 1.0 - float(wind.frequency.sum())
-    rest = f" {calm:.1%} of the time is not covered by the site's conditions." if calm > 5e-4 else ""
-    return figure_with(join([rose_chart(wind)]), rose_key(wind), tag("p", None, f"Share of the time.{rest}"))
+    words = " ".join(f"{part}." for part in ("Share of the time", uncovered(wind)) if part)
+    return figure_with(rose_chart(wind), rose_key(wind), tag("p", None, words))
 
 
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
@@ -129,7 +121,7 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
 
 def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
     """Two layouts at one scale of colours, and what differs."""
-    losses = loss_range([first, second])
+    losses = loss_range([first.wake_loss, second.wake_loss])
     views = (first, second)
     plans = [
         tag("div", {"class": "side"}, tag("h3", None, str(view.result.key)), plan(view, losses, side=420.0))

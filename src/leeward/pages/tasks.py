@@ -3,18 +3,10 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
-from leeward.pages.charts import (
-    AEP,
-    CAPACITY_FACTOR,
-    Quantity,
-    farm_map,
-    neighbours_near,
-    rank_chart,
-    strip_chart,
-)
+from leeward.charts.series import AEP, CAPACITY_FACTOR, Array, Quantity
+from leeward.pages.charts import farm_map, neighbours_near, rank_chart, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import (
@@ -35,7 +27,6 @@ from leeward.watch import Snapshot
 from leeward.watch.drawings import FarmShape
 from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
 
-Array = npt.NDArray[np.float64]
 PAGE = 50
 COLUMNS = (
     ("key", "task"),

@@ -7,12 +7,10 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
-from leeward.layout.surroundings import widened
+from leeward.layout.surroundings import Bounds, widened
 from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     GREY_ONES,
@@ -21,7 +19,9 @@ from leeward.plots.ground import (
     Positions,
     circles,
     draw_area,
+    draw_arrow,
     dress_map,
+    longer_side,
     near_neighbours,
     neighbours_of,
     pair,
@@ -76,16 +76,17 @@ def plot_flow(
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
-    shown = float(grid_x.min()), float(grid_y.min()), float(grid_x.max()), float(grid_y.max())
+    shown = _bounds(grid_x, grid_y)
     if area is not None:
         draw_area(ax, area, facecolor="none", linewidth=0.8)
     others = near_neighbours(shown, neighbours)
-    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * max(shown[2] - shown[0], shown[3] - shown[1]))
+    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * longer_side(shown))
     legend = GREY_ONES if len(others[0]) else ""
     if legend:
         _draw_turbines(ax, *others, size, direction_deg, FAINT, FAINT)
     _draw_turbines(ax, *pair((x, y), "the layout"), size, direction_deg, "white", "black")
-    dress_map(ax, shown, None, crs=None if area is None else area.crs, legend=legend, title=title)
+    crs = None if area is None else area.crs
+    dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn
@@ -130,21 +131,19 @@ def flow_figure(
     """
     if (direction_deg is None) != (speed_m_s is None):
         raise InputError("direction and speed belong together; expected both, or neither for the mean")
-    farm = problem.farm
+    farm, neighbours = problem.farm, neighbours_of(problem.farm)
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
-    is_mean = direction_deg is None
-    neighbours = neighbours_of(farm)
-    at_x, at_y = flow_grid(problem.area, points or (POINTS_OF_MEAN if is_mean else POINTS), neighbours=neighbours)
+    points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)
+    at_x, at_y = flow_grid(problem.area, points, neighbours=neighbours)
     if direction_deg is None or speed_m_s is None:
         speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
         wind = f"mean over all winds, weighted by energy\n(free wind: {free:.2f} m/s)"
     else:
         speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
         wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
-    height = flow.hub_height_m if height_m is None else height_m
-    shown = float(at_x.min()), float(at_y.min()), float(at_x.max()), float(at_y.max())
-    width, map_height = map_size(shown)
-    figure = new_figure(width + 2.0, map_height + 2.0)  # roomy; it is made to fit
+    shown = _bounds(at_x, at_y)
+    size = map_size(shown)
+    figure = new_figure(size[0] + 2.0, size[1] + 2.0)  # roomy; it is made to fit
     ax = figure.subplots()
     drawn = plot_flow(
         ax,
@@ -159,11 +158,15 @@ def flow_figure(
         direction_deg=direction_deg,
         title=wind,
     )
-    is_open = bool(speeds.min() < drawn.norm.vmin) if drawn.norm.vmin is not None else False
-    label = f"wind speed {height:g} m above ground, m/s"
+    is_open = drawn.norm.vmin is not None and bool(speeds.min() < drawn.norm.vmin)
+    label = f"wind speed {flow.hub_height_m if height_m is None else height_m:g} m above ground, m/s"
     colour_bar(figure, drawn, ax, label, location="bottom" if is_wide(shown) else "right", is_open=is_open)
-    fit(figure, [ax], (width, map_height), name=name)
+    fit(figure, [ax], size, name=name)
     return figure
+
+
+def _bounds(x: Array, y: Array) -> Bounds:
+    return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
 
 def _draw_turbines(
@@ -171,7 +174,7 @@ def _draw_turbines(
 ) -> None:
     """disc, rotor: the colours of circles, and of rotors across the wind."""
     if direction_deg is None:
-        ax.add_collection(circles(ax, x, y, size, facecolors=disc, edgecolors=INK, linewidths=0.7, zorder=4))
+        circles(ax, x, y, size, face=disc, edge=INK, linewidth=0.7, zorder=4)
         return
     # seen from above a rotor is a line across the wind
     angle = math.radians(direction_deg)
@@ -183,21 +186,8 @@ def _draw_turbines(
 
 
 def _draw_wind(ax: "Axes", direction_deg: float) -> None:
-    """An arrow along the wind, in the map's upper left corner, of one size whatever the map's."""
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 1, BboxTransformTo(ax.bbox))
+    """An arrow along the wind, in the map's upper left corner."""
     angle = math.radians(direction_deg)
-    along = np.array([-math.sin(angle), -math.cos(angle)])
-    middle = np.array([15.0, -15.0])
-    arrow = FancyArrowPatch(
-        tuple(middle - 11 * along),
-        tuple(middle + 11 * along),
-        arrowstyle="-|>",
-        mutation_scale=9,
-        color="black",
-        shrinkA=0,
-        shrinkB=0,
-        zorder=5,
-        path_effects=[withStroke(linewidth=2.5, foreground="white")],
-    )
-    arrow.set_transform(points)
-    ax.add_patch(arrow)
+    along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
+    arrow = draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")
+    arrow.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

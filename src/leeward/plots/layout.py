@@ -10,23 +10,26 @@ from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
 
 from leeward.capacity import yield_words
+from leeward.charts import colours
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, loss_span, widened
+from leeward.layout.surroundings import Bounds, widened
 from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     SMALLEST_DOT,
     Array,
     Positions,
     circles,
+    colour_by_loss,
     draw_area,
     draw_neighbours,
     dress_map,
+    longer_side,
     near_neighbours,
     neighbours_of,
     pair,
     shown_bounds,
 )
-from leeward.plots.style import EVEN, FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
+from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,7 +60,6 @@ class PlacedTurbines:
     installed_mw: float | None = None
 
 
-COLOURS = f"{EVEN}_r"  # dark is a large loss
 VISIBLE_ROOM = 1.3  # of a dot's width: narrower circles about it are left out
 
 
@@ -86,32 +88,24 @@ def plot_layout(
     """
     east, north = pair((x, y), "the layout")
     draw_area(ax, area)
-    left, low, right, high = area.bounds
-    longer = max(right - left, high - low)
+    longer = longer_side(area.bounds)
     if start is not None:
         _draw_start(ax, *pair(start, "start"), east, north, 0.6 * SMALLEST_DOT * longer)
     size = max(rotor_diameter_m or 0.0, SMALLEST_DOT * longer)
     room = spacing_m if spacing_m is not None and spacing_m > VISIBLE_ROOM * size else 0.0
     if room:
-        ax.add_collection(circles(ax, east, north, room, facecolors="none", edgecolors=FAINT, linewidths=0.6))
+        circles(ax, east, north, room, face="none", edge=FAINT, linewidth=0.6)
     others = near_neighbours(area.bounds, neighbours)
     grey = draw_neighbours(ax, *others, size)
-    dots = circles(ax, east, north, size, facecolors=PLAIN, edgecolors=INK, linewidths=0.6, zorder=4)
+    dots = circles(ax, east, north, size, face=PLAIN, edge=INK, linewidth=0.6, zorder=4)
     if wake_loss is not None:
         loss = np.asarray(wake_loss, dtype=np.float64)
         if loss.shape != east.shape:
             raise InputError(f"wake_loss has the shape {loss.shape}; expected a share for each of {len(east)} turbines")
-        dots.set_array(100.0 * loss)
-        dots.set_cmap(COLOURS)
-        lowest, highest = loss_range or (loss_span(loss) if len(loss) else (0.0, 1.0))
-        dots.set_clim(100.0 * lowest, 100.0 * highest)
-    ax.add_collection(dots)
-    about_room = f"circles: {room:.4g} m wide, the least spacing" if room else ""
-    legend = "\n".join(filter(None, (about_room, grey)))
-    margin = max(0.04 * longer, 0.55 * room)
-    left, low, right, high = widened(area.bounds, *others)
-    shown = left - margin, low - margin, right + margin, high + margin
-    dress_map(ax, shown, area.to_shapely(), crs=area.crs, legend=legend, title=title)
+        colour_by_loss(dots, loss, loss_range or colours.loss_range([loss]))
+    legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the least spacing" if room else "", grey)))
+    margin, shown = max(0.04 * longer, 0.55 * room), widened(area.bounds, *others)
+    dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
     return dots
 
 
@@ -132,23 +126,21 @@ def layout_figure(
 
     AEP is the one that is given (not a number: not known); wake losses are those of the problem's wake model.
     """
-    after = problem.farm.simulate(solution.x, solution.y)
-    panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, after, solution.aep_gwh)]
+    panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
-        x, y = pair(start[:2], "start")
-        panels.insert(0, ("start", x, y, problem.farm.simulate(x, y), float(start[2])))
+        panels.insert(0, ("start", *pair(start[:2], "start"), float(start[2])))
         name = name or _headline(problem, solution, start)
-    losses = np.concatenate([simulation.wake_loss for *_, simulation, _ in panels])
+    simulations = [problem.farm.simulate(x, y) for _, x, y, _ in panels]
     neighbours, bounds = neighbours_of(problem.farm), problem.area.bounds
     figure, axes, across = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
-    for ax, (what, x, y, simulation, aep) in zip(axes, panels, strict=True):
+    for ax, simulation, (what, x, y, aep) in zip(axes, simulations, panels, strict=True):
         dots = plot_layout(
             ax,
             problem.area,
             x,
             y,
             wake_loss=simulation.wake_loss,
-            loss_range=loss_span(losses),
+            loss_range=colours.loss_range(each.wake_loss for each in simulations),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
@@ -198,5 +190,4 @@ def _draw_start(ax: "Axes", from_x: Array, from_y: Array, x: Array, y: Array, si
     if len(from_x) == len(x):
         lines = np.stack([np.column_stack([from_x, from_y]), np.column_stack([x, y])], axis=1)
         ax.add_collection(LineCollection(list(lines), colors=FAINT, linewidths=0.6, zorder=2))
-    marks = circles(ax, from_x, from_y, size, facecolors="white", edgecolors=FAINT, linewidths=0.7, zorder=3)
-    ax.add_collection(marks)
+    circles(ax, from_x, from_y, size, face="white", edge=FAINT, linewidth=0.7, zorder=3)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from leeward.campaign.layouts import open_layouts
 from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
+from leeward.charts.scales import shortened
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
-from leeward.plots.style import shortened
 from leeward.store import Key
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of

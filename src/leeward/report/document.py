@@ -12,10 +12,11 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
+from leeward.charts.colours import loss_range
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
-from leeward.pages.charts import loss_range, loss_scale, strip_chart
+from leeward.pages.charts import loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, megawatts, percent, section, table, to_copy
@@ -184,7 +185,7 @@ def _layouts(found: Gathered) -> Markup | None:
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
         return section("layouts", "Layouts", *left_out) if left_out else None
-    losses = loss_range(list(found.views.values()))
+    losses = loss_range(view.wake_loss for view in found.views.values())
     shown = [_layout(view, losses) for view in found.views.values()]
     there = len(best_of_farms(found.seen.snapshot.cells))
     what = "The best of each farm and turbine type" if found.is_of_types else "The best of each farm"
