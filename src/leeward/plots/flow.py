@@ -9,23 +9,11 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from leeward.charts.series import Array
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, widened
+from leeward.plots import ground
 from leeward.plots.fit import fit, is_wide, map_size
-from leeward.plots.ground import (
-    GREY_ONES,
-    SMALLEST_DOT,
-    Array,
-    Positions,
-    circles,
-    draw_area,
-    draw_arrow,
-    dress_map,
-    longer_side,
-    near_neighbours,
-    neighbours_of,
-    pair,
-)
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
 
@@ -50,7 +38,7 @@ def plot_flow(
     x: npt.ArrayLike = (),
     y: npt.ArrayLike = (),
     area: "Area | None" = None,
-    neighbours: Positions | None = None,
+    neighbours: ground.Positions | None = None,
     rotor_diameter_m: float | None = None,
     direction_deg: float | None = None,
     speed_range: tuple[float, float] | None = None,
@@ -78,22 +66,22 @@ def plot_flow(
     )
     shown = _bounds(grid_x, grid_y)
     if area is not None:
-        draw_area(ax, area, facecolor="none", linewidth=0.8)
-    others = near_neighbours(shown, neighbours)
-    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * longer_side(shown))
-    legend = GREY_ONES if len(others[0]) else ""
+        ground.draw_area(ax, area, facecolor="none", linewidth=0.8)
+    others = ground.near_neighbours(shown, neighbours)
+    size = max(rotor_diameter_m or 0.0, 0.75 * ground.SMALLEST_DOT * ground.longer_side(shown))
+    legend = ground.GREY_ONES if len(others[0]) else ""
     if legend:
         _draw_turbines(ax, *others, size, direction_deg, FAINT, FAINT)
-    _draw_turbines(ax, *pair((x, y), "the layout"), size, direction_deg, "white", "black")
+    _draw_turbines(ax, *ground.pair((x, y), "the layout"), size, direction_deg, "white", "black")
     crs = None if area is None else area.crs
-    dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
+    ground.dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn
 
 
 def flow_grid(
-    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: Positions | None = None
+    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
 ) -> tuple[Array, Array]:
     """X and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
 
@@ -101,7 +89,7 @@ def flow_grid(
     """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
-    left, low, right, high = widened(area.bounds, *near_neighbours(area.bounds, neighbours))
+    left, low, right, high = widened(area.bounds, *ground.near_neighbours(area.bounds, neighbours))
     margin = around * max(right - left, high - low)
     width, height = right - left + 2 * margin, high - low + 2 * margin
     step = max(width, height) / (points - 1)
@@ -131,7 +119,7 @@ def flow_figure(
     """
     if (direction_deg is None) != (speed_m_s is None):
         raise InputError("direction and speed belong together; expected both, or neither for the mean")
-    farm, neighbours = problem.farm, neighbours_of(problem.farm)
+    farm, neighbours = problem.farm, ground.neighbours_of(problem.farm)
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
     points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)
     at_x, at_y = flow_grid(problem.area, points, neighbours=neighbours)
@@ -174,7 +162,7 @@ def _draw_turbines(
 ) -> None:
     """disc, rotor: the colours of circles, and of rotors across the wind."""
     if direction_deg is None:
-        circles(ax, x, y, size, face=disc, edge=INK, linewidth=0.7, zorder=4)
+        ground.circles(ax, x, y, size, face=disc, edge=INK, linewidth=0.7, zorder=4)
         return
     # seen from above a rotor is a line across the wind
     angle = math.radians(direction_deg)
@@ -189,5 +177,5 @@ def _draw_wind(ax: "Axes", direction_deg: float) -> None:
     """An arrow along the wind, in the map's upper left corner."""
     angle = math.radians(direction_deg)
     along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
-    arrow = draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")
+    arrow = ground.draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")
     arrow.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

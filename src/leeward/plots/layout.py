@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -11,24 +11,11 @@ from matplotlib.figure import Figure
 
 from leeward.capacity import yield_words
 from leeward.charts import colours
+from leeward.charts.series import Array
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, widened
+from leeward.plots import ground
 from leeward.plots.fit import fit, is_wide, map_size
-from leeward.plots.ground import (
-    SMALLEST_DOT,
-    Array,
-    Positions,
-    circles,
-    colour_by_loss,
-    draw_area,
-    draw_neighbours,
-    dress_map,
-    longer_side,
-    near_neighbours,
-    neighbours_of,
-    pair,
-    shown_bounds,
-)
 from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -39,20 +26,9 @@ if TYPE_CHECKING:
 Start = tuple[npt.ArrayLike, npt.ArrayLike, float]
 
 
-class Placed(Protocol):
-    """Turbines at x, y (m), and what they yield: a `Solution`, or a `PlacedTurbines`."""
-
-    @property
-    def x(self) -> Array: ...
-    @property
-    def y(self) -> Array: ...
-    @property
-    def aep_gwh(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class PlacedTurbines:
-    """See `Placed`. installed_mw: None for that of the problem's turbines."""
+    """Turbines at x, y (m), and what they yield. installed_mw: None for that of the problem's turbines."""
 
     x: Array
     y: Array
@@ -60,6 +36,7 @@ class PlacedTurbines:
     installed_mw: float | None = None
 
 
+Placed = Union["Solution", PlacedTurbines]
 VISIBLE_ROOM = 1.3  # of a dot's width: narrower circles about it are left out
 
 
@@ -71,10 +48,10 @@ def plot_layout(
     *,
     wake_loss: npt.ArrayLike | None = None,
     loss_range: tuple[float, float] | None = None,
-    start: Positions | None = None,
+    start: ground.Positions | None = None,
     rotor_diameter_m: float | None = None,
     spacing_m: float | None = None,
-    neighbours: Positions | None = None,
+    neighbours: ground.Positions | None = None,
     title: str | None = None,
 ) -> EllipseCollection:
     """Draw a layout in its area on an Axes, north up, at one scale; the turbines drawn are returned, for a colour bar.
@@ -86,26 +63,26 @@ def plot_layout(
     turbine, where that can be seen: two that touch are as close as they may be. neighbours: x and y of turbines that
     stand already; the near ones are drawn in grey.
     """
-    east, north = pair((x, y), "the layout")
-    draw_area(ax, area)
-    longer = longer_side(area.bounds)
+    east, north = ground.pair((x, y), "the layout")
+    ground.draw_area(ax, area)
+    longer = ground.longer_side(area.bounds)
     if start is not None:
-        _draw_start(ax, *pair(start, "start"), east, north, 0.6 * SMALLEST_DOT * longer)
-    size = max(rotor_diameter_m or 0.0, SMALLEST_DOT * longer)
+        _draw_start(ax, *ground.pair(start, "start"), east, north, 0.6 * ground.SMALLEST_DOT * longer)
+    size = max(rotor_diameter_m or 0.0, ground.SMALLEST_DOT * longer)
     room = spacing_m if spacing_m is not None and spacing_m > VISIBLE_ROOM * size else 0.0
     if room:
-        circles(ax, east, north, room, face="none", edge=FAINT, linewidth=0.6)
-    others = near_neighbours(area.bounds, neighbours)
-    grey = draw_neighbours(ax, *others, size)
-    dots = circles(ax, east, north, size, face=PLAIN, edge=INK, linewidth=0.6, zorder=4)
+        ground.circles(ax, east, north, room, face="none", edge=FAINT, linewidth=0.6)
+    others = ground.near_neighbours(area.bounds, neighbours)
+    grey = ground.draw_neighbours(ax, *others, size)
+    dots = ground.circles(ax, east, north, size, face=PLAIN, edge=INK, linewidth=0.6, zorder=4)
     if wake_loss is not None:
         loss = np.asarray(wake_loss, dtype=np.float64)
         if loss.shape != east.shape:
             raise InputError(f"wake_loss has the shape {loss.shape}; expected a share for each of {len(east)} turbines")
-        colour_by_loss(dots, loss, loss_range or colours.loss_range([loss]))
+        ground.colour_by_loss(dots, loss, loss_range or colours.loss_range([loss]))
     legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the least spacing" if room else "", grey)))
     margin, shown = max(0.04 * longer, 0.55 * room), widened(area.bounds, *others)
-    dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
+    ground.dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
     return dots
 
 
@@ -128,11 +105,11 @@ def layout_figure(
     """
     panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
-        panels.insert(0, ("start", *pair(start[:2], "start"), float(start[2])))
+        panels.insert(0, ("start", *ground.pair(start[:2], "start"), float(start[2])))
         name = name or _headline(problem, solution, start)
     simulations = [problem.farm.simulate(x, y) for _, x, y, _ in panels]
-    neighbours, bounds = neighbours_of(problem.farm), problem.area.bounds
-    figure, axes, across = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
+    neighbours, bounds = ground.neighbours_of(problem.farm), problem.area.bounds
+    figure, axes, across = _panels(widened(bounds, *ground.near_neighbours(bounds, neighbours)), len(panels))
     for ax, simulation, (what, x, y, aep) in zip(axes, simulations, panels, strict=True):
         dots = plot_layout(
             ax,
@@ -148,7 +125,7 @@ def layout_figure(
             + _power(problem, solution, aep),
         )
         ax.label_outer()
-    shown = shown_bounds(axes[0])
+    shown = ground.shown_bounds(axes[0])
     colour_bar(figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right")
     fit(figure, axes, map_size(shown), across=across, name=name)
     return figure
@@ -190,4 +167,4 @@ def _draw_start(ax: "Axes", from_x: Array, from_y: Array, x: Array, y: Array, si
     if len(from_x) == len(x):
         lines = np.stack([np.column_stack([from_x, from_y]), np.column_stack([x, y])], axis=1)
         ax.add_collection(LineCollection(list(lines), colors=FAINT, linewidths=0.6, zorder=2))
-    circles(ax, from_x, from_y, size, face="white", edge=FAINT, linewidth=0.7, zorder=3)
+    ground.circles(ax, from_x, from_y, size, face="white", edge=FAINT, linewidth=0.7, zorder=3)

@@ -19,7 +19,7 @@ from leeward.pages.audit import audit_trail
 from leeward.pages.charts import loss_scale, strip_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
 from leeward.watch import Observation, Snapshot, audit_events, best_of_all, best_of_cells, best_of_farms, observe
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
@@ -214,9 +214,9 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
     phases = task.phases(result)
-    folded = None if phases is None else tag("details", None, tag("summary", None, "AEP by phase"), phases)
     plan = task.plan(view, losses, side=330.0, with_scale=False)
-    return tag("article", {"id": str(result.key)}, head, plan, facts(lines), folded)
+    rise = None if phases is None else folded("AEP by phase", phases)
+    return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
 
 def _method(found: Gathered) -> Markup:
@@ -232,8 +232,7 @@ def _fingerprints(found: Gathered) -> Markup | None:
     if not prints:
         return None
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
-    inner = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
-    return tag("details", None, tag("summary", None, "fingerprints"), inner)
+    return folded("fingerprints", table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints"))
 
 
 def _tables(found: Gathered, links: Links) -> Markup:
@@ -253,7 +252,7 @@ def _tables(found: Gathered, links: Links) -> Markup:
         names = [title for _, title in tasks.COLUMNS]
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
         inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
-        listed = tag("details", None, tag("summary", None, f"all {count(len(every), 'task')}"), inner)
+        listed = folded(f"all {count(len(every), 'task')}", inner)
     else:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
         listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
