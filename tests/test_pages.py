@@ -17,17 +17,10 @@ from leeward.charts.scales import Scale, decimals, padded
 from leeward.errors import InputError
 from leeward.layout.labels import label_place
 from leeward.pages import settings as settings_page
-from leeward.pages.charts import (
-    convergence,
-    layout_plan,
-    loss_scale,
-    rank_chart,
-    rose_chart,
-    rose_key,
-    share_bar,
-    strip_chart,
-)
-from leeward.pages.charts.maps import BELOW, Frame, bounds_of
+from leeward.pages.charts.axes import share_bar
+from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
+from leeward.pages.charts.maps import BELOW, Frame, bounds_of, layout_plan, loss_scale
+from leeward.pages.charts.rose import rose_chart, rose_key
 from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
 from leeward.pages.links import Links

@@ -8,33 +8,15 @@ import numpy.typing as npt
 from leeward.layout.surroundings import loss_span
 
 # viridis at eleven places, from a small number to a large one; S. van der Walt and N. Smith, 2015, public domain (CC0)
-_STEPS = (
-    "#fde725",
-    "#bddf26",
-    "#7ad151",
-    "#44bf70",
-    "#22a884",
-    "#21908d",
-    "#2a788e",
-    "#355f8d",
-    "#414487",
-    "#482475",
-    "#440154",
-)
-
+_STEPS = bytes.fromhex("fde725 bddf26 7ad151 44bf70 22a884 21908d 2a788e 355f8d 414487 482475 440154")
 # Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
 _APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 
-def colour(share: float, steps: Sequence[str] = _STEPS) -> str:
+def colour(share: float) -> str:
     """From light, 0, to dark, 1."""
-    place = min(max(share, 0.0), 1.0) * (len(steps) - 1)
-    below = min(int(place), len(steps) - 2)
-    mixed = (
-        round(low + (place - below) * (high - low))
-        for low, high in zip(_parts(steps[below]), _parts(steps[below + 1]), strict=True)
-    )
-    return "#" + "".join(f"{part:02x}" for part in mixed)
+    places = np.linspace(0.0, 1.0, len(_STEPS) // 3)
+    return "#" + "".join(f"{round(float(np.interp(share, places, list(_STEPS[i::3])))):02x}" for i in range(3))
 
 
 def colours_apart(count: int) -> Sequence[str]:
@@ -46,7 +28,3 @@ def loss_range(losses: Iterable[npt.NDArray[np.float64] | None]) -> tuple[float,
     """Return what the colours of these wake losses cover, as `loss_span`; None where no wake loss is known."""
     known = [loss for loss in losses if loss is not None and len(loss)]
     return loss_span(np.concatenate(known)) if known else None
-
-
-def _parts(code: str) -> tuple[int, ...]:
-    return tuple(int(code[i : i + 2], 16) for i in (1, 3, 5))

@@ -4,7 +4,7 @@ from collections.abc import Iterator, Sequence
 
 from leeward.capacity import capacity_factor, yield_words
 from leeward.pages import parts
-from leeward.pages.charts import share_bar
+from leeward.pages.charts.axes import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
 from leeward.store import Key
@@ -55,8 +55,7 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
         words = "None is known: there is no result yet, and no campaign tells what to expect."
         return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
-    across = max(1, len(seen.types))
-    rows = max(1, MOST_CELLS // across)
+    rows = max(1, MOST_CELLS // max(1, len(seen.types)))
     farms = list(seen.farms)
     shown = farms[page * rows : (page + 1) * rows]
     pages = -(-len(farms) // rows)
@@ -123,17 +122,15 @@ def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool
         return parts.section("workers", "Workers", tag("p", None, "Nobody is at work."), live=live)
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     shown = order[:most]
-    hosts = [
-        f"{host.host}: {count(host.workers, 'worker')}, {host.busy} with a task, {host.hung} that look hung"
-        for host in seen.hosts
-    ]
+    told = "{0.host}: {1}, {0.busy} with a task, {0.hung} that look hung"
+    hosts = [tag("li", None, told.format(host, count(host.workers, "worker"))) for host in seen.hosts]
     header = ["worker", "task", "doing", "step", "best so far, GWh", "capacity factor", "for", "last sign of life"]
     rows = [_worker_row(worker, seen, links) for worker in shown]
     more = len(order) - len(shown)
     return parts.section(
         "workers",
         count(len(seen.workers), "live worker"),
-        tag("ul", {"class": "plain"}, [tag("li", None, host) for host in hosts]) if len(hosts) > 1 else None,
+        tag("ul", {"class": "plain"}, *hosts) if len(hosts) > 1 else None,
         parts.table(header, rows, right=(3, 4, 5, 6), caption="live workers"),
         tag("p", None, parts.link("/workers", f"and {more} more")) if more > 0 else None,
         live=live,
@@ -159,12 +156,11 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
     out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+    no_room = f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
     return parts.section(
         "failures",
         f"{count(seen.failed, 'task')} failed",
-        tag("p", None, f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}")
-        if out_of_room
-        else None,
+        tag("p", None, no_room) if out_of_room else None,
         tag("p", None, "To try failed tasks again: ", parts.to_copy(retry)) if seen.failed > out_of_room else None,
         [failure(failed, seen, links) for failed in shown],
         tag("p", None, parts.link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,

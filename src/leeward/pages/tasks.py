@@ -7,7 +7,8 @@ import numpy as np
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
 from leeward.charts.series import AEP, CAPACITY_FACTOR, Array, Quantity
 from leeward.pages import parts
-from leeward.pages.charts import farm_map, neighbours_near, rank_chart, strip_chart
+from leeward.pages.charts.curves import rank_chart, strip_chart
+from leeward.pages.charts.maps import farm_map, neighbours_near
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.store import Key, Result
@@ -65,17 +66,13 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
     """Which tasks to show."""
     farms = {str(number): f"{number} {name}".strip() for number, name in seen.farms.items()}
     types = {str(number): f"t{number} {name}".strip() for number, name in seen.types.items()}
+    seed = tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6})
     return tag(
         "form",
         {"method": "get", "action": "/tasks", "class": "filter", "role": "search", "aria-label": "filter tasks"},
         _choice("farm", "farm", farms, query),
         _choice("type", "turbine type", types, query),
-        tag(
-            "label",
-            None,
-            "seed",
-            tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6}),
-        ),
+        tag("label", None, "seed", seed),
         _choice("state", "state", {state: parts.WORDS[state] for state in STATES}, query),
         tag("input", {"type": "hidden", "name": "sort", "value": query["sort"]}) if query.get("sort") else None,
         tag("button", {"type": "submit"}, "Show"),
@@ -95,17 +92,11 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
         about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band holds the middle half."
-        caption = ["The best: ", best, about]
-        return parts.section(
-            "spread",
-            f"{title}, {kind}: AEP over seeds",
-            parts.figure_with(rank_chart(keys, aeps, links.task), *caption),
-            live=live,
-        )
+        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "The best: ", best, about)
+        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
     of = quantity_of(seen, wanted.farm_idx)
-    columns = {
-        f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind, of) for kind, name in seen.types.items()
-    }
+    names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
+    columns = {name: best_first(tasks, wanted.farm_idx, kind, of) for kind, name in names.items()}
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
     words = "By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."

@@ -98,17 +98,9 @@ def colour_bar(
 ) -> "Colorbar":
     """Beside the axes, as small as the rest. is_open: there are values below the lowest colour."""
     is_below = location == "bottom"
-    bar = figure.colorbar(
-        drawn,
-        ax=axes,
-        location=location,
-        shrink=0.5 if is_below else 0.8,
-        anchor=(0.0, 1.0) if is_below else (0.0, 0.5),
-        pad=0.02,
-        aspect=30,
-        extend="min" if is_open else "neither",
-        format=PlainNumbers(),
-    )
+    look: Look = {"shrink": 0.5 if is_below else 0.8, "anchor": (0.0, 1.0) if is_below else (0.0, 0.5), "pad": 0.02}
+    look |= {"aspect": 30, "extend": "min" if is_open else "neither", "format": PlainNumbers()}
+    bar = figure.colorbar(drawn, ax=axes, location=location, **look)
     bar.set_label(label, color=INK, fontsize=LABEL)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
     bar.outline.set_linewidth(0.4)
