@@ -20,7 +20,6 @@ from leeward.errors import InputError
 from leeward.layout.labels import apart, label_place
 from leeward.layout.surroundings import widened
 from leeward.plots import ground
-from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 
 if TYPE_CHECKING:
@@ -118,9 +117,9 @@ def best_layouts_figure(
     ax = figure.subplots()
     drawn = _draw_farms(ax, farms, neighbours, title)
     shown = ground.shown_bounds(ax)
-    width, height = map_size(shown, side)
+    width, height = ground.map_size(shown, side)
     narrow = width < NARROW
-    below = narrow or len(farms) <= BELOW or is_wide(shown)
+    below = narrow or len(farms) <= BELOW or ground.bar_side(shown) == "bottom"
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="right" if narrow else "bottom")
     if below:
@@ -129,7 +128,7 @@ def best_layouts_figure(
         lines = max(int(height / KEY_LINE), FEW_LINES)
         columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
         _add_key(ax, farms, lines * columns, columns)
-    fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
+    ground.fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
     _label(ax, farms)
     return figure
 

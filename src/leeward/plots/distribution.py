@@ -68,7 +68,7 @@ def plot_aep_distribution(
         values = _values(cell, by_factor, relative)
         named = cell.best_seed if is_named else None
         _draw_cell(ax, values, middle, min(0.8 * step, 0.4), colours[cell.turbine], named)
-    _dress_groups(ax, [_short(group) for group in groups])
+    _dress_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
     measure = BY_FACTOR if by_factor else "AEP, GWh"
     ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
     highest = max(max(cell.aep_gwh.values()) for cell in shown)
@@ -83,7 +83,7 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
     shown = [cell for cell in cells if cell.aep_gwh]
     farms = {cell.farm for cell in shown}
     if title is None and len(farms) == 1:
-        title = _short(farms.pop())
+        title = shortened(farms.pop(), LONGEST_NAME)
     per_cell = NAMED_WIDTH if len(shown) <= NAMED_BEST else 0.085
     width = min(max(2.0 + per_cell * len(shown), 3.5), 14.0)
     if len(shown) <= 1:
@@ -145,10 +145,6 @@ def _is_by_factor(cells: Sequence[AepCell]) -> bool:
     )
 
 
-def _short(name: str) -> str:
-    return shortened(name, LONGEST_NAME)
-
-
 def _width(ax: "Axes") -> float:
     """About how wide the axes are, inches."""
     return float(ax.bbox.width / ax.figure.dpi)
@@ -156,13 +152,11 @@ def _width(ax: "Axes") -> float:
 
 def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
     """Above the axes; the number of its lines."""
-    handles = [
-        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=literal(_short(name)))
-        for name, colour in colours.items()
-    ]
-    star = Line2D([], [], linestyle="none", marker="*", markersize=6, markerfacecolor="white", markeredgecolor=INK)
-    star.set_label("best seed")
-    handles.append(star)
+    sign: Look = {"linestyle": "none", "marker": "o", "markersize": 4}
+    names = ((literal(shortened(name, LONGEST_NAME)), colour) for name, colour in colours.items())
+    handles = [Line2D([], [], label=name, color=colour, **sign) for name, colour in names]
+    sign |= {"marker": "*", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
+    handles.append(Line2D([], [], label="best seed", **sign))
     letters = 5 + max(len(str(handle.get_label())) for handle in handles)  # five are a marker and the gap
     columns = min(max(int(LETTERS_PER_INCH * _width(ax) / letters), 1), LEGEND_COLUMNS, len(handles))
     look = {**LEGEND, "handletextpad": 0.2, "columnspacing": 1.0}

@@ -13,7 +13,6 @@ from leeward.charts.series import Array
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, widened
 from leeward.plots import ground
-from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
 
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leeward.layout import Area, LayoutProblem
+    from leeward.wind.flow import Flow
 
 AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
 POINTS = 800  # along the longer side; wakes are narrow
@@ -123,14 +123,9 @@ def flow_figure(
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
     points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)
     at_x, at_y = flow_grid(problem.area, points, neighbours=neighbours)
-    if direction_deg is None or speed_m_s is None:
-        speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
-        wind = f"mean over all winds, weighted by energy\n(free wind: {free:.2f} m/s)"
-    else:
-        speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
-        wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
+    speeds, wind = _speeds(flow, at_x, at_y, direction_deg, speed_m_s, height_m)
     shown = _bounds(at_x, at_y)
-    size = map_size(shown)
+    size = ground.map_size(shown)
     figure = new_figure(size[0] + 2.0, size[1] + 2.0)  # roomy; it is made to fit
     ax = figure.subplots()
     drawn = plot_flow(
@@ -148,9 +143,20 @@ def flow_figure(
     )
     is_open = drawn.norm.vmin is not None and bool(speeds.min() < drawn.norm.vmin)
     label = f"wind speed {flow.hub_height_m if height_m is None else height_m:g} m above ground, m/s"
-    colour_bar(figure, drawn, ax, label, location="bottom" if is_wide(shown) else "right", is_open=is_open)
-    fit(figure, [ax], size, name=name)
+    colour_bar(figure, drawn, ax, label, location=ground.bar_side(shown), is_open=is_open)
+    ground.fit(figure, [ax], size, name=name)
     return figure
+
+
+def _speeds(
+    flow: "Flow", x: Array, y: Array, direction_deg: float | None, speed_m_s: float | None, height_m: float | None
+) -> tuple[Array, str]:
+    """Return the wind speeds at x, y (m/s), and which wind that is."""
+    if direction_deg is None or speed_m_s is None:
+        words = f"mean over all winds, weighted by energy\n(free wind: {flow.free_mean_speed():.2f} m/s)"
+        return flow.mean_speed(x, y, height_m=height_m), words
+    speeds = flow.speed(x, y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
+    return speeds, f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
 
 
 def _bounds(x: Array, y: Array) -> Bounds:

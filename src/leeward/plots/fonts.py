@@ -10,6 +10,8 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
+from leeward.charts.scales import shortened
+
 # what distributions have; the first one that is there comes first
 FALLBACKS = (
     *(f"Noto Sans CJK {where}" for where in ("JP", "SC", "TC", "HK", "KR")),
@@ -27,6 +29,13 @@ NO_GLYPH = "Glyph .* missing from font"  # how matplotlib says it, for each lett
 
 class MissingLettersWarning(UserWarning):
     """No font has some letters of a picture."""
+
+    def __init__(self, letters: str) -> None:
+        some = shortened(letters, 21)
+        super().__init__(
+            f"no font that is installed has the letters {some}: boxes stand for them; a font that has them helps, for "
+            "Chinese, Japanese and Korean Noto Sans CJK (the package fonts-noto-cjk)"
+        )
 
 
 def complete_fonts(figure: Figure) -> str:
@@ -56,18 +65,6 @@ def without_glyph_warnings() -> Iterator[None]:
             yield
         finally:
             log.removeFilter(is_not_of_weight)
-
-
-def warn_of(letters: str) -> None:
-    """In one line; at most some of them."""
-    if letters:
-        some = letters if len(letters) <= 20 else f"{letters[:20]}…"
-        warnings.warn(
-            f"no font that is installed has the letters {some}: boxes stand for them; a font that has them helps, for "
-            "Chinese, Japanese and Korean Noto Sans CJK (the package fonts-noto-cjk)",
-            MissingLettersWarning,
-            stacklevel=3,
-        )
 
 
 def _lacking(words: str, families: Iterable[str]) -> str:

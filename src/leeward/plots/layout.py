@@ -15,7 +15,6 @@ from leeward.charts.series import Array
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, widened
 from leeward.plots import ground
-from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
@@ -121,34 +120,29 @@ def layout_figure(
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
-            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %"
-            + _power(problem, solution, aep),
+            title=f"{what}\n{_yield(problem, solution, aep, simulation.total_wake_loss)}",
         )
         ax.label_outer()
     shown = ground.shown_bounds(axes[0])
-    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right")
-    fit(figure, axes, map_size(shown), across=across, name=name)
+    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location=ground.bar_side(shown))
+    ground.fit(figure, axes, ground.map_size(shown), across=across, name=name)
     return figure
 
 
 def _panels(shown: Bounds, count: int) -> tuple[Figure, list["Axes"], int]:
     """Return a figure with so many maps of the bounds, and how many are side by side: all, unless they are wide."""
-    width, height = map_size(shown)
+    width, height = ground.map_size(shown)
     across, down = (1, count) if width > height else (count, 1)
     figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # roomy; it is made to fit
     return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat), across
 
 
-def _energy(aep_gwh: float) -> str:
-    return "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
-
-
-def _power(problem: "LayoutProblem", solution: Placed, aep_gwh: float) -> str:
-    """Return a further line with installed power and capacity factor."""
+def _yield(problem: "LayoutProblem", solution: Placed, aep_gwh: float, wake_loss: float) -> str:
+    """Return AEP and wake loss, and, in a further line, installed power and capacity factor."""
+    energy = "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
     planned = sum(turbine.rated_power_mw for turbine in problem.turbines[: len(solution.x)])
-    installed = getattr(solution, "installed_mw", None) or planned
-    words = yield_words(aep_gwh, installed)
-    return f"\n{words}" if words else ""
+    words = yield_words(aep_gwh, getattr(solution, "installed_mw", None) or planned)
+    return "\n".join(filter(None, [f"{energy}, wake loss {100 * wake_loss:z.2f} %", words]))
 
 
 def _turbines(problem: "LayoutProblem", solution: Placed) -> str:

@@ -58,10 +58,9 @@ def plot_wind_rose(
 
 
 def wind_rose_figure(site: "Site", title: str | None = None) -> Figure:
-    lines = None if title is None else wrapped(title, ROSE_INCHES)
-    more = 0 if lines is None else lines.count("\n")
-    figure = new_figure(4.6, 3.6 + more * TITLE_LINE)
-    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines)
+    lines = wrapped(title or "", ROSE_INCHES)
+    figure = new_figure(4.6, 3.6 + lines.count("\n") * TITLE_LINE)
+    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines or None)
     return figure
 
 

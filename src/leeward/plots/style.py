@@ -6,6 +6,7 @@ import os
 import textwrap
 import threading
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal
@@ -18,7 +19,7 @@ from matplotlib.ticker import Formatter
 from leeward.charts.scales import decimals
 from leeward.errors import InputError
 from leeward.files import replace_file
-from leeward.plots.fonts import complete_fonts, warn_of, without_glyph_warnings
+from leeward.plots.fonts import MissingLettersWarning, complete_fonts, without_glyph_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -83,8 +84,8 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     with _settings, own, without_glyph_warnings():
         figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
     replace_file(file, content.getvalue())
-    if kind != ".svg":  # whoever shows that brings the fonts
-        warn_of(missing)
+    if missing and kind != ".svg":  # whoever shows that brings the fonts
+        warnings.warn(MissingLettersWarning(missing), stacklevel=2)
 
 
 def colour_bar(

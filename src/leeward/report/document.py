@@ -101,17 +101,9 @@ def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -
     results, unread = _read(path, wanted)
     tell("computing their wake losses")
     views = {key: layout_view(known, result) for key, result in results.items()}
-    return Gathered(
-        seen,
-        table,
-        shapes,
-        views,
-        is_of_types,
-        {farm: results[key] for farm, key in farms.items() if key in results},
-        None if known is None else wind_rose(known.site),
-        audit_events(path),
-        unread,
-    )
+    best = {farm: results[key] for farm, key in farms.items() if key in results}
+    rose = None if known is None else wind_rose(known.site)
+    return Gathered(seen, table, shapes, views, is_of_types, best, rose, audit_events(path), unread)
 
 
 def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:

@@ -123,19 +123,17 @@ def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Li
 
 def _strip(
     x: float, half: float, keys: Sequence[Key], heights: Array, titles: Sequence[str], up: Scale, link: Link
-) -> Markup:
+) -> list[Markup]:
     """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
     best = int(np.argmax(heights))
     lowest, lower, middle, upper, highest = map(up, np.quantile(heights, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist())
     dots = [*(i for i in range(len(heights)) if i != best and len(heights) <= MOST_DOTS / 4), best]
-    return join(
-        [
-            path(f"M{x:g} {lowest:g}V{highest:g}", "stem"),
-            _band(round(x - half, 2), round(2 * half, 2), lower, upper),
-            path(f"M{x - half:g} {middle:g}H{x + half:g}", "median"),
-            *(_dot(x, up(float(heights[i])), keys[i], titles[i], link, is_best=i == best) for i in dots),
-        ]
-    )
+    return [
+        path(f"M{x:g} {lowest:g}V{highest:g}", "stem"),
+        _band(round(x - half, 2), round(2 * half, 2), lower, upper),
+        path(f"M{x - half:g} {middle:g}H{x + half:g}", "median"),
+        *(_dot(x, up(float(heights[i])), keys[i], titles[i], link, is_best=i == best) for i in dots),
+    ]
 
 
 def _band(left: float, width: float, lower: float, upper: float, title: str | None = None) -> Markup:

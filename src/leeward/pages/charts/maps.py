@@ -12,7 +12,7 @@ from leeward.charts.series import Array
 from leeward.layout.labels import apart, label_place
 from leeward.layout.surroundings import near
 from leeward.pages.charts.axes import figure, path, text
-from leeward.pages.html import Attribute, Markup, join, tag
+from leeward.pages.html import Attribute, Markup, tag
 from leeward.store import Key, Result
 from leeward.watch.drawings import FarmShape, LayoutView, Rings
 
@@ -63,21 +63,19 @@ class Frame:
         words = tag("title", None, "a neighbour")
         return [tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, words) for x, y in places]
 
-    def foot(self, rule: float, arrow: float, aside: float) -> Markup:
+    def foot(self, rule: float, arrow: float, aside: float) -> list[Markup]:
         """A round length, about a quarter of the width, and where north is. rule, arrow: how far below the map."""
         wanted = 0.25 * self.width / self.scale
         metres = max(step for step in LENGTHS if step <= max(wanted, 1.0))
         label = f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
         right, y = 10 + round(metres * self.scale, 2), self.height + rule
         x, top = self.width - aside, self.height + arrow
-        return join(
-            [
-                path(f"M10 {y - 4:g}V{y:g}H{right:g}V{y - 4:g}", "rule"),
-                text(right + 6, y + 3, label),
-                path(f"M{x:g} {top:g}l4 14l-4 -3l-4 3Z", "arrow"),
-                text(x, top + 26, "N", anchor="middle"),
-            ]
-        )
+        return [
+            path(f"M10 {y - 4:g}V{y:g}H{right:g}V{y - 4:g}", "rule"),
+            text(right + 6, y + 3, label),
+            path(f"M{x:g} {top:g}l4 14l-4 -3l-4 3Z", "arrow"),
+            text(x, top + 26, "N", anchor="middle"),
+        ]
 
 
 # --- one layout ------------------------------------------------------------------------------------------------------
