@@ -12,8 +12,7 @@ import pytest
 import shapely
 
 from foreign_files import own_result
-from leeward.charts.colours import colour, loss_range
-from leeward.charts.scales import Scale, decimals, padded
+from leeward.charts.colours import loss_range
 from leeward.errors import InputError
 from leeward.layout.labels import label_place
 from leeward.pages import settings as settings_page
@@ -110,37 +109,6 @@ def test_links():
     assert LINKS.tasks({"farm": 1, "state": None, "sort": "-aep"}) == "/tasks?farm=1&sort=-aep"
     report = Links(is_live=False, keys=frozenset({Key(1, 2, 3)}))
     assert (report.task(Key(1, 2, 3)), report.task(Key(0, 0, 0)), report.tasks({})) == ("#farm1_t2_s3", None, None)
-
-
-# --- scales ----------------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(("low", "high"), [(0, 1), (1, 1.0001), (-5, 7), (0, 1e9), (0.001, 0.002), (5300.1, 5312.7)])
-def test_ticks_are_round_and_within(low, high):
-    ticks = Scale(low, high, 0, 100).ticks()
-    assert 1 <= len(ticks) <= 6
-    assert all(low - 1e-9 * (high - low) <= tick <= high + 1e-9 * (high - low) for tick in ticks)
-    steps = np.diff(ticks)
-    assert np.allclose(steps, steps[:1])
-    if len(steps):
-        leading = steps[0] / 10.0 ** math.floor(math.log10(steps[0]) + 1e-9)
-        assert min(abs(leading - one) for one in (1, 2, 5, 10)) < 1e-6
-        shown = [f"{tick:.{decimals(ticks)}f}" for tick in ticks]
-        assert len(set(shown)) == len(shown)
-
-
-def test_a_scale_without_a_span():
-    assert Scale(3, 3, 0, 100)(3) == 50.0
-    scale = padded([7.0, 7.0], 0, 100)
-    assert 0 < scale(7.0) < 100
-
-
-def test_colours_go_from_light_to_dark():
-    shares = np.linspace(0, 1, 30)
-    parts = np.array([[int(colour(share)[i : i + 2], 16) for i in (1, 3, 5)] for share in shares])
-    assert (np.diff(parts @ [0.299, 0.587, 0.114]) < 0).all()  # to the eye
-    assert colour(-1) == colour(0) == "#fde725"
-    assert colour(2) == colour(1) == "#440154"
 
 
 # --- charts ----------------------------------------------------------------------------------------------------------

@@ -15,8 +15,10 @@ _APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
 
 def colour(share: float) -> str:
     """From light, 0, to dark, 1."""
-    places = np.linspace(0.0, 1.0, len(_STEPS) // 3)
-    return "#" + "".join(f"{round(float(np.interp(share, places, list(_STEPS[i::3])))):02x}" for i in range(3))
+    place = min(max(share, 0.0), 1.0) * (len(_STEPS) // 3 - 1)
+    below = min(int(place), len(_STEPS) // 3 - 2)
+    ends = zip(_STEPS[3 * below :][:3], _STEPS[3 * below + 3 :][:3], strict=True)
+    return "#" + "".join(f"{round(low + (place - below) * (high - low)):02x}" for low, high in ends)
 
 
 def colours_apart(count: int) -> Sequence[str]:

@@ -26,10 +26,8 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     told: list[tuple[Child, Child]] = [
         (parts.state_mark(state) if number else parts.state_words(state), number) for state, number in counts.items()
     ]
-    if waiting is not None:
-        told.append((tag("span", {"class": "state"}, f"{parts.MARKS['missing']} left to do"), waiting))
-    else:
-        told.append(("expected", "not known"))
+    to_do = tag("span", {"class": "state"}, f"{parts.MARKS['missing']} left to do")
+    told.append(("expected", "not known") if waiting is None else (to_do, waiting))
     if seen.rate_per_hour is not None and seen.is_running:
         told.append(("rate", f"{seen.rate_per_hour:{'.0f' if seen.rate_per_hour >= 10 else '.2g'}} an hour"))
     if seen.missing and seen.owner is not None and seen.owner.state == "alive":

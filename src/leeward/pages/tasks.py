@@ -36,8 +36,7 @@ def task_list(
 ) -> Markup:
     """One page of tasks; the names of the columns sort them. query: what is wanted, as in the address."""
     header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
-    first = page * PAGE + 1 if rows else 0
-    shown = f"{first} to {page * PAGE + len(rows)} of {total}"
+    shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
     return parts.section(
         "tasks",
         f"{total} tasks" if total != 1 else "1 task",
