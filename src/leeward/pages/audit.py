@@ -5,7 +5,7 @@ from typing import Any
 
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import pager, section, table
+from leeward.pages.parts import folded, pager, section, table
 from leeward.wording import json_text
 
 PAGE = 100
@@ -16,8 +16,7 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, 
     """Events with their facts, a page of them. lines: all of them, the oldest first."""
     if not lines:
         return section("audit", "Audit trail", tag("p", None, "There is none here."), live=live)
-    newest = list(reversed(lines))
-    shown = newest[page * PAGE : (page + 1) * PAGE]
+    shown = lines[::-1][page * PAGE : (page + 1) * PAGE]
     pages = -(-len(lines) // PAGE)
     first = len(lines) - page * PAGE - 1  # numbers of events do not change when others come
     rows = [
@@ -44,9 +43,7 @@ def _fact(name: str, value: object, identity: str) -> Markup:
     title = f"{name.replace('_', ' ')}: "
     if len(text) <= LONGEST:
         return tag("span", {"class": "fact"}, title, text)
-    return tag(
-        "details", {"id": identity}, tag("summary", None, f"{title}{len(text)} characters"), tag("pre", None, text)
-    )
+    return folded(f"{title}{len(text)} characters", tag("pre", None, text), name=identity)
 
 
 def _text(value: object) -> str:

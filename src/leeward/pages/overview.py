@@ -3,23 +3,10 @@
 from collections.abc import Iterator, Sequence
 
 from leeward.capacity import capacity_factor, yield_words
-from leeward.pages.charts import share_bar
+from leeward.pages import parts
+from leeward.pages.charts.axes import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import (
-    MARKS,
-    WORDS,
-    facts,
-    gwh,
-    link,
-    megawatts,
-    pager,
-    percent,
-    section,
-    state_mark,
-    table,
-    to_copy,
-)
 from leeward.store import Key
 from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen, best_cell
 from leeward.watch.data import MAKE_ROOM
@@ -36,61 +23,53 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     total = seen.expected if seen.expected is not None else seen.done
     share = f"{100 * seen.done / total:.1f}".removesuffix(".0") if total else "0"
     headline = f"{seen.done} of {seen.expected} layouts" if seen.expected is not None else count(seen.done, "layout")
-    parts: list[tuple[Child, Child]] = [
-        (state_mark(state) if number else f"{MARKS[state]} {WORDS[state]}", number) for state, number in counts.items()
+    told: list[tuple[Child, Child]] = [
+        (parts.state_mark(state) if number else parts.state_words(state), number) for state, number in counts.items()
     ]
-    if waiting is not None:
-        parts.append((tag("span", {"class": "state"}, f"{MARKS['missing']} left to do"), waiting))
-    else:
-        parts.append(("expected", "not known"))
+    to_do = tag("span", {"class": "state"}, f"{parts.MARKS['missing']} left to do")
+    told.append(("expected", "not known") if waiting is None else (to_do, waiting))
     if seen.rate_per_hour is not None and seen.is_running:
-        parts.append(("rate", f"{seen.rate_per_hour:.0f} an hour" if seen.rate_per_hour >= 10 else _slow(seen)))
+        told.append(("rate", f"{seen.rate_per_hour:{'.0f' if seen.rate_per_hour >= 10 else '.2g'}} an hour"))
     if seen.missing and seen.owner is not None and seen.owner.state == "alive":
         left = "not known yet" if seen.seconds_left is None else duration(seen.seconds_left)
-        parts.append(("time left", left))
+        told.append(("time left", left))
     if seen.beyond:
-        parts.append(("not in the campaign", seen.beyond))
+        told.append(("not in the campaign", seen.beyond))
     if seen.optimiser:
-        parts.append(("optimiser", seen.optimiser))
-    return section(
+        told.append(("optimiser", seen.optimiser))
+    return parts.section(
         "progress",
         headline,
         tag("p", {"class": "share"}, tag("strong", None, f"{share} %"), f" {seen.activity}"),
         share_bar(counts, total, f"{share} % done"),
-        facts(parts),
+        parts.facts(told),
         live=live,
     )
-
-
-def _slow(seen: Snapshot) -> str:
-    return f"{seen.rate_per_hour:.2g} an hour"
 
 
 def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
     """Farms down, turbine types across; each cell says how much of it is done, and leads to its tasks."""
     if not seen.farms:
         words = "None is known: there is no result yet, and no campaign tells what to expect."
-        return section("grid", "Farms and turbine types", tag("p", None, words), live=live)
+        return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
-    across = max(1, len(seen.types))
-    rows = max(1, MOST_CELLS // across)
+    rows = max(1, MOST_CELLS // max(1, len(seen.types)))
     farms = list(seen.farms)
     shown = farms[page * rows : (page + 1) * rows]
     pages = -(-len(farms) // rows)
-    header: list[Child] = ["farm"]
-    header += [
-        tag("span", {"title": name}, f"t{number}", tag("small", None, name)) for number, name in seen.types.items()
-    ]
-    header += ["best, GWh", "installed, MW", "capacity factor"]
+    types = [tag("span", {"title": name}, f"t{kind}", tag("small", None, name)) for kind, name in seen.types.items()]
+    header = ["farm", *types, "best, GWh", "installed, MW", "capacity factor"]
+    numbers = range(len(header) - 3, len(header))
     lines = [_grid_line(seen, cells, farm, links) for farm in shown]
-    return section(
+    rest = f"These are the first of {pages} parts of the grid; `leeward status` shows all."
+    return parts.section(
         "grid",
         "Farms and turbine types",
-        table(header, lines, right=range(len(header) - 3, len(header)), caption="results by farm and turbine type"),
+        parts.table(header, lines, right=numbers, caption="results by farm and turbine type"),
         _legend(),
         [tag("p", None, remark) for remark in seen.remarks],
-        pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
-        _rest(pages) if not links.is_live and pages > 1 else None,
+        parts.pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
+        tag("p", None, rest) if not links.is_live and pages > 1 else None,
         live=live,
     )
 
@@ -99,105 +78,90 @@ def _grid_line(seen: Snapshot, cells: dict[tuple[int, int], Cell], farm: int, li
     row = [cells[farm, kind] for kind in seen.types]
     best = best_cell(row, farm in seen.by_capacity_factor)
     key = None if best is None else key_of(best.best_key or "")
-    name = link(links.cell(farm), f"{farm} {seen.farms[farm]}")
+    name = parts.link(links.cell(farm), f"{farm} {seen.farms[farm]}")
     cells_of_farm = [_cell(cell, links) for cell in row]
     if best is None or key is None:
         return [name, *cells_of_farm, "–", "–", "–"]
-    found = link(links.task(key), gwh(best.best_aep), title=str(key))
-    return [name, *cells_of_farm, found, megawatts(best.installed_mw), percent(best.capacity_factor)]
+    found = parts.link(links.task(key), parts.gwh(best.best_aep), title=str(key))
+    return [name, *cells_of_farm, found, parts.megawatts(best.installed_mw), parts.percent(best.capacity_factor)]
 
 
 def _cell(cell: Cell, links: Links) -> Markup:
     expected = cell.done + cell.failed + cell.running if cell.expected is None else cell.expected
     counts = {"done": cell.done, "failed": cell.failed, "running": cell.running}
-    words = f"farm {cell.farm_idx}, type {cell.type_idx}: {cell.done} of {expected} done"
-    words += f", {cell.failed} failed" if cell.failed else ""
-    words += f", {cell.running} in work" if cell.running else ""
-    words += f", best {gwh(cell.best_aep)} GWh" if cell.best_aep is not None else ""
-    power = yield_words(cell.best_aep, cell.installed_mw)
-    words += f", {power}" if power else ""
+    known = [
+        f"farm {cell.farm_idx}, type {cell.type_idx}: {cell.done} of {expected} done",
+        f"{cell.failed} failed" if cell.failed else "",
+        f"{cell.running} in work" if cell.running else "",
+        f"best {parts.gwh(cell.best_aep)} GWh" if cell.best_aep is not None else "",
+        yield_words(cell.best_aep, cell.installed_mw),
+    ]
+    words = ", ".join(filter(None, known))
     marks = [
-        tag("span", {"class": f"state-{state}"}, f" {MARKS[state]}{number}")
+        tag("span", {"class": f"state-{state}"}, f" {parts.MARKS[state]}{number}")
         for state, number in (("failed", cell.failed), ("running", cell.running))
         if number
     ]
     text = f"{cell.done}/{expected}" if cell.expected is not None else str(cell.done)
     inner = [share_bar(counts, expected, words), tag("span", {"class": "cell-text"}, text, *marks)]
     address = links.cell(cell.farm_idx, cell.type_idx)
-    if address is None:
-        return tag("span", {"class": "cell", "title": words}, *inner)
-    return tag("a", {"class": "cell", "href": address, "title": words}, *inner)
+    return tag("span" if address is None else "a", {"class": "cell", "href": address, "title": words}, *inner)
 
 
 def _legend() -> Markup:
-    entries = [
-        tag(
-            "li",
-            None,
-            tag("span", {"class": f"swatch fill-{state}"}),
-            f" {MARKS[state]} {WORDS[state]}",
-        )
-        for state in ("done", "failed", "running", "missing")
-    ]
+    states = ("done", "failed", "running", "missing")
+    entries = [tag("li", None, tag("span", {"class": f"swatch fill-{s}"}), f" {parts.state_words(s)}") for s in states]
     return tag("ul", {"class": "key-list"}, *entries)
-
-
-def _rest(pages: int) -> Markup:
-    return tag("p", None, f"These are the first of {pages} parts of the grid; `leeward status` shows all.")
 
 
 def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:
     """Who is at work on what; those that look hung come first."""
     if not seen.workers:
-        return section("workers", "Workers", tag("p", None, "Nobody is at work."), live=live)
+        return parts.section("workers", "Workers", tag("p", None, "Nobody is at work."), live=live)
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     shown = order[:most]
-    hosts = [
-        f"{host.host}: {count(host.workers, 'worker')}, {host.busy} with a task, {host.hung} that look hung"
-        for host in seen.hosts
-    ]
+    told = "{0.host}: {1}, {0.busy} with a task, {0.hung} that look hung"
+    hosts = [tag("li", None, told.format(host, count(host.workers, "worker"))) for host in seen.hosts]
     header = ["worker", "task", "doing", "step", "best so far, GWh", "capacity factor", "for", "last sign of life"]
+    rows = [_worker_row(worker, seen, links) for worker in shown]
     more = len(order) - len(shown)
-    return section(
+    return parts.section(
         "workers",
         count(len(seen.workers), "live worker"),
-        tag("ul", {"class": "plain"}, [tag("li", None, host) for host in hosts]) if len(hosts) > 1 else None,
-        table(
-            header, [_worker_row(worker, seen, links) for worker in shown], right=(3, 4, 5, 6), caption="live workers"
-        ),
-        tag("p", None, link("/workers", f"and {more} more")) if more > 0 else None,
+        tag("ul", {"class": "plain"}, *hosts) if len(hosts) > 1 else None,
+        parts.table(header, rows, right=(3, 4, 5, 6), caption="live workers"),
+        tag("p", None, parts.link("/workers", f"and {more} more")) if more > 0 else None,
         live=live,
     )
 
 
 def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]:
     key = key_of(worker.task or "")
-    task = "–" if key is None else link(links.task(key), str(key))
+    task = "–" if key is None else parts.link(links.task(key), str(key))
     age = f"{duration(worker.age_s)} ago"
     sign = tag("strong", {"class": "state-failed"}, f"⚠ looks hung: {age}") if worker.looks_hung else age
     factor = None if key is None else capacity_factor(worker.best_aep, seen.installed_mw(*key[:2]))
     doing = (worker.phase or worker.state) if worker.task else worker.state
     since = "" if worker.task_s is None else duration(worker.task_s)
     step = worker.step if worker.task else ""
-    return [worker.name, task, doing, step, gwh(worker.best_aep), percent(factor), since, sign]
+    return [worker.name, task, doing, step, parts.gwh(worker.best_aep), parts.percent(factor), since, sign]
 
 
 def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
     """What went wrong, with its traceback, and the command that tries it again."""
     if not seen.failures:
-        return section("failures", "Failures", tag("p", None, "None."), live=live)
+        return parts.section("failures", "Failures", tag("p", None, "None."), live=live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
     out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
-    return section(
+    no_room = f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
+    return parts.section(
         "failures",
         f"{count(seen.failed, 'task')} failed",
-        tag("p", None, f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}")
-        if out_of_room
-        else None,
-        tag("p", None, "To try failed tasks again: ", to_copy(retry)) if seen.failed > out_of_room else None,
+        tag("p", None, no_room) if out_of_room else None,
+        tag("p", None, "To try failed tasks again: ", parts.to_copy(retry)) if seen.failed > out_of_room else None,
         [failure(failed, seen, links) for failed in shown],
-        tag("p", None, link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
+        tag("p", None, parts.link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
         tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
         live=live,
     )
@@ -206,16 +170,17 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
 def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
     """One of them."""
     key = key_of(failed.key)
-    name = failed.key if key is None else link(links.task(key), failed.key)
+    name = failed.key if key is None else parts.link(links.task(key), failed.key)
     state = "failed" if failed.final else "again"
     took = "" if failed.seconds is None else f", after {duration(failed.seconds)}"
+    trace = parts.folded("traceback", tag("pre", None, failed.traceback), name=f"trace-{failed.key}")
     times = f"{failed.kind}, attempt {failed.attempts}{took}, {failed.time}, {failed.worker}"
     return tag(
         "article",
         {"class": "failure", "id": f"failure-{failed.key}"},
-        tag("h3", None, name, " ", state_mark(state)),
+        tag("h3", None, name, " ", parts.state_mark(state)),
         tag("p", None, tag("strong", None, failed.message), tag("br"), tag("small", None, times)),
-        _traceback(failed) if failed.traceback else None,
+        trace if failed.traceback else None,
         _again(failed, key, seen) if failed.final else None,
     )
 
@@ -224,12 +189,7 @@ def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None
     """Return what to do about a task that is not retried."""
     if failed.is_out_of_room:
         return tag("p", None, MAKE_ROOM)
-    return None if key is None else tag("p", None, "Again: ", to_copy(retry_command(key, seen)))
-
-
-def _traceback(failed: FailedTask) -> Markup:
-    name = f"trace-{failed.key}"
-    return tag("details", {"id": name}, tag("summary", None, "traceback"), tag("pre", None, failed.traceback))
+    return None if key is None else tag("p", None, "Again: ", parts.to_copy(retry_command(key, seen)))
 
 
 def retry_command(key: Key, seen: Snapshot) -> str:
@@ -240,8 +200,8 @@ def retry_command(key: Key, seen: Snapshot) -> str:
 
 def remarks(seen: Snapshot, *, live: bool = False) -> Markup:
     """What looks odd, and what to do next."""
-    lines = list(_remarks(seen))
-    return section("remarks", "What to know", tag("ul", None, [tag("li", None, line) for line in lines]), live=live)
+    lines = [tag("li", None, line) for line in _remarks(seen)]
+    return parts.section("remarks", "What to know", tag("ul", None, lines), live=live)
 
 
 def _remarks(seen: Snapshot) -> Iterator[Child]:
@@ -253,8 +213,8 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
     if seen.run and not seen.is_running and (seen.missing or 0) > seen.failed:
-        yield join(["To go on: ", to_copy(command(*run_command(seen.output)))])
+        yield join(["To go on: ", parts.to_copy(command(*run_command(seen.output)))])
     if seen.missing and not seen.run:
-        yield join(["To see which are missing: ", to_copy(command("missing", seen.path))])
+        yield join(["To see which are missing: ", parts.to_copy(command("missing", seen.path))])
     places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]
-    yield join(["Counted, not verified; to verify: ", to_copy(command("check", *places))])
+    yield join(["Counted, not verified; to verify: ", parts.to_copy(command("check", *places))])

@@ -7,14 +7,8 @@ from urllib.parse import urlencode
 from leeward.pages.html import Child, Markup, tag
 
 MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
-WORDS = {
-    "done": "done",
-    "failed": "failed",
-    "again": "to be tried again",
-    "running": "in work",
-    "missing": "not begun",
-}
-
+WORDS = {"done": "done", "failed": "failed", "again": "to be tried again", "running": "in work", "missing": "not begun"}
+SCOPES = {"th": "col", "td": None}
 RINGS = "Rings: turbines that stand already."
 
 
@@ -33,23 +27,14 @@ def table(
 ) -> Markup:
     """Columns with their names; `right`: those of numbers. Wide ones scroll within their own box."""
 
-    def cells(row: Sequence[Child], name: str) -> list[Markup]:
-        scope = "col" if name == "th" else None
-        return [
-            tag(name, {"class": "number" if i in right else None, "scope": scope}, cell) for i, cell in enumerate(row)
-        ]
+    def line(row: Sequence[Child], name: str) -> Markup:
+        looks = ({"class": "number" if i in right else None, "scope": SCOPES[name]} for i in range(len(row)))
+        return tag("tr", None, [tag(name, look, cell) for look, cell in zip(looks, row, strict=True)])
 
-    return tag(
-        "div",
-        {"class": "wide", "tabindex": 0, "role": "group", "aria-label": caption or "table"},
-        tag(
-            "table",
-            None,
-            tag("caption", {"class": "hidden"}, caption) if caption else None,
-            tag("thead", None, tag("tr", None, cells(header, "th"))),
-            tag("tbody", None, [tag("tr", None, cells(row, "td")) for row in rows]),
-        ),
-    )
+    title = tag("caption", {"class": "hidden"}, caption) if caption else None
+    body = tag("tbody", None, [line(row, "td") for row in rows])
+    inner = tag("table", None, title, tag("thead", None, line(header, "th")), body)
+    return tag("div", {"class": "wide", "tabindex": 0, "role": "group", "aria-label": caption or "table"}, inner)
 
 
 def facts(pairs: Iterable[tuple[Child, Child]]) -> Markup:
@@ -59,9 +44,7 @@ def facts(pairs: Iterable[tuple[Child, Child]]) -> Markup:
 
 def link(address: str | None, *children: Child, title: str | None = None) -> Markup:
     """A link, or just what it would say."""
-    if address is None:
-        return tag("span", {"title": title}, *children)
-    return tag("a", {"href": address, "title": title}, *children)
+    return tag("span" if address is None else "a", {"href": address, "title": title}, *children)
 
 
 def pager(
@@ -93,9 +76,19 @@ def yes_or_no(value: bool) -> str:
     return "yes" if value else "no"
 
 
-def state_mark(state: str) -> Markup:
+def state_words(state: str) -> str:
     """A sign and a word: the colour alone tells nothing."""
-    return tag("span", {"class": f"state state-{state}"}, f"{MARKS[state]} {WORDS[state]}")
+    return f"{MARKS[state]} {WORDS[state]}"
+
+
+def state_mark(state: str) -> Markup:
+    """A sign and a word in the colour of the state."""
+    return tag("span", {"class": f"state state-{state}"}, state_words(state))
+
+
+def folded(title: str, *children: Child, name: str | None = None) -> Markup:
+    """Return what a click on its title unfolds. name: its id, by which the dashboard keeps it open."""
+    return tag("details", {"id": name}, tag("summary", None, title), *children)
 
 
 def to_copy(command: str) -> Markup:

@@ -4,12 +4,13 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
+import shapely
 
 from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, optimiser_words
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.parts import facts, megawatts, section, table
+from leeward.pages.parts import facts, folded, megawatts, section, table
 from leeward.watch.drawings import FarmShape
 from leeward.wording import count
 
@@ -31,9 +32,7 @@ def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], version
         [tag("p", None, remark) for remark in comparison_remarks(campaign)],
         tag("h3", None, "Farms"),
         _farms(campaign, shapes),
-        tag(
-            "details", {"id": "frozen"}, tag("summary", None, "the whole campaign"), tag("pre", None, _frozen(campaign))
-        ),
+        folded("the whole campaign", tag("pre", None, _frozen(campaign)), name="frozen"),
     )
 
 
@@ -113,26 +112,15 @@ def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
     rows: list[list[Child]] = []
     for farm, name in list(campaign.farms.items())[:MOST_ROWS]:
         size = "–" if farm not in shapes else f"{_km2(shapes[farm]):.1f}"
-        wanted = campaign.capacity_wanted_mw(farm)
-        counts = (
-            f"{campaign.n_turbines(farm, kind)} ({megawatts(campaign.installed_mw(farm, kind))} MW)" for kind in kinds
-        )
-        rows.append([farm, name, size, megawatts(wanted), *counts])
+        powers = {kind: megawatts(campaign.installed_mw(farm, kind)) for kind in kinds}
+        counts = (f"{campaign.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
+        rows.append([farm, name, size, megawatts(campaign.capacity_wanted_mw(farm)), *counts])
     header = ["farm", "name", "km²", "wanted, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
 
 
 def _km2(shape: FarmShape) -> float:
-    """By the shoelace formula; holes are taken off."""
-    total = 0.0
-    for outer, *inner in shape.polygons:
-        total += _ring_m2(outer) - sum(map(_ring_m2, inner))
-    return total / 1e6
-
-
-def _ring_m2(ring: Any) -> float:
-    x, y = (ring - ring[0]).T
-    return abs(float((x[:-1] * y[1:] - x[1:] * y[:-1]).sum())) / 2.0
+    return float(sum(shapely.Polygon(outer, holes).area for outer, *holes in shape.polygons)) / 1e6
 
 
 def _frozen(campaign: Campaign) -> str:

@@ -6,17 +6,12 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from leeward.capacity import by_capacity_factor
-from leeward.pages.charts import (
-    convergence,
-    is_curve,
-    layout_plan,
-    loss_range,
-    loss_scale,
-    near_neighbours,
-    rose_chart,
-    rose_key,
-)
-from leeward.pages.html import Child, Markup, join, tag
+from leeward.charts.colours import loss_range
+from leeward.charts.series import is_curve, uncovered
+from leeward.pages.charts.curves import convergence
+from leeward.pages.charts.maps import layout_plan, loss_scale, near_neighbours
+from leeward.pages.charts.rose import rose_chart, rose_key
+from leeward.pages.html import Child, Markup, tag
 from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store import Result
 from leeward.watch.drawings import LayoutView
@@ -32,7 +27,7 @@ def plan(
     view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
 ) -> Markup:
     """The layout to scale, with what its colours mean. losses: the range of the colours, if not its own."""
-    known = losses or loss_range([view])
+    known = losses or loss_range([view.wake_loss])
     picture = layout_plan(view, known, side)
     is_coloured = known is not None and view.wake_loss is not None
     caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
@@ -98,22 +93,18 @@ def _spacing(result: Result, view: LayoutView) -> str:
 def phases(result: Result) -> Markup | None:
     """AEP by phase of the optimisation; None where it is not known."""
     by_phase, history = phases_of(result), history_of(result)
-    has_steps = history is not None and is_curve(history)
+    has_steps = is_curve(history)
     if not by_phase and not has_steps:
         return None
-    words = "AEP after each phase"
-    if has_steps:
-        words += (
-            "; at the right, over the steps: the layout in hand, feasible or not, and in the search the best so far"
-        )
-    return figure_with(convergence(list(by_phase), list(by_phase.values()), history), f"{words}.")
+    steps = "; at the right, over the steps: the layout in hand, feasible or not, and in the search the best so far"
+    words = f"AEP after each phase{steps if has_steps else ''}."
+    return figure_with(convergence(list(by_phase), list(by_phase.values()), history), words)
 
 
 def rose(wind: WindRose) -> Markup:
     """Where the wind comes from."""
-    calm = 1.0 - float(wind.frequency.sum())
-    rest = f" {calm:.1%} of the time is not covered by the site's conditions." if calm > 5e-4 else ""
-    return figure_with(join([rose_chart(wind)]), rose_key(wind), tag("p", None, f"Share of the time.{rest}"))
+    words = " ".join(f"{part}." for part in ("Share of the time", uncovered(wind)) if part)
+    return figure_with(rose_chart(wind), rose_key(wind), tag("p", None, words))
 
 
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
@@ -122,28 +113,24 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
         [number, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(float(losses[number]))]
         for number, (x, y) in enumerate(result.layout.T.tolist())
     ]
-    return table(
-        ["turbine", "east, m", "north, m", "wake loss"], rows, right=(0, 1, 2, 3), caption="coordinates of the turbines"
-    )
+    header = ["turbine", "east, m", "north, m", "wake loss"]
+    return table(header, rows, right=range(4), caption="coordinates of the turbines")
 
 
 def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
     """Two layouts at one scale of colours, and what differs."""
-    losses = loss_range([first, second])
-    views = (first, second)
-    plans = [
-        tag("div", {"class": "side"}, tag("h3", None, str(view.result.key)), plan(view, losses, side=420.0))
-        for view in views
-    ]
-    rows = list(_compared(first, second))
+    losses = loss_range([first.wake_loss, second.wake_loss])
+    keys = [str(view.result.key) for view in (first, second)]
+    plans = [plan(view, losses, side=420.0) for view in (first, second)]
+    sides = [tag("div", {"class": "side"}, tag("h3", None, key), drawn) for key, drawn in zip(keys, plans, strict=True)]
+    rows = _compared(first, second)
     is_by_factor = by_capacity_factor([first.installed_mw, second.installed_mw])
-    header = ["", str(first.result.key), str(second.result.key), "difference"]
     return section(
         "comparison",
-        f"{first.result.key} and {second.result.key}",
-        tag("div", {"class": "sides"}, *plans),
+        " and ".join(keys),
+        tag("div", {"class": "sides"}, *sides),
         spacing_switch(first),
-        table(header, rows, right=(1, 2, 3), caption="the two layouts in figures"),
+        table(["", *keys, "difference"], rows, right=(1, 2, 3), caption="the two layouts in figures"),
         tag("p", None, UNEQUAL) if is_by_factor else None,
         live=live,
     )

@@ -3,39 +3,19 @@
 from collections.abc import Mapping, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
-from leeward.pages.charts import (
-    AEP,
-    CAPACITY_FACTOR,
-    Quantity,
-    farm_map,
-    neighbours_near,
-    rank_chart,
-    strip_chart,
-)
+from leeward.charts.series import AEP, CAPACITY_FACTOR, Array, Quantity
+from leeward.pages import parts
+from leeward.pages.charts.curves import rank_chart, strip_chart
+from leeward.pages.charts.maps import farm_map, neighbours_near
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import (
-    RINGS,
-    WORDS,
-    figure_with,
-    gwh,
-    link,
-    megawatts,
-    metres,
-    percent,
-    section,
-    state_mark,
-    table,
-)
 from leeward.store import Key, Result
 from leeward.watch import Snapshot
 from leeward.watch.drawings import FarmShape
 from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
 
-Array = npt.NDArray[np.float64]
 PAGE = 50
 COLUMNS = (
     ("key", "task"),
@@ -56,12 +36,11 @@ def task_list(
 ) -> Markup:
     """One page of tasks; the names of the columns sort them. query: what is wanted, as in the address."""
     header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
-    first = page * PAGE + 1 if rows else 0
-    shown = f"{first} to {page * PAGE + len(rows)} of {total}"
-    return section(
+    shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
+    return parts.section(
         "tasks",
         f"{total} tasks" if total != 1 else "1 task",
-        table(header, [task_row(row, links) for row in rows], right=NUMBERS, caption="tasks"),
+        parts.table(header, [task_row(row, links) for row in rows], right=NUMBERS, caption="tasks"),
         _pager(page, -(-total // PAGE), shown, query, links),
         live=live,
     )
@@ -70,13 +49,13 @@ def task_list(
 def task_row(row: TaskSeen, links: Links) -> list[Child]:
     """What there is to say about a task in a line."""
     return [
-        link(links.task(row.key), str(row.key)),
-        state_mark(row.state),
-        gwh(row.aep),
-        megawatts(row.installed_mw),
-        percent(row.capacity_factor),
-        percent(row.wake_loss),
-        metres(row.min_spacing_m),
+        parts.link(links.task(row.key), str(row.key)),
+        parts.state_mark(row.state),
+        parts.gwh(row.aep),
+        parts.megawatts(row.installed_mw),
+        parts.percent(row.capacity_factor),
+        parts.percent(row.wake_loss),
+        parts.metres(row.min_spacing_m),
         "–" if row.n_turbines is None else row.n_turbines,
         "–" if row.seconds is None else f"{row.seconds:.1f}",
     ]
@@ -86,18 +65,14 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
     """Which tasks to show."""
     farms = {str(number): f"{number} {name}".strip() for number, name in seen.farms.items()}
     types = {str(number): f"t{number} {name}".strip() for number, name in seen.types.items()}
+    seed = tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6})
     return tag(
         "form",
         {"method": "get", "action": "/tasks", "class": "filter", "role": "search", "aria-label": "filter tasks"},
         _choice("farm", "farm", farms, query),
         _choice("type", "turbine type", types, query),
-        tag(
-            "label",
-            None,
-            "seed",
-            tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6}),
-        ),
-        _choice("state", "state", {state: WORDS[state] for state in STATES}, query),
+        tag("label", None, "seed", seed),
+        _choice("state", "state", {state: parts.WORDS[state] for state in STATES}, query),
         tag("input", {"type": "hidden", "name": "sort", "value": query["sort"]}) if query.get("sort") else None,
         tag("button", {"type": "submit"}, "Show"),
     )
@@ -113,29 +88,23 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         if not len(aeps):
             return None
         kind = f"t{wanted.type_idx} {seen.types.get(wanted.type_idx, '')}".strip()
-        best = link(links.task(keys[0]), f"seed {keys[0].seed}")
+        best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
-        about = f", {gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band holds the middle half."
-        caption = ["The best: ", best, about]
-        return section(
-            "spread",
-            f"{title}, {kind}: AEP over seeds",
-            figure_with(rank_chart(keys, aeps, links.task), *caption),
-            live=live,
-        )
+        about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band holds the middle half."
+        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "The best: ", best, about)
+        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
     of = quantity_of(seen, wanted.farm_idx)
-    columns = {
-        f"t{kind} {name}".strip(): best_first(tasks, wanted.farm_idx, kind, of) for kind, name in seen.types.items()
-    }
+    names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
+    columns = {name: best_first(tasks, wanted.farm_idx, kind, of) for kind, name in names.items()}
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
     words = "By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."
     words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
-    pictures = [figure_with(strip_chart(columns, links.task, of=of), words)]
+    pictures = [parts.figure_with(strip_chart(columns, links.task, of=of), words)]
     if differ(columns):
         closer = strip_chart(columns, links.task, relative=True, of=of)
-        pictures.append(figure_with(closer, "The same, each type as per cent above its own median."))
-    return section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
+        pictures.append(parts.figure_with(closer, "The same, each type as per cent above its own median."))
+    return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
 
 
 def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:
@@ -171,8 +140,8 @@ def best_map(
     """
     others = neighbours_near(shapes, neighbours)
     shown = words if best else "The areas of the farms, to scale."
-    about = f"{shown} {RINGS}" if len(others) else shown
-    return figure_with(farm_map(shapes, best, links.task, others, installed or {}), about)
+    about = f"{shown} {parts.RINGS}" if len(others) else shown
+    return parts.figure_with(farm_map(shapes, best, links.task, others, installed or {}), about)
 
 
 def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:
@@ -183,25 +152,25 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
         [
             f"{result.key.farm_idx} {seen.farms.get(result.key.farm_idx, '')}",
             f"t{result.key.type_idx} {seen.types.get(result.key.type_idx, '')}",
-            link(links.task(result.key), str(result.key)),
-            gwh(result.aep),
-            megawatts(installed.get(farm)),
-            percent(capacity_factor(result.aep, installed.get(farm))),
-            percent(loss if isinstance(loss := result.details.get("wake_loss"), float) else None),
+            parts.link(links.task(result.key), str(result.key)),
+            parts.gwh(result.aep),
+            parts.megawatts(installed.get(farm)),
+            parts.percent(capacity_factor(result.aep, installed.get(farm))),
+            parts.percent(loss if isinstance(loss := result.details.get("wake_loss"), float) else None),
             result.n_turbines,
         ]
         for farm, result in best.items()
     ]
     header = ["farm", "turbine type", "layout", "AEP, GWh", "installed, MW", "capacity factor", "wake loss", "turbines"]
     remark = tag("p", None, seen.comparison_remark) if seen.comparison_remark else None
-    return tag("div", None, table(header, rows, right=range(3, 8), caption="best layouts"), remark)
+    return tag("div", None, parts.table(header, rows, right=range(3, 8), caption="best layouts"), remark)
 
 
 def downloads(query: Mapping[str, str]) -> Markup:
     """The same tasks as a table."""
     wanted = {name: value for name, value in query.items() if name != "page"}
     address = (Links(is_live=True).tasks(wanted) or "").replace("/tasks?", "/tasks.csv?", 1)
-    return tag("p", None, link(address, "Download this table as CSV"))
+    return tag("p", None, parts.link(address, "Download this table as CSV"))
 
 
 def _choice(name: str, title: str, options: Mapping[str, str], query: Mapping[str, str]) -> Markup:
@@ -219,13 +188,13 @@ def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) ->
     else:
         arrow, then = "", f"-{name}" if name in ("aep", "capacity_factor") else name
     wanted = {**query, "sort": then, "page": ""}
-    return link(links.tasks(wanted), title, arrow)
+    return parts.link(links.tasks(wanted), title, arrow)
 
 
 def _pager(page: int, pages: int, shown: str, query: Mapping[str, str], links: Links) -> Markup:
     def to(other: int, words: str) -> Markup | None:
-        return link(links.tasks({**query, "page": other}), words) if 0 <= other < pages and other != page else None
+        is_other = 0 <= other < pages and other != page
+        return parts.link(links.tasks({**query, "page": other}), words) if is_other else None
 
-    parts = [to(0, "« first"), to(page - 1, "‹ previous"), tag("span", None, shown)]
-    parts += [to(page + 1, "next ›"), to(pages - 1, "last »")]
-    return tag("nav", {"class": "pager", "aria-label": "pages"}, *parts)
+    before, after = (to(0, "« first"), to(page - 1, "‹ previous")), (to(page + 1, "next ›"), to(pages - 1, "last »"))
+    return tag("nav", {"class": "pager", "aria-label": "pages"}, *before, tag("span", None, shown), *after)

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -14,32 +14,13 @@ from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.capacity import capacity_factor
+from leeward.charts.colours import loss_range
+from leeward.charts.scales import shortened
 from leeward.errors import InputError
 from leeward.layout.labels import apart, label_place
-from leeward.layout.surroundings import Bounds, loss_span, widened
-from leeward.plots.fit import fit, is_wide, map_size
-from leeward.plots.ground import (
-    Positions,
-    circles,
-    draw_area,
-    draw_neighbours,
-    dress_map,
-    near_neighbours,
-    pair,
-    shown_bounds,
-)
-from leeward.plots.layout import COLOURS
-from leeward.plots.style import (
-    INK,
-    PLAIN,
-    SEA,
-    SMALL,
-    TINY,
-    colour_bar,
-    literal,
-    new_figure,
-    shortened,
-)
+from leeward.layout.surroundings import widened
+from leeward.plots import ground
+from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -57,6 +38,7 @@ LONGEST_NAME = 72  # letters of a line
 MANY, MOST_LARGER = 100, 2.0  # of more farms the map is larger, at most twice
 MAP_INCHES = 6.6  # a side of a square map
 NARROW = 3.2  # inches: a map less wide than this has no room for a colour bar below it
+KEY: Look = {**LEGEND, "fontsize": TINY, "handlelength": 0, "handletextpad": 0, "columnspacing": 1.0}
 BY_FACTOR = ["Types are compared by capacity factor:", "their installed power differs by more than 0.5 %."]
 
 
@@ -84,7 +66,7 @@ def plot_best_layouts(
     ax: "Axes",
     farms: Sequence[FarmLayout],
     *,
-    neighbours: Positions | None = None,
+    neighbours: ground.Positions | None = None,
     key: bool = True,
     title: str | None = None,
 ) -> EllipseCollection | None:
@@ -102,50 +84,42 @@ def plot_best_layouts(
 
 
 def _draw_farms(
-    ax: "Axes", farms: Sequence[FarmLayout], neighbours: Positions | None, title: str | None
+    ax: "Axes", farms: Sequence[FarmLayout], neighbours: ground.Positions | None, title: str | None
 ) -> EllipseCollection | None:
     """All but the labels and the key."""
     if not farms:
         raise InputError("no farm to draw; expected one or more")
-    left, low, right, high = bounds = _bounds(farms)
-    longer = max(right - left, high - low)
-    dot = min(DOT * longer, DOT_IN_AREA * float(np.median([_side(farm) for farm in farms])))
-    losses = [None if farm.wake_loss is None else np.asarray(farm.wake_loss, dtype=float) for farm in farms]
-    known = [loss for loss in losses if loss is not None]
-    lowest, highest = loss_span(np.concatenate(known)) if known else (0.0, 0.0)
-    drawn = None
-    for farm, loss in zip(farms, losses, strict=True):
-        draw_area(ax, farm.area, linewidth=0.8)
-        x, y = pair((farm.x, farm.y), f"the layout of {farm.name}")
-        size = max(farm.rotor_diameter_m, dot)
-        drawn = circles(ax, x, y, size, facecolors=PLAIN, edgecolors="none", linewidths=0.0, zorder=3)
-        if loss is not None:
-            drawn.set_array(100.0 * loss)
-            drawn.set_cmap(COLOURS)
-            drawn.set_clim(100.0 * lowest, 100.0 * highest)
-        ax.add_collection(drawn, autolim=False)  # the limits are known, and finding them for each takes long
-    others = near_neighbours(bounds, neighbours)
-    size = max(dot, *(farm.rotor_diameter_m for farm in farms))
-    legend = draw_neighbours(ax, *others, size)
-    margin = 0.03 * longer
-    left, low, right, high = widened(bounds, *others)
-    shown = left - margin, low - margin, right + margin, high + margin
     land = shapely.union_all([farm.area.to_shapely() for farm in farms])
-    dress_map(ax, shown, land, crs=farms[0].area.crs, legend=legend, title=title)
-    return drawn if len(known) == len(farms) else None
+    longer = ground.longer_side(land.bounds)
+    dot = min(DOT * longer, DOT_IN_AREA * float(np.median([ground.longer_side(farm.area.bounds) for farm in farms])))
+    losses = [None if farm.wake_loss is None else np.asarray(farm.wake_loss, dtype=float) for farm in farms]
+    span = loss_range(losses)
+    for farm, loss in zip(farms, losses, strict=True):
+        ground.draw_area(ax, farm.area, linewidth=0.8)
+        x, y = ground.pair((farm.x, farm.y), f"the layout of {farm.name}")
+        size = max(farm.rotor_diameter_m, dot)
+        drawn = ground.circles(ax, x, y, size, face=PLAIN, edge="none", linewidth=0.0, zorder=3)
+        if loss is not None:
+            ground.colour_by_loss(drawn, loss, span)
+    others = ground.near_neighbours(land.bounds, neighbours)
+    legend = ground.draw_neighbours(ax, *others, max(dot, *(farm.rotor_diameter_m for farm in farms)))
+    shown, crs = widened(land.bounds, *others), farms[0].area.crs
+    ground.dress_map(ax, shown, land, margin=0.03 * longer, crs=crs, legend=legend, title=title)
+    return None if any(loss is None for loss in losses) else drawn
 
 
 def best_layouts_figure(
-    farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: Positions | None = None
+    farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: ground.Positions | None = None
 ) -> Figure:
     """The map with its key and a colour bar; the key stands below the map if it is short or the map narrow."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
     drawn = _draw_farms(ax, farms, neighbours, title)
-    width, height = map_size(shown_bounds(ax), side)
+    shown = ground.shown_bounds(ax)
+    width, height = ground.map_size(shown, side)
     narrow = width < NARROW
-    below = narrow or len(farms) <= BELOW or is_wide(shown_bounds(ax))
+    below = narrow or len(farms) <= BELOW or ground.bar_side(shown) == "bottom"
     if drawn is not None:
         colour_bar(figure, drawn, ax, "wake loss of each turbine, %", location="right" if narrow else "bottom")
     if below:
@@ -154,20 +128,9 @@ def best_layouts_figure(
         lines = max(int(height / KEY_LINE), FEW_LINES)
         columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
         _add_key(ax, farms, lines * columns, columns)
-    fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
+    ground.fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
     _label(ax, farms)
     return figure
-
-
-def _bounds(farms: Sequence[FarmLayout]) -> Bounds:
-    """Left, low, right and high of all areas together, m."""
-    each = np.array([farm.area.bounds for farm in farms])
-    return float(each[:, 0].min()), float(each[:, 1].min()), float(each[:, 2].max()), float(each[:, 3].max())
-
-
-def _side(farm: FarmLayout) -> float:
-    left, low, right, high = farm.area.bounds
-    return float(max(right - left, high - low))
 
 
 def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
@@ -178,18 +141,9 @@ def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
     places = [label_place(farm.area.to_shapely(), farm.x, farm.y) for farm in farms]
     widths = [LABEL_LETTER * SMALL * len(farm.label) / points for farm in farms]
     for i in apart(places, widths, LABEL_LINE * SMALL / points):
-        words = ax.text(
-            *places[i],
-            literal(farms[i].label),
-            ha="center",
-            va="center",
-            fontsize=SMALL,
-            fontweight="bold",
-            color=INK,
-            zorder=6,
-            path_effects=[withStroke(linewidth=2.0, foreground=SEA)],
-        )
-        words.set_in_layout(False)
+        words = ax.text(*places[i], literal(farms[i].label), ha="center", va="center", zorder=6)
+        words.set(fontsize=SMALL, fontweight="bold", color=INK, in_layout=False)
+        words.set_path_effects([withStroke(linewidth=2.0, foreground=SEA)])
 
 
 def _line(farm: FarmLayout, longest: int) -> str:
@@ -203,7 +157,7 @@ def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 
     """Beside the map."""
     key = _key(farms, most, LONGEST_NAME // columns)
     # the north arrow may stand there
-    ax.legend(*key, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=2.6, **_look(columns))
+    ax.legend(*key, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=2.6, ncols=columns, **KEY)
 
 
 def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width: float) -> None:
@@ -212,7 +166,7 @@ def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width
     longest = min(LONGEST_NAME, letters - max(len(_line(farm, 0)) for farm in farms))
     handles, lines = _key(farms, most, longest)
     columns = max(letters // (max(map(len, lines)) + 3), 1)
-    figure.legend(handles, lines, loc="outside lower left", **_look(columns))
+    figure.legend(handles, lines, loc="outside lower left", ncols=columns, **KEY)
 
 
 def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Line2D], list[str]]:
@@ -223,16 +177,3 @@ def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Lin
     lines += ["%: capacity factor"] if any(not math.isnan(farm.installed_mw) for farm in farms) else []
     lines += BY_FACTOR if any(farm.is_by_factor for farm in farms) else []
     return [Line2D([], [], linestyle="none") for _ in lines], [literal(line) for line in lines]
-
-
-def _look(columns: int) -> dict[str, Any]:
-    """Return what both keys look like."""
-    return {
-        "fontsize": TINY,
-        "labelcolor": INK,
-        "handlelength": 0,
-        "handletextpad": 0,
-        "frameon": False,
-        "ncols": columns,
-        "columnspacing": 1.0,
-    }

@@ -5,21 +5,21 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
+from leeward.charts.colours import colours_apart
+from leeward.charts.scales import SAME_SHARE
+from leeward.charts.series import FEW_POINTS, Array
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, SAME_SHARE, SMALL, colours_apart, dress, new_figure, show_values
+from leeward.plots.style import FAINT, INK, LABEL, LEGEND, Look, dress, new_figure, show_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-Array = npt.NDArray[np.float64]
 Over = Literal["steps", "phases"]
 
-FEW_POINTS = 20  # up to so many, nobody knows what was in between
 ONE_BY_ONE = 6  # up to so many curves have colours and names of their own
 MARKS = "osD^vP*X"
 MEANING = "descent, polish: the layout in hand, feasible or not\nsearch: the best feasible layout so far"
@@ -70,7 +70,7 @@ def plot_convergence(
             _mark_phases(ax, curve, steps, best, colour, way, ends)
     _dress_convergence(ax, way, ends, title)
     marks = [_mark(name, ends) for name in ends] if way == "steps" else []
-    _add_legend(ax, [*lines, *marks])
+    ax.legend(handles=[*lines, *marks], loc="center left", bbox_to_anchor=(1.0, 0.5), **LEGEND)
 
 
 def convergence_figure(curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None) -> Figure:
@@ -123,18 +123,8 @@ def _mark_phases(
 def _mark(name: str, ends: Sequence[str]) -> Line2D:
     """The sign of a phase."""
     sign = MARKS[ends.index(name) % len(MARKS)]
-    label = f"end of {name.replace('_', ' ')}"
-    return Line2D(
-        [],
-        [],
-        linestyle="none",
-        marker=sign,
-        markersize=5,
-        markerfacecolor="white",
-        markeredgecolor=INK,
-        markeredgewidth=0.5,
-        label=label,
-    )
+    look: Look = {"markersize": 5, "markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.5}
+    return Line2D([], [], linestyle="none", marker=sign, label=f"end of {name.replace('_', ' ')}", **look)
 
 
 def _dress_convergence(ax: "Axes", way: Over, ends: Sequence[str], title: str | None) -> None:
@@ -150,14 +140,3 @@ def _dress_convergence(ax: "Axes", way: Over, ends: Sequence[str], title: str | 
     ax.set_xlabel("at the end of this phase", color=INK, fontsize=LABEL)
     ax.set_xticks(range(len(ends)), [name.replace("_", " ") for name in ends])
     ax.set_xlim(-0.3, len(ends) - 0.7)
-
-
-def _add_legend(ax: "Axes", handles: list[Line2D]) -> None:
-    ax.legend(
-        handles=handles,
-        loc="center left",
-        bbox_to_anchor=(1.0, 0.5),
-        fontsize=SMALL,
-        labelcolor=INK,
-        frameon=False,
-    )

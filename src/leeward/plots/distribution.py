@@ -5,31 +5,18 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from leeward.capacity import by_capacity_factor, capacity_factor
+from leeward.charts.colours import colours_apart
+from leeward.charts.scales import SAME_SHARE, shortened
+from leeward.charts.series import Array, above_median
 from leeward.errors import InputError
-from leeward.plots.style import (
-    FAINT,
-    INK,
-    LABEL,
-    SAME_SHARE,
-    SMALL,
-    TINY,
-    colours_apart,
-    dress,
-    literal,
-    new_figure,
-    shortened,
-    show_values,
-)
+from leeward.plots.style import FAINT, INK, LABEL, LEGEND, SMALL, TINY, Look, dress, literal, new_figure, show_values
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-
-Array = npt.NDArray[np.float64]
 
 BOX_FROM = 5  # seeds: of fewer a box says nothing that the points do not
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -52,7 +39,7 @@ class AepCell:
 
     @property
     def best_seed(self) -> int:
-        return max(self.aep_gwh, key=lambda seed: self.aep_gwh[seed])
+        return max(self.aep_gwh, key=self.aep_gwh.__getitem__)
 
 
 def plot_aep_distribution(
@@ -71,32 +58,17 @@ def plot_aep_distribution(
     types = list(dict.fromkeys(cell.turbine for cell in shown))
     colours = dict(zip(types, colours_apart(len(types)), strict=True))
     by_factor = _is_by_factor(shown)
-    groups = farms if len(farms) > 1 else types
-    beside = len(types) if len(farms) > 1 else 1
+    groups, beside = (farms, len(types)) if len(farms) > 1 else (types, 1)
     step = 0.84 / beside
-    is_named = len(shown) <= NAMED_BEST and step * _width(ax) / len(groups) >= 0.8 * NAMED_WIDTH
+    is_named = not relative and len(shown) <= NAMED_BEST and step * _width(ax) / len(groups) >= 0.8 * NAMED_WIDTH
     for cell in shown:
+        middle = float(types.index(cell.turbine))
         if len(farms) > 1:
-            middle = farms.index(cell.farm) + (types.index(cell.turbine) - 0.5 * (beside - 1)) * step
-        else:
-            middle = float(types.index(cell.turbine))
-        _draw_cell(ax, cell, middle, min(0.8 * step, 0.4), colours[cell.turbine], relative, is_named, by_factor)
-    for line in range(1, len(groups)):
-        ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
-    ax.set_xlim(-0.55, len(groups) - 0.45)
-    names = [_short(group) for group in groups]
-    crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
-    ax.set_xticks(
-        range(len(names)),
-        [literal(name) for name in names],
-        rotation=40 if crowded else 0,
-        ha="right" if crowded else "center",
-    )
-    if crowded:
-        for tick in ax.get_xticklabels():
-            tick.set_rotation_mode("anchor")
-    dress(ax, None)
-    ax.tick_params(axis="x", length=0)
+            middle = farms.index(cell.farm) + (middle - 0.5 * (beside - 1)) * step
+        values = _values(cell, by_factor, relative)
+        named = cell.best_seed if is_named else None
+        _draw_cell(ax, values, middle, min(0.8 * step, 0.4), colours[cell.turbine], named)
+    _dress_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
     measure = BY_FACTOR if by_factor else "AEP, GWh"
     ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
     highest = max(max(cell.aep_gwh.values()) for cell in shown)
@@ -111,7 +83,7 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
     shown = [cell for cell in cells if cell.aep_gwh]
     farms = {cell.farm for cell in shown}
     if title is None and len(farms) == 1:
-        title = _short(farms.pop())
+        title = shortened(farms.pop(), LONGEST_NAME)
     per_cell = NAMED_WIDTH if len(shown) <= NAMED_BEST else 0.085
     width = min(max(2.0 + per_cell * len(shown), 3.5), 14.0)
     if len(shown) <= 1:
@@ -127,53 +99,42 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
     return figure
 
 
-def _draw_cell(
-    ax: "Axes",
-    cell: AepCell,
-    middle: float,
-    width: float,
-    colour: str,
-    relative: bool,
-    named: bool,
-    by_factor: bool,
-) -> None:
-    seeds = list(cell.aep_gwh)
-    values = np.array([cell.aep_gwh[seed] for seed in seeds])
+def _values(cell: AepCell, by_factor: bool, relative: bool) -> Array:
+    """AEP, capacity factor, or per cent above their median, of the seeds of a cell."""
+    values = np.array(list(cell.aep_gwh.values()))
     values = values * (100.0 * capacity_factor(1.0, cell.installed_mw)) if by_factor else values
-    if relative:
-        values = 100.0 * (values / np.median(values) - 1.0)
+    return above_median(values) if relative else values
+
+
+def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
+    """named: the seed whose number stands beside the best value."""
     if len(values) >= BOX_FROM:
-        ax.boxplot(
-            [values],
-            positions=[middle],
-            widths=width,
-            whis=(0, 100),
-            showfliers=False,
-            manage_ticks=False,
-            boxprops={"color": colour, "linewidth": 0.7},
-            whiskerprops={"color": colour, "linewidth": 0.7},
-            capprops={"color": colour, "linewidth": 0.7},
-            medianprops={"color": INK, "linewidth": 0.9},
-            zorder=2,
-        )
+        thin = {"color": colour, "linewidth": 0.7}
+        parts: Look = {"boxprops": thin, "whiskerprops": thin, "capprops": thin}
+        parts |= {"medianprops": {"color": INK, "linewidth": 0.9}, "whis": (0, 100), "showfliers": False}
+        ax.boxplot([values], positions=[middle], widths=width, manage_ticks=False, zorder=2, **parts)
     # side by side as far as they have to, and the same every time
     aside = ((np.arange(len(values)) * GOLDEN) % 1.0 - 0.5) * 0.7 * width * (len(values) > 1)
     small = 9.0 if len(values) <= 12 else 4.0
     ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
-    best = seeds.index(cell.best_seed)
-    ax.scatter(
-        middle + aside[best], values[best], s=24, marker="*", color=colour, edgecolors=INK, linewidths=0.5, zorder=4
-    )
-    if named and not relative:
-        ax.annotate(
-            f"seed {cell.best_seed}",
-            (middle + aside[best], values[best]),
-            xytext=(0, 5),
-            textcoords="offset points",
-            ha="center",
-            fontsize=TINY,
-            color=INK,
-        )
+    best = int(np.argmax(values))
+    place = middle + aside[best], values[best]
+    ax.scatter(*place, s=24, marker="*", color=colour, edgecolors=INK, linewidths=0.5, zorder=4)
+    if named is not None:
+        above: Look = {"xytext": (0, 5), "textcoords": "offset points", "ha": "center"}
+        ax.annotate(f"seed {named}", place, fontsize=TINY, color=INK, **above)
+
+
+def _dress_groups(ax: "Axes", names: Sequence[str]) -> None:
+    """Put the names of farms or types below the axis, at an angle where they need that, and lines between them."""
+    for line in range(1, len(names)):
+        ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
+    ax.set_xlim(-0.55, len(names) - 0.45)
+    crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
+    look: Look = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
+    ax.set_xticks(range(len(names)), [literal(name) for name in names], **look)
+    dress(ax, None)
+    ax.tick_params(axis="x", length=0)
 
 
 def _is_by_factor(cells: Sequence[AepCell]) -> bool:
@@ -184,10 +145,6 @@ def _is_by_factor(cells: Sequence[AepCell]) -> bool:
     )
 
 
-def _short(name: str) -> str:
-    return shortened(name, LONGEST_NAME)
-
-
 def _width(ax: "Axes") -> float:
     """About how wide the axes are, inches."""
     return float(ax.bbox.width / ax.figure.dpi)
@@ -195,24 +152,13 @@ def _width(ax: "Axes") -> float:
 
 def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
     """Above the axes; the number of its lines."""
-    handles = [
-        Line2D([], [], linestyle="none", marker="o", markersize=4, color=colour, label=literal(_short(name)))
-        for name, colour in colours.items()
-    ]
-    star = Line2D([], [], linestyle="none", marker="*", markersize=6, markerfacecolor="white", markeredgecolor=INK)
-    star.set_label("best seed")
-    handles.append(star)
+    sign: Look = {"linestyle": "none", "marker": "o", "markersize": 4}
+    names = ((literal(shortened(name, LONGEST_NAME)), colour) for name, colour in colours.items())
+    handles = [Line2D([], [], label=name, color=colour, **sign) for name, colour in names]
+    sign |= {"marker": "*", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
+    handles.append(Line2D([], [], label="best seed", **sign))
     letters = 5 + max(len(str(handle.get_label())) for handle in handles)  # five are a marker and the gap
     columns = min(max(int(LETTERS_PER_INCH * _width(ax) / letters), 1), LEGEND_COLUMNS, len(handles))
-    ax.legend(
-        handles=handles,
-        loc="lower left",
-        bbox_to_anchor=(0.0, 1.0),
-        ncols=columns,
-        fontsize=SMALL,
-        labelcolor=INK,
-        frameon=False,
-        handletextpad=0.2,
-        columnspacing=1.0,
-    )
+    look = {**LEGEND, "handletextpad": 0.2, "columnspacing": 1.0}
+    ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, **look)
     return -(-len(handles) // columns)

@@ -7,25 +7,12 @@ import numpy as np
 import numpy.typing as npt
 from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
-from matplotlib.patches import FancyArrowPatch
 from matplotlib.patheffects import withStroke
-from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
+from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.surroundings import widened
-from leeward.plots.fit import fit, is_wide, map_size
-from leeward.plots.ground import (
-    GREY_ONES,
-    SMALLEST_DOT,
-    Array,
-    Positions,
-    circles,
-    draw_area,
-    dress_map,
-    near_neighbours,
-    neighbours_of,
-    pair,
-)
+from leeward.layout.surroundings import Bounds, widened
+from leeward.plots import ground
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm
 
@@ -33,6 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leeward.layout import Area, LayoutProblem
+    from leeward.wind.flow import Flow
 
 AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
 POINTS = 800  # along the longer side; wakes are narrow
@@ -50,7 +38,7 @@ def plot_flow(
     x: npt.ArrayLike = (),
     y: npt.ArrayLike = (),
     area: "Area | None" = None,
-    neighbours: Positions | None = None,
+    neighbours: ground.Positions | None = None,
     rotor_diameter_m: float | None = None,
     direction_deg: float | None = None,
     speed_range: tuple[float, float] | None = None,
@@ -76,23 +64,24 @@ def plot_flow(
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
-    shown = float(grid_x.min()), float(grid_y.min()), float(grid_x.max()), float(grid_y.max())
+    shown = _bounds(grid_x, grid_y)
     if area is not None:
-        draw_area(ax, area, facecolor="none", linewidth=0.8)
-    others = near_neighbours(shown, neighbours)
-    size = max(rotor_diameter_m or 0.0, 0.75 * SMALLEST_DOT * max(shown[2] - shown[0], shown[3] - shown[1]))
-    legend = GREY_ONES if len(others[0]) else ""
+        ground.draw_area(ax, area, facecolor="none", linewidth=0.8)
+    others = ground.near_neighbours(shown, neighbours)
+    size = max(rotor_diameter_m or 0.0, 0.75 * ground.SMALLEST_DOT * ground.longer_side(shown))
+    legend = ground.GREY_ONES if len(others[0]) else ""
     if legend:
         _draw_turbines(ax, *others, size, direction_deg, FAINT, FAINT)
-    _draw_turbines(ax, *pair((x, y), "the layout"), size, direction_deg, "white", "black")
-    dress_map(ax, shown, None, crs=None if area is None else area.crs, legend=legend, title=title)
+    _draw_turbines(ax, *ground.pair((x, y), "the layout"), size, direction_deg, "white", "black")
+    crs = None if area is None else area.crs
+    ground.dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn
 
 
 def flow_grid(
-    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: Positions | None = None
+    area: "Area", points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
 ) -> tuple[Array, Array]:
     """X and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
 
@@ -100,7 +89,7 @@ def flow_grid(
     """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
-    left, low, right, high = widened(area.bounds, *near_neighbours(area.bounds, neighbours))
+    left, low, right, high = widened(area.bounds, *ground.near_neighbours(area.bounds, neighbours))
     margin = around * max(right - left, high - low)
     width, height = right - left + 2 * margin, high - low + 2 * margin
     step = max(width, height) / (points - 1)
@@ -130,21 +119,14 @@ def flow_figure(
     """
     if (direction_deg is None) != (speed_m_s is None):
         raise InputError("direction and speed belong together; expected both, or neither for the mean")
-    farm = problem.farm
+    farm, neighbours = problem.farm, ground.neighbours_of(problem.farm)
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
-    is_mean = direction_deg is None
-    neighbours = neighbours_of(farm)
-    at_x, at_y = flow_grid(problem.area, points or (POINTS_OF_MEAN if is_mean else POINTS), neighbours=neighbours)
-    if direction_deg is None or speed_m_s is None:
-        speeds, free = flow.mean_speed(at_x, at_y, height_m=height_m), flow.free_mean_speed()
-        wind = f"mean over all winds, weighted by energy\n(free wind: {free:.2f} m/s)"
-    else:
-        speeds = flow.speed(at_x, at_y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
-        wind = f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
-    height = flow.hub_height_m if height_m is None else height_m
-    shown = float(at_x.min()), float(at_y.min()), float(at_x.max()), float(at_y.max())
-    width, map_height = map_size(shown)
-    figure = new_figure(width + 2.0, map_height + 2.0)  # roomy; it is made to fit
+    points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)
+    at_x, at_y = flow_grid(problem.area, points, neighbours=neighbours)
+    speeds, wind = _speeds(flow, at_x, at_y, direction_deg, speed_m_s, height_m)
+    shown = _bounds(at_x, at_y)
+    size = ground.map_size(shown)
+    figure = new_figure(size[0] + 2.0, size[1] + 2.0)  # roomy; it is made to fit
     ax = figure.subplots()
     drawn = plot_flow(
         ax,
@@ -159,11 +141,26 @@ def flow_figure(
         direction_deg=direction_deg,
         title=wind,
     )
-    is_open = bool(speeds.min() < drawn.norm.vmin) if drawn.norm.vmin is not None else False
-    label = f"wind speed {height:g} m above ground, m/s"
-    colour_bar(figure, drawn, ax, label, location="bottom" if is_wide(shown) else "right", is_open=is_open)
-    fit(figure, [ax], (width, map_height), name=name)
+    is_open = drawn.norm.vmin is not None and bool(speeds.min() < drawn.norm.vmin)
+    label = f"wind speed {flow.hub_height_m if height_m is None else height_m:g} m above ground, m/s"
+    colour_bar(figure, drawn, ax, label, location=ground.bar_side(shown), is_open=is_open)
+    ground.fit(figure, [ax], size, name=name)
     return figure
+
+
+def _speeds(
+    flow: "Flow", x: Array, y: Array, direction_deg: float | None, speed_m_s: float | None, height_m: float | None
+) -> tuple[Array, str]:
+    """Return the wind speeds at x, y (m/s), and which wind that is."""
+    if direction_deg is None or speed_m_s is None:
+        words = f"mean over all winds, weighted by energy\n(free wind: {flow.free_mean_speed():.2f} m/s)"
+        return flow.mean_speed(x, y, height_m=height_m), words
+    speeds = flow.speed(x, y, direction_deg=direction_deg, speed_m_s=speed_m_s, height_m=height_m)
+    return speeds, f"wind from {direction_deg % 360:g}°, {speed_m_s:g} m/s"
+
+
+def _bounds(x: Array, y: Array) -> Bounds:
+    return float(x.min()), float(y.min()), float(x.max()), float(y.max())
 
 
 def _draw_turbines(
@@ -171,7 +168,7 @@ def _draw_turbines(
 ) -> None:
     """disc, rotor: the colours of circles, and of rotors across the wind."""
     if direction_deg is None:
-        ax.add_collection(circles(ax, x, y, size, facecolors=disc, edgecolors=INK, linewidths=0.7, zorder=4))
+        ground.circles(ax, x, y, size, face=disc, edge=INK, linewidth=0.7, zorder=4)
         return
     # seen from above a rotor is a line across the wind
     angle = math.radians(direction_deg)
@@ -183,21 +180,8 @@ def _draw_turbines(
 
 
 def _draw_wind(ax: "Axes", direction_deg: float) -> None:
-    """An arrow along the wind, in the map's upper left corner, of one size whatever the map's."""
-    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(0, 1, BboxTransformTo(ax.bbox))
+    """An arrow along the wind, in the map's upper left corner."""
     angle = math.radians(direction_deg)
-    along = np.array([-math.sin(angle), -math.cos(angle)])
-    middle = np.array([15.0, -15.0])
-    arrow = FancyArrowPatch(
-        tuple(middle - 11 * along),
-        tuple(middle + 11 * along),
-        arrowstyle="-|>",
-        mutation_scale=9,
-        color="black",
-        shrinkA=0,
-        shrinkB=0,
-        zorder=5,
-        path_effects=[withStroke(linewidth=2.5, foreground="white")],
-    )
-    arrow.set_transform(points)
-    ax.add_patch(arrow)
+    along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
+    arrow = ground.draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")
+    arrow.set_path_effects([withStroke(linewidth=2.5, foreground="white")])

@@ -3,12 +3,14 @@
 import functools
 import logging
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.text import Text
+
+from leeward.charts.scales import shortened
 
 # what distributions have; the first one that is there comes first
 FALLBACKS = (
@@ -28,67 +30,52 @@ NO_GLYPH = "Glyph .* missing from font"  # how matplotlib says it, for each lett
 class MissingLettersWarning(UserWarning):
     """No font has some letters of a picture."""
 
+    def __init__(self, letters: str) -> None:
+        some = shortened(letters, 21)
+        super().__init__(
+            f"no font that is installed has the letters {some}: boxes stand for them; a font that has them helps, for "
+            "Chinese, Japanese and Korean Noto Sans CJK (the package fonts-noto-cjk)"
+        )
+
 
 def complete_fonts(figure: Figure) -> str:
-    """Give texts with letters that their font does not have others that do; the letters that none has."""
+    """Give texts with letters that their font does not have others that may; return the letters that none has."""
+    known = {font.name for font in font_manager.fontManager.ttflist}
     missing: dict[str, None] = {}
-    for text in figure.findobj(Text):
-        words = text.get_text() if isinstance(text, Text) else ""
-        if not isinstance(text, Text) or words.isascii():
-            continue
-        families = list(text.get_fontfamily())
-        lacking = {letter for letter in words if letter.isprintable() and not _has(tuple(families), letter)}
-        for family in _installed(FALLBACKS):
-            helped = {letter for letter in lacking if _has((family,), letter)}
-            if helped and family not in families:
-                families.append(family)
-                lacking -= helped
-        if families != list(text.get_fontfamily()):
-            text.set_fontfamily(families)
-        missing |= dict.fromkeys(letter for letter in words if letter in lacking)
+    for text in (found for found in figure.findobj(Text) if isinstance(found, Text)):
+        if lacking := _lacking(text.get_text(), text.get_fontfamily()):
+            families = dict.fromkeys([*text.get_fontfamily(), *(name for name in FALLBACKS if name in known)])
+            text.set_fontfamily(list(families))
+            missing |= dict.fromkeys(_lacking(lacking, families))
     return "".join(missing)
 
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
     """What is missing is told once, by name, and not letter by letter; that a font is not bold is not told at all."""
+
+    def is_not_of_weight(record: logging.LogRecord) -> bool:
+        return "find font weight" not in str(record.msg)
+
     log = logging.getLogger(font_manager.__name__)
     with warnings.catch_warnings():
         warnings.filterwarnings("ignore", message=NO_GLYPH)
-        log.addFilter(_is_not_of_weight)
+        log.addFilter(is_not_of_weight)
         try:
             yield
         finally:
-            log.removeFilter(_is_not_of_weight)
+            log.removeFilter(is_not_of_weight)
 
 
-def warn_of(letters: str) -> None:
-    """In one line; at most some of them."""
-    if letters:
-        some = letters if len(letters) <= 20 else f"{letters[:20]}…"
-        warnings.warn(
-            f"no font that is installed has the letters {some}: boxes stand for them; a font that has them helps, for "
-            "Chinese, Japanese and Korean Noto Sans CJK (the package fonts-noto-cjk)",
-            MissingLettersWarning,
-            stacklevel=3,
-        )
-
-
-def _is_not_of_weight(record: logging.LogRecord) -> bool:
-    return "find font weight" not in str(record.msg)
-
-
-def _has(families: tuple[str, ...], letter: str) -> bool:
+def _lacking(words: str, families: Iterable[str]) -> str:
+    """Return the letters that none of these fonts has."""
+    if words.isascii():
+        return ""
     paths = (font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families)
-    return any(ord(letter) in _letters(path) for path in paths)
+    known = [_letters(path) for path in paths]
+    return "".join(c for c in words if c.isprintable() and not any(ord(c) in k for k in known))
 
 
 @functools.lru_cache(maxsize=64)
 def _letters(path: str) -> frozenset[int]:
     return frozenset(font_manager.get_font(path).get_charmap())
-
-
-def _installed(names: tuple[str, ...]) -> list[str]:
-    """Of these: naming another one would be warned of."""
-    known = {font.name for font in font_manager.fontManager.ttflist}
-    return [name for name in names if name in known]

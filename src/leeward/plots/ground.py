@@ -1,19 +1,23 @@
-"""Maps: an area, circles to scale, kilometres, and where north is."""
+"""Maps: an area, circles to scale, kilometres, where north is, and figures as large as all that asks for."""
 
-from typing import TYPE_CHECKING, Any
+import itertools
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import shapely
 from matplotlib.collections import EllipseCollection
+from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, PathPatch
 from matplotlib.path import Path as Outline
-from matplotlib.ticker import FuncFormatter, MaxNLocator
+from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
+from leeward.charts.series import Array
 from leeward.errors import InputError
 from leeward.layout.surroundings import Bounds, near
-from leeward.plots.style import FAINT, INK, LABEL, SEA, SHORE, SMALL, dress
+from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -21,12 +25,17 @@ if TYPE_CHECKING:
     from leeward.layout import Area
     from leeward.wind import WindFarm
 
-Array = npt.NDArray[np.float64]
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 MOST_TICKS = 6
-SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn so large
 GREY_ONES = "grey: turbines that stand already"
+SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn so large
+LONGEST = 8.0  # inches of a map
+NARROWEST = 2.8  # inches of a figure: its words need so much
+ROUNDS = 6  # of arranging and resizing; two or three are enough
+SAME = 0.005  # inches
+SIDE = 5.0  # inches of a square map
+WIDE = 2.2  # times as wide as high: no longer high enough for a colour bar beside it
 
 
 class _Ticks(MaxNLocator):
@@ -50,57 +59,62 @@ def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: floa
 
 
 def circles(
-    ax: "Axes",
-    x: Array,
-    y: Array,
-    diameter: float,
-    *,
-    facecolors: str,
-    edgecolors: str,
-    linewidths: float,
-    zorder: float = 2.5,
+    ax: "Axes", x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
 ) -> EllipseCollection:
-    """Circles as wide as they would be on the map."""
+    """Draw circles as wide as they would be on the map. face, edge: their colours."""
     each = np.full(len(x), diameter)
-    return EllipseCollection(
-        each,
-        each,
-        np.zeros(len(x)),
-        units="xy",
-        offsets=np.column_stack([x, y]),
-        offset_transform=ax.transData,
-        facecolors=facecolors,
-        edgecolors=edgecolors,
-        linewidths=linewidths,
-        zorder=zorder,
-    )
+    at: Look = {"offsets": np.column_stack([x, y]), "offset_transform": ax.transData, "units": "xy"}
+    look: Look = {"facecolors": face, "edgecolors": edge, "linewidths": linewidth, "zorder": zorder}
+    drawn = EllipseCollection(each, each, np.zeros(len(x)), **at, **look)
+    ax.add_collection(drawn, autolim=False)  # the limits are known, and finding them for each takes long
+    return drawn
+
+
+def colour_by_loss(drawn: EllipseCollection, loss: Array, span: tuple[float, float] | None) -> None:
+    """Colour turbines by wake loss, shares, shape (turbines,). span: the lowest and the highest of the colours."""
+    drawn.set_array(100.0 * loss)
+    drawn.set_cmap(f"{EVEN}_r")  # dark is a large loss
+    drawn.set_clim(*(100.0 * end for end in span or (0.0, 1.0)))
 
 
 def dress_map(
-    ax: "Axes", bounds: Bounds, land: shapely.Geometry | None, *, crs: str | None, legend: str, title: str | None
+    ax: "Axes",
+    bounds: Bounds,
+    land: shapely.Geometry | None,
+    *,
+    margin: float,
+    crs: str | None,
+    legend: str,
+    title: str | None,
 ) -> None:
     """One scale, ticks in kilometres, labels, title, and a north arrow clear of the `land` that is drawn.
 
-    bounds: left, low, right, high of what is shown, m. legend: a line below the axis.
+    bounds: left, low, right, high of what is shown within a margin, m. legend: a line below the axis.
     """
     left, low, right, high = bounds
-    ax.set_xlim(left, right)
-    ax.set_ylim(low, high)
+    ax.set_xlim(left - margin, right + margin)
+    ax.set_ylim(low - margin, high + margin)
     ax.set_aspect("equal")
     system = f" ({crs})" if crs else ""
     ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), color=INK, fontsize=LABEL)
     ax.set_ylabel("north, km", color=INK, fontsize=LABEL)  # short: wide maps are low
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(_Ticks(steps=[1, 2, 5, 10]))
-        axis.set_major_formatter(FuncFormatter(_kilometres))
+        axis.set_major_formatter(lambda metres, _: f"{metres / 1000.0:.10g}")
     dress(ax, title)
-    _point_north(ax, bounds, land)
+    _point_north(ax, shown_bounds(ax), land)
 
 
 def shown_bounds(ax: "Axes") -> Bounds:
     """Return left, low, right, high of what a map shows, m."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     return left, low, right, high
+
+
+def longer_side(bounds: Bounds) -> float:
+    """Return the longer side of these bounds, m."""
+    left, low, right, high = bounds
+    return max(right - left, high - low)
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:
@@ -120,7 +134,7 @@ def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
     """Grey circles; what a legend says of them."""
     if not len(x):
         return ""
-    ax.add_collection(circles(ax, x, y, size, facecolors=FAINT, edgecolors=SHORE, linewidths=0.5))
+    circles(ax, x, y, size, face=FAINT, edge=SHORE, linewidth=0.5)
     return GREY_ONES
 
 
@@ -133,7 +147,7 @@ def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> N
     """An arrow, in the corner that is farthest from the land, or beside the map where that fills all corners."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
-    room = 0.1 * max(right - left, high - low)  # about what the arrow takes
+    room = 0.1 * longer_side(bounds)  # about what the arrow takes
     away = dict.fromkeys(corners, 0.0)
     if land is not None:
         away = {c: float(shapely.distance(land, shapely.Point(corners[c]))) for c in corners}
@@ -141,19 +155,87 @@ def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> N
     is_free = away[across, up] > room
     if not is_free:
         across, up = 1, 1
-    # in points from that corner, so that the arrow has one size whatever the area's
-    points = (
-        Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(across, up, BboxTransformTo(ax.bbox))
-    )
-    middle, foot = -8 if across else 8, -32 if up else 8
-    middle = middle if is_free else 10
-    ax.text(middle, foot, "N", ha="center", va="bottom", fontsize=SMALL, color=INK, transform=points)
-    ends = (middle, foot + 10), (middle, foot + 26)
-    arrow = FancyArrowPatch(*ends, arrowstyle="-|>", mutation_scale=9, color=INK, shrinkA=0, shrinkB=0, zorder=5)
+    middle = 10 if not is_free else -8 if across else 8
+    foot = -32 if up else 8
+    arrow = draw_arrow(ax, (across, up), (middle, foot + 10), (middle, foot + 26), INK)
     arrow.set_clip_on(False)
+    letter: Look = {"ha": "center", "va": "bottom", "fontsize": SMALL, "color": INK}
+    ax.text(middle, foot, "N", transform=arrow.get_transform(), **letter)
+
+
+def draw_arrow(
+    ax: "Axes", corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
+) -> FancyArrowPatch:
+    """Draw an arrow, of one size whatever the map's: its ends are so many points from a corner of the axes."""
+    points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*corner, BboxTransformTo(ax.bbox))
+    look: Look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": colour, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
+    arrow = FancyArrowPatch(tail, head, **look)
     arrow.set_transform(points)
     ax.add_patch(arrow)
+    return arrow
 
 
-def _kilometres(metres: float, _: object) -> str:
-    return f"{metres / 1000.0:.10g}"
+# --- figures as large as the area and the words around it ask for ----------------------------------------------------
+
+
+def map_size(bounds: Bounds, side: float = SIDE) -> tuple[float, float]:
+    """Return width and height of a map of these bounds in inches: longer than `side` where it is narrow."""
+    left, low, right, high = bounds
+    width, height = right - left, high - low
+    longer, shorter = max(width, height), min(width, height)
+    inches = min(side * (longer / shorter) ** 0.25, max(side, LONGEST))
+    return inches * width / longer, inches * height / longer
+
+
+def bar_side(bounds: Bounds) -> Literal["bottom", "right"]:
+    """Return the side of a map where its colour bar has room: below where it is wide, else beside it."""
+    left, low, right, high = bounds
+    return "bottom" if right - left > WIDE * (high - low) else "right"
+
+
+def fit(
+    figure: Figure,
+    axes: Sequence["Axes"],
+    size: tuple[float, float],
+    *,
+    across: int = 1,
+    name: str | None = None,
+    least_width: float = 0.0,
+) -> None:
+    """Resize a figure until each of its maps has this size, and wrap the words above and below them.
+
+    size: width and height of a map, inches. across: how many maps stand side by side. name: what stands above all.
+    least_width: of the figure, inches.
+    """
+    for ax in axes:
+        ax.set_aspect("auto")  # while its shape is not yet right, words would lie in the room that the map leaves
+    words = [(ax, text, text.get_text()) for ax in axes for text in (ax.title, ax.xaxis.label)]
+    rows = [axes[start : start + across] for start in range(0, len(axes), across)]
+    arrange(figure)
+    for _ in range(ROUNDS):
+        if name:
+            headline(figure, name)
+        for ax, text, whole in words:  # lines end within the figure, and before those of the next map
+            fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
+        arrange(figure)
+        width, height = figure.get_size_inches()
+        slot = axes[0].get_position(original=True)
+        more = across * (size[0] - slot.width * width), len(rows) * (size[1] - slot.height * height)
+        wanted = max(width + more[0], NARROWEST, least_width), height + more[1]
+        if max(abs(wanted[0] - width), abs(wanted[1] - height)) < SAME:
+            break
+        figure.set_size_inches(*wanted)
+    else:
+        arrange(figure)
+    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps a little each time it is drawn
+    for ax in axes:
+        ax.set_aspect("equal", anchor="C")  # where the words were made to fit
+
+
+def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
+    """Return how wide words that are centred on the map may be, inches: to the edge or halfway to the next map."""
+    middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
+    ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
+    middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)
+    left, right = max(end for end in ends if end <= middle), min(end for end in ends if end >= middle)
+    return float(2.0 * min(middle - left, right - middle) * ax.figure.bbox.width / ax.figure.dpi)

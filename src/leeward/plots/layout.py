@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Union
 
 import numpy as np
 import numpy.typing as npt
@@ -10,23 +10,12 @@ from matplotlib.collections import EllipseCollection, LineCollection
 from matplotlib.figure import Figure
 
 from leeward.capacity import yield_words
+from leeward.charts import colours
+from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, loss_span, widened
-from leeward.plots.fit import fit, is_wide, map_size
-from leeward.plots.ground import (
-    SMALLEST_DOT,
-    Array,
-    Positions,
-    circles,
-    draw_area,
-    draw_neighbours,
-    dress_map,
-    near_neighbours,
-    neighbours_of,
-    pair,
-    shown_bounds,
-)
-from leeward.plots.style import EVEN, FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
+from leeward.layout.surroundings import Bounds, widened
+from leeward.plots import ground
+from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -36,20 +25,9 @@ if TYPE_CHECKING:
 Start = tuple[npt.ArrayLike, npt.ArrayLike, float]
 
 
-class Placed(Protocol):
-    """Turbines at x, y (m), and what they yield: a `Solution`, or a `PlacedTurbines`."""
-
-    @property
-    def x(self) -> Array: ...
-    @property
-    def y(self) -> Array: ...
-    @property
-    def aep_gwh(self) -> float: ...
-
-
 @dataclass(frozen=True)
 class PlacedTurbines:
-    """See `Placed`. installed_mw: None for that of the problem's turbines."""
+    """Turbines at x, y (m), and what they yield. installed_mw: None for that of the problem's turbines."""
 
     x: Array
     y: Array
@@ -57,7 +35,7 @@ class PlacedTurbines:
     installed_mw: float | None = None
 
 
-COLOURS = f"{EVEN}_r"  # dark is a large loss
+Placed = Union["Solution", PlacedTurbines]
 VISIBLE_ROOM = 1.3  # of a dot's width: narrower circles about it are left out
 
 
@@ -69,10 +47,10 @@ def plot_layout(
     *,
     wake_loss: npt.ArrayLike | None = None,
     loss_range: tuple[float, float] | None = None,
-    start: Positions | None = None,
+    start: ground.Positions | None = None,
     rotor_diameter_m: float | None = None,
     spacing_m: float | None = None,
-    neighbours: Positions | None = None,
+    neighbours: ground.Positions | None = None,
     title: str | None = None,
 ) -> EllipseCollection:
     """Draw a layout in its area on an Axes, north up, at one scale; the turbines drawn are returned, for a colour bar.
@@ -84,34 +62,26 @@ def plot_layout(
     turbine, where that can be seen: two that touch are as close as they may be. neighbours: x and y of turbines that
     stand already; the near ones are drawn in grey.
     """
-    east, north = pair((x, y), "the layout")
-    draw_area(ax, area)
-    left, low, right, high = area.bounds
-    longer = max(right - left, high - low)
+    east, north = ground.pair((x, y), "the layout")
+    ground.draw_area(ax, area)
+    longer = ground.longer_side(area.bounds)
     if start is not None:
-        _draw_start(ax, *pair(start, "start"), east, north, 0.6 * SMALLEST_DOT * longer)
-    size = max(rotor_diameter_m or 0.0, SMALLEST_DOT * longer)
+        _draw_start(ax, *ground.pair(start, "start"), east, north, 0.6 * ground.SMALLEST_DOT * longer)
+    size = max(rotor_diameter_m or 0.0, ground.SMALLEST_DOT * longer)
     room = spacing_m if spacing_m is not None and spacing_m > VISIBLE_ROOM * size else 0.0
     if room:
-        ax.add_collection(circles(ax, east, north, room, facecolors="none", edgecolors=FAINT, linewidths=0.6))
-    others = near_neighbours(area.bounds, neighbours)
-    grey = draw_neighbours(ax, *others, size)
-    dots = circles(ax, east, north, size, facecolors=PLAIN, edgecolors=INK, linewidths=0.6, zorder=4)
+        ground.circles(ax, east, north, room, face="none", edge=FAINT, linewidth=0.6)
+    others = ground.near_neighbours(area.bounds, neighbours)
+    grey = ground.draw_neighbours(ax, *others, size)
+    dots = ground.circles(ax, east, north, size, face=PLAIN, edge=INK, linewidth=0.6, zorder=4)
     if wake_loss is not None:
         loss = np.asarray(wake_loss, dtype=np.float64)
         if loss.shape != east.shape:
             raise InputError(f"wake_loss has the shape {loss.shape}; expected a share for each of {len(east)} turbines")
-        dots.set_array(100.0 * loss)
-        dots.set_cmap(COLOURS)
-        lowest, highest = loss_range or (loss_span(loss) if len(loss) else (0.0, 1.0))
-        dots.set_clim(100.0 * lowest, 100.0 * highest)
-    ax.add_collection(dots)
-    about_room = f"circles: {room:.4g} m wide, the least spacing" if room else ""
-    legend = "\n".join(filter(None, (about_room, grey)))
-    margin = max(0.04 * longer, 0.55 * room)
-    left, low, right, high = widened(area.bounds, *others)
-    shown = left - margin, low - margin, right + margin, high + margin
-    dress_map(ax, shown, area.to_shapely(), crs=area.crs, legend=legend, title=title)
+        ground.colour_by_loss(dots, loss, loss_range or colours.loss_range([loss]))
+    legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the least spacing" if room else "", grey)))
+    margin, shown = max(0.04 * longer, 0.55 * room), widened(area.bounds, *others)
+    ground.dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
     return dots
 
 
@@ -132,54 +102,47 @@ def layout_figure(
 
     AEP is the one that is given (not a number: not known); wake losses are those of the problem's wake model.
     """
-    after = problem.farm.simulate(solution.x, solution.y)
-    panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, after, solution.aep_gwh)]
+    panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
-        x, y = pair(start[:2], "start")
-        panels.insert(0, ("start", x, y, problem.farm.simulate(x, y), float(start[2])))
+        panels.insert(0, ("start", *ground.pair(start[:2], "start"), float(start[2])))
         name = name or _headline(problem, solution, start)
-    losses = np.concatenate([simulation.wake_loss for *_, simulation, _ in panels])
-    neighbours, bounds = neighbours_of(problem.farm), problem.area.bounds
-    figure, axes, across = _panels(widened(bounds, *near_neighbours(bounds, neighbours)), len(panels))
-    for ax, (what, x, y, simulation, aep) in zip(axes, panels, strict=True):
+    simulations = [problem.farm.simulate(x, y) for _, x, y, _ in panels]
+    neighbours, bounds = ground.neighbours_of(problem.farm), problem.area.bounds
+    figure, axes, across = _panels(widened(bounds, *ground.near_neighbours(bounds, neighbours)), len(panels))
+    for ax, simulation, (what, x, y, aep) in zip(axes, simulations, panels, strict=True):
         dots = plot_layout(
             ax,
             problem.area,
             x,
             y,
             wake_loss=simulation.wake_loss,
-            loss_range=loss_span(losses),
+            loss_range=colours.loss_range(each.wake_loss for each in simulations),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
             spacing_m=float(problem.room[: problem.n_turbines].min()),
             neighbours=neighbours,
-            title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %"
-            + _power(problem, solution, aep),
+            title=f"{what}\n{_yield(problem, solution, aep, simulation.total_wake_loss)}",
         )
         ax.label_outer()
-    shown = shown_bounds(axes[0])
-    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location="bottom" if is_wide(shown) else "right")
-    fit(figure, axes, map_size(shown), across=across, name=name)
+    shown = ground.shown_bounds(axes[0])
+    colour_bar(figure, dots, axes, "wake loss of each turbine, %", location=ground.bar_side(shown))
+    ground.fit(figure, axes, ground.map_size(shown), across=across, name=name)
     return figure
 
 
 def _panels(shown: Bounds, count: int) -> tuple[Figure, list["Axes"], int]:
     """Return a figure with so many maps of the bounds, and how many are side by side: all, unless they are wide."""
-    width, height = map_size(shown)
+    width, height = ground.map_size(shown)
     across, down = (1, count) if width > height else (count, 1)
     figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # roomy; it is made to fit
     return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat), across
 
 
-def _energy(aep_gwh: float) -> str:
-    return "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
-
-
-def _power(problem: "LayoutProblem", solution: Placed, aep_gwh: float) -> str:
-    """Return a further line with installed power and capacity factor."""
+def _yield(problem: "LayoutProblem", solution: Placed, aep_gwh: float, wake_loss: float) -> str:
+    """Return AEP and wake loss, and, in a further line, installed power and capacity factor."""
+    energy = "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
     planned = sum(turbine.rated_power_mw for turbine in problem.turbines[: len(solution.x)])
-    installed = getattr(solution, "installed_mw", None) or planned
-    words = yield_words(aep_gwh, installed)
-    return f"\n{words}" if words else ""
+    words = yield_words(aep_gwh, getattr(solution, "installed_mw", None) or planned)
+    return "\n".join(filter(None, [f"{energy}, wake loss {100 * wake_loss:z.2f} %", words]))
 
 
 def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
@@ -198,5 +161,4 @@ def _draw_start(ax: "Axes", from_x: Array, from_y: Array, x: Array, y: Array, si
     if len(from_x) == len(x):
         lines = np.stack([np.column_stack([from_x, from_y]), np.column_stack([x, y])], axis=1)
         ax.add_collection(LineCollection(list(lines), colors=FAINT, linewidths=0.6, zorder=2))
-    marks = circles(ax, from_x, from_y, size, facecolors="white", edgecolors=FAINT, linewidths=0.7, zorder=3)
-    ax.add_collection(marks)
+    ground.circles(ax, from_x, from_y, size, face="white", edge=FAINT, linewidth=0.7, zorder=3)

@@ -3,16 +3,16 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import matplotlib
 import numpy as np
-import numpy.typing as npt
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.projections.polar import PolarAxes
-from matplotlib.ticker import MaxNLocator, NullFormatter
 
+from leeward.charts.colours import colour
+from leeward.charts.scales import Scale
+from leeward.charts.series import Array, class_name, uncovered
 from leeward.errors import InputError
-from leeward.plots.style import EVEN, INK, LABEL, SMALL, TITLE_LINE, literal, new_figure, wrapped
+from leeward.plots.style import INK, LABEL, LEGEND, SMALL, TITLE_LINE, Look, literal, new_figure, wrapped
 from leeward.wind import wind_rose
 from leeward.wind.rose import SPEED_CLASSES
 
@@ -20,8 +20,6 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leeward.wind import Site
-
-Array = npt.NDArray[np.float64]
 
 ROSE_INCHES = 3.0  # about how wide it is
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
@@ -43,47 +41,26 @@ def plot_wind_rose(
         raise InputError(
             'a wind rose needs polar axes; make them with figure.subplots(subplot_kw={"projection": "polar"})'
         )
-    rose = 100.0 * wind_rose(site, sectors, speed_classes).frequency
-    count, classes = rose.shape
-    angles = 2.0 * np.pi * np.arange(count) / count
-    scale = matplotlib.colormaps[EVEN]
-    floor = np.zeros(count)
-    for i in range(classes):
-        if not rose[:, i].any():
-            continue
-        colour = scale(1.0 - i / max(classes - 1, 1))
-        ax.bar(
-            angles,
-            rose[:, i],
-            width=0.9 * 2.0 * np.pi / count,
-            bottom=floor,
-            color=colour,
-            edgecolor="white",
-            linewidth=0.3,
-            label=_class_name(speed_classes, i),
-            zorder=2,
-        )
-        floor += rose[:, i]
+    rose = wind_rose(site, sectors, speed_classes)
+    angles, width = np.deg2rad(rose.directions), 0.9 * 2.0 * np.pi / len(rose.directions)
+    floor = np.zeros(len(angles))
+    for level, shares in enumerate(100.0 * rose.frequency.T):
+        if shares.any():
+            fill = colour(level / max(len(speed_classes) - 1, 1))
+            name = class_name(speed_classes, level)
+            look: Look = {"color": fill, "edgecolor": "white", "linewidth": 0.3, "zorder": 2, "label": name}
+            ax.bar(angles, shares, width=width, bottom=floor, **look)
+            floor += shares
     _dress_rose(ax, floor, title)
-    rest = 100.0 - float(rose.sum())
-    if rest >= 0.05:
-        ax.text(
-            0.5,
-            -0.12,
-            f"{rest:.1f} % of the time is not covered by the site's conditions",
-            transform=ax.transAxes,
-            ha="center",
-            va="top",
-            fontsize=SMALL,
-            color=INK,
-        )
+    if rest := uncovered(rose):
+        below: Look = {"ha": "center", "va": "top", "transform": ax.transAxes}
+        ax.text(0.5, -0.12, rest, fontsize=SMALL, color=INK, **below)
 
 
 def wind_rose_figure(site: "Site", title: str | None = None) -> Figure:
-    lines = None if title is None else wrapped(title, ROSE_INCHES)
-    more = 0 if lines is None else lines.count("\n")
-    figure = new_figure(4.6, 3.6 + more * TITLE_LINE)
-    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines)
+    lines = wrapped(title or "", ROSE_INCHES)
+    figure = new_figure(4.6, 3.6 + lines.count("\n") * TITLE_LINE)
+    plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines or None)
     return figure
 
 
@@ -91,41 +68,21 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_theta_zero_location("N")
     ax.set_theta_direction(-1)
     ax.set_xticks(np.deg2rad(np.arange(0.0, 360.0, 45.0)), COMPASS)
-    ax.yaxis.set_major_locator(MaxNLocator(nbins=4, steps=[1, 2, 2.5, 5, 10]))
-    ax.yaxis.set_major_formatter(NullFormatter())
+    rings = Scale(0.0, float(heights.max(initial=0.0)) or 100.0, 0.0, 1.0).ticks(4)[1:]
+    ax.set_yticks(rings, [""] * len(rings))
     # the circles' numbers stand where the wind seldom comes from
     between = np.arange(22.5, 360.0, 45.0)  # clear of the letters of the compass
     nearest = heights[np.round(between * len(heights) / 360.0).astype(int) % len(heights)]
     place = float(np.deg2rad(between[np.argmin(nearest)]))
-    for ring in ax.yaxis.get_majorticklocs():
-        if 0.0 < ring <= ax.get_rmax():
-            ax.annotate(
-                f"{ring:g} %",
-                (place, ring),
-                ha="center",
-                va="center",
-                fontsize=SMALL,
-                color=INK,
-                zorder=4,  # above the bars, which would hide the numbers of a wind that is much the same all round
-                path_effects=[withStroke(linewidth=2.0, foreground="white")],
-            )
+    halo = [withStroke(linewidth=2.0, foreground="white")]
+    for ring in rings:  # above the bars, which would hide the numbers of a wind that is much the same all round
+        style: Look = {"fontsize": SMALL, "color": INK, "zorder": 4, "path_effects": halo}
+        ax.annotate(f"{ring:g} %", (place, ring), ha="center", va="center", **style)
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.grid(linewidth=0.4)
     ax.set_axisbelow(True)
     ax.spines["polar"].set_linewidth(0.4)
     if title is not None:
         ax.set_title(literal(title), color=INK, fontsize=LABEL)
-    ax.legend(
-        title="wind speed, m/s",
-        title_fontsize=SMALL,
-        fontsize=SMALL,
-        labelcolor=INK,
-        loc="center left",
-        bbox_to_anchor=(1.1, 0.5),
-        frameon=False,
-        reverse=True,
-    )
-
-
-def _class_name(begins: Sequence[float], i: int) -> str:
-    return f"{begins[i]:g} to {begins[i + 1]:g}" if i + 1 < len(begins) else f"{begins[i]:g} or more"
+    beside: Look = {"loc": "center left", "bbox_to_anchor": (1.1, 0.5), "reverse": True}
+    ax.legend(title="wind speed, m/s", title_fontsize=SMALL, **beside, **LEGEND)

@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 from leeward.campaign.layouts import open_layouts
 from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
+from leeward.charts.scales import shortened
 from leeward.errors import BadSourceError, InputError
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
-from leeward.plots.style import shortened
 from leeward.store import Key
 from leeward.watch import result_lines, snapshot
 from leeward.watch.campaigns import run_of
@@ -42,11 +42,8 @@ class Choice:
         return (not self.farms or key.farm_idx in self.farms) and (not self.types or key.type_idx in self.types)
 
     def __str__(self) -> str:
-        named = [f"{what} {', '.join(map(str, which))}" for what, which in self._named() if which]
-        return " with ".join(named) or "any farm"
-
-    def _named(self) -> list[tuple[str, Collection[int]]]:
-        return [("farm", self.farms), ("type", self.types)]
+        named = {"farm": self.farms, "type": self.types}
+        return " with ".join(f"{what} {', '.join(map(str, n))}" for what, n in named.items() if n) or "any farm"
 
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
@@ -178,14 +175,10 @@ def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
 
 def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
     """Return how the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
-    is_few = len(keys) <= ONE_BY_ONE
-    return [_convergence(result, installed_of(campaign, result), is_few) for result in _results(path, keys)]
-
-
-def _convergence(result: "Result", installed_mw: float, is_few: bool) -> Convergence:
-    """is_few: there is room for a label of several lines."""
-    by_phase = phases_of(result)
-    power = yield_words(result.aep, installed_mw)
-    label = f"{result.key}, {power}".removesuffix(", ")
-    label = label.replace(", ", "\n") if is_few else label
-    return Convergence(label, list(by_phase), list(by_phase.values()), history_of(result))
+    found = []
+    for result in _results(path, keys):
+        by_phase = phases_of(result)
+        label = f"{result.key}, {yield_words(result.aep, installed_of(campaign, result))}".removesuffix(", ")
+        label = label.replace(", ", "\n") if len(keys) <= ONE_BY_ONE else label  # room for several lines
+        found.append(Convergence(label, list(by_phase), list(by_phase.values()), history_of(result)))
+    return found

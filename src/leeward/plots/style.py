@@ -6,19 +6,20 @@ import os
 import textwrap
 import threading
 import unicodedata
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import matplotlib
 from matplotlib.backends.backend_agg import FigureCanvasAgg
-from matplotlib.colors import to_hex
 from matplotlib.figure import Figure
 from matplotlib.ticker import Formatter
 
+from leeward.charts.scales import decimals
 from leeward.errors import InputError
 from leeward.files import replace_file
-from leeward.plots.fonts import complete_fonts, warn_of, without_glyph_warnings
+from leeward.plots.fonts import MissingLettersWarning, complete_fonts, without_glyph_warnings
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -26,14 +27,13 @@ if TYPE_CHECKING:
     from matplotlib.colorbar import Colorbar
     from matplotlib.text import Text
 
+Look = dict[str, Any]  # keywords of matplotlib that say what something looks like
+
 ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 200
 LABEL, SMALL, TINY = 9, 8, 7  # points, in figures that are printed between one and two columns wide
 SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f6f9f"
-
-# Okabe and Ito's colours, which the colour-blind can tell apart, without black and yellow, which paper swallows
-APART = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00")
-SAME_SHARE = 1e-5  # of an AEP: axes show no smaller differences
+LEGEND: Look = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
 TITLE_LINE = 0.16  # inches
 LETTERS_PER_INCH = 13.0  # to begin with; wider ones take more lines
 EVEN = "viridis"  # even steps of lightness, the same for the colour-blind
@@ -84,8 +84,8 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     with _settings, own, without_glyph_warnings():
         figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
     replace_file(file, content.getvalue())
-    if kind != ".svg":  # whoever shows that brings the fonts
-        warn_of(missing)
+    if missing and kind != ".svg":  # whoever shows that brings the fonts
+        warnings.warn(MissingLettersWarning(missing), stacklevel=2)
 
 
 def colour_bar(
@@ -99,39 +99,18 @@ def colour_bar(
 ) -> "Colorbar":
     """Beside the axes, as small as the rest. is_open: there are values below the lowest colour."""
     is_below = location == "bottom"
-    bar = figure.colorbar(
-        drawn,
-        ax=axes,
-        location=location,
-        shrink=0.5 if is_below else 0.8,
-        anchor=(0.0, 1.0) if is_below else (0.0, 0.5),
-        pad=0.02,
-        aspect=30,
-        extend="min" if is_open else "neither",
-        format=PlainNumbers(),
-    )
+    look: Look = {"shrink": 0.5 if is_below else 0.8, "anchor": (0.0, 1.0) if is_below else (0.0, 0.5), "pad": 0.02}
+    look |= {"aspect": 30, "extend": "min" if is_open else "neither", "format": PlainNumbers()}
+    bar = figure.colorbar(drawn, ax=axes, location=location, **look)
     bar.set_label(label, color=INK, fontsize=LABEL)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
     bar.outline.set_linewidth(0.4)
     return bar
 
 
-def colours_apart(count: int) -> Sequence[str]:
-    """So many colours that can be told apart; beyond a handful, steps of an even scale."""
-    if count <= len(APART):
-        return APART[:count]
-    scale = matplotlib.colormaps[EVEN]
-    return [to_hex(scale(0.92 * i / (count - 1))) for i in range(count)]
-
-
 def literal(words: str) -> str:
     """Words that people chose, such as names: matplotlib would set what is between two dollars as a formula."""
     return words.replace("$", r"\$")
-
-
-def shortened(words: str, longest: int) -> str:
-    """At most so many letters: longer ones would push the axes off the figure."""
-    return words if len(words) <= longest else f"{words[: max(longest - 1, 0)]}…"
 
 
 def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
@@ -170,10 +149,8 @@ class PlainNumbers(Formatter):
         """Return the labels of all ticks of an axis, with as many decimals as the longest needs."""
         low, high = (0.0, 0.0) if self.axis is None else self.axis.get_view_interval()
         span = abs(high - low) or max(map(abs, values), default=0.0) or 1.0
-        digits = min(max(5 - math.floor(math.log10(span)), 1), 12)
-        texts = [f"{value:z.{digits}f}" for value in values]
-        idle = min((len(text) - len(text.rstrip("0")) for text in texts), default=0)
-        return [text[: len(text) - idle].rstrip(".") for text in texts]
+        digits = decimals(values, min(max(5 - math.floor(math.log10(span)), 1), 12))
+        return [f"{value:z.{digits}f}" for value in values]
 
 
 def show_values(ax: "Axes", least: float) -> None:

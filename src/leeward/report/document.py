@@ -1,7 +1,7 @@
 """From a run directory or a file of results to one HTML text."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,13 +12,15 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
+from leeward.charts.colours import loss_range
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
-from leeward.pages.charts import loss_range, loss_scale, strip_chart
+from leeward.pages.charts.curves import strip_chart
+from leeward.pages.charts.maps import loss_scale
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
 from leeward.watch import Observation, Snapshot, audit_events, best_of_all, best_of_cells, best_of_farms, observe
 from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
@@ -99,17 +101,9 @@ def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -
     results, unread = _read(path, wanted)
     tell("computing their wake losses")
     views = {key: layout_view(known, result) for key, result in results.items()}
-    return Gathered(
-        seen,
-        table,
-        shapes,
-        views,
-        is_of_types,
-        {farm: results[key] for farm, key in farms.items() if key in results},
-        None if known is None else wind_rose(known.site),
-        audit_events(path),
-        unread,
-    )
+    best = {farm: results[key] for farm, key in farms.items() if key in results}
+    rose = None if known is None else wind_rose(known.site)
+    return Gathered(seen, table, shapes, views, is_of_types, best, rose, audit_events(path), unread)
 
 
 def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:
@@ -145,9 +139,8 @@ def _summary(found: Gathered, links: Links) -> Markup:
 def _map(found: Gathered, links: Links) -> Markup | None:
     if not found.shapes:
         return None
-    shown = [
-        shape for shape in found.shapes.values() if len(found.shapes) <= MOST_DRAWN or shape.farm_idx in found.best
-    ]
+    is_all = len(found.shapes) <= MOST_DRAWN
+    shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
     picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
@@ -184,7 +177,7 @@ def _layouts(found: Gathered) -> Markup | None:
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
         return section("layouts", "Layouts", *left_out) if left_out else None
-    losses = loss_range(list(found.views.values()))
+    losses = loss_range(view.wake_loss for view in found.views.values())
     shown = [_layout(view, losses) for view in found.views.values()]
     there = len(best_of_farms(found.seen.snapshot.cells))
     what = "The best of each farm and turbine type" if found.is_of_types else "The best of each farm"
@@ -213,9 +206,9 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
     phases = task.phases(result)
-    folded = None if phases is None else tag("details", None, tag("summary", None, "AEP by phase"), phases)
     plan = task.plan(view, losses, side=330.0, with_scale=False)
-    return tag("article", {"id": str(result.key)}, head, plan, facts(lines), folded)
+    rise = None if phases is None else folded("AEP by phase", phases)
+    return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
 
 def _method(found: Gathered) -> Markup:
@@ -231,28 +224,21 @@ def _fingerprints(found: Gathered) -> Markup | None:
     if not prints:
         return None
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
-    inner = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
-    return tag("details", None, tag("summary", None, "fingerprints"), inner)
+    return folded("fingerprints", table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints"))
 
 
 def _tables(found: Gathered, links: Links) -> Markup:
     seen = found.seen.snapshot
     rows = [_cell_row(found, cell.farm_idx, cell.type_idx) for cell in seen.cells[:MOST_TASKS]]
-    header = [
-        "farm",
-        "turbine type",
-        "done",
-        *(f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")),
-        "installed, MW",
-        "capacity factor of the best",
-    ]
+    energies = [f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")]
+    header = ["farm", "turbine type", "done", *energies, "installed, MW", "capacity factor of the best"]
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
         names = [title for _, title in tasks.COLUMNS]
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
         inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
-        listed = tag("details", None, tag("summary", None, f"all {count(len(every), 'task')}"), inner)
+        listed = folded(f"all {count(len(every), 'task')}", inner)
     else:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
         listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
@@ -277,31 +263,20 @@ def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
 
 def _missing(found: Gathered, links: Links) -> Markup:
     seen = found.seen.snapshot
-    if seen.missing is None:
-        return section("missing", "What is missing", tag("p", None, "How many were expected is not known."))
     if not seen.missing:
-        return section("missing", "What is missing", tag("p", None, "Nothing: every expected layout is there."))
-    absent = [row.key for row in _absent(found.tasks)]
-    names = ", ".join(map(str, absent[:MOST_MISSING]))
+        unknown, none = "How many were expected is not known.", "Nothing: every expected layout is there."
+        return section("missing", "What is missing", tag("p", None, unknown if seen.missing is None else none))
+    wanted = [TaskFilter(state=state) for state in ("failed", "again", "running", "missing")]
+    absent = [str(row.key) for each in wanted for row in found.tasks.rows(found.tasks.chosen(each))]
     more = len(absent) - MOST_MISSING
-    go_on = command(*run_command(Path(seen.output).name))
+    words = f"{seen.missing} of {seen.expected} layouts, {seen.failed} of which failed. To compute them: "
     return section(
         "missing",
         "What is missing",
-        tag(
-            "p",
-            None,
-            f"{seen.missing} of {seen.expected} layouts, {seen.failed} of which failed. To compute them: ",
-            to_copy(go_on),
-        ),
-        tag("p", None, names, f" and {more} more" if more > 0 else None),
+        tag("p", None, words, to_copy(command(*run_command(Path(seen.output).name)))),
+        tag("p", None, ", ".join(absent[:MOST_MISSING]), f" and {more} more" if more > 0 else None),
         overview.failures(seen, seen.failures[:MOST_FAILURES], links) if seen.failures else None,
     )
-
-
-def _absent(table_of_tasks: TaskTable) -> Iterable[Any]:
-    for state in ("failed", "again", "running", "missing"):
-        yield from table_of_tasks.rows(table_of_tasks.chosen(TaskFilter(state=state)))
 
 
 def _loading(seen: Snapshot) -> Markup:
@@ -315,9 +290,5 @@ def _loading(seen: Snapshot) -> Markup:
         f'    best = layouts["{best}"]\n'
         '    print(table["aep_gwh"].describe(), best.aep, best.x, best.y)\n'
     )
-    return section(
-        "loading",
-        "How to load the data",
-        tag("p", None, f"With leeward {__version__} or newer (any HDF5 program reads the file too):"),
-        tag("pre", None, tag("code", None, program)),
-    )
+    about = tag("p", None, f"With leeward {__version__} or newer (any HDF5 program reads the file too):")
+    return section("loading", "How to load the data", about, tag("pre", None, tag("code", None, program)))

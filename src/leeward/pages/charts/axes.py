@@ -1,45 +1,11 @@
-"""Scales and axes of the small charts."""
+"""Axes, words and frames of the small charts."""
 
-import itertools
-import math
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
 
+from leeward.charts.scales import Scale, decimals
 from leeward.pages.html import Attribute, Child, Markup, tag
 
-
-@dataclass(frozen=True)
-class Scale:
-    """From numbers to pixels, in a straight line."""
-
-    low: float
-    high: float
-    start: float
-    end: float
-
-    def __call__(self, value: float) -> float:
-        span = self.high - self.low
-        share = (value - self.low) / span if span > 0 else 0.5
-        return round(self.start + share * (self.end - self.start), 2)
-
-    def ticks(self, most: int = 5) -> list[float]:
-        """Round numbers within the scale."""
-        span = self.high - self.low
-        if not (span > 0 and math.isfinite(span)):
-            return [self.low]
-        step = 10.0 ** math.floor(math.log10(span / most))
-        step *= next(times for times in (1, 2, 5, 10) if span / (step * times) <= most)
-        first = math.ceil(self.low / step - 1e-9)
-        last = math.floor(self.high / step + 1e-9)
-        return [number * step for number in range(first, last + 1)]
-
-
-def padded(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale over these values, with some room at both ends; it does not magnify rounding errors."""
-    low, high = min(values), max(values)
-    is_flat = high - low < 1e-5 * max(abs(high), 100.0)  # of an AEP in GWh, or of per cent
-    room = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
-    return Scale(low - room, high + room, start, end)
+BAR = 120.0, 8.0  # pixels, before it is stretched
 
 
 def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart", role: str = "img") -> Markup:
@@ -67,7 +33,19 @@ def text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "
     return tag("text", {"x": round(x, 2), "y": round(y, 2), "text-anchor": anchor, "class": kind}, words)
 
 
-def decimals(ticks: Sequence[float]) -> int:
-    """As many as it takes to tell neighbours apart."""
-    step = min((b - a for a, b in itertools.pairwise(ticks)), default=1.0)
-    return 0 if step >= 1 else min(6, -math.floor(math.log10(step)))
+def path(d: str, kind: str, title: str | None = None) -> Markup:
+    """A line or an outline in a chart. title: shown under the mouse."""
+    return tag("path", {"d": d, "class": kind}, None if title is None else tag("title", None, title))
+
+
+def share_bar(counts: Mapping[str, int], total: int, label: str) -> Markup:
+    """Parts of a whole, by state, in the order given; the class of each part is its state."""
+    across, height = BAR
+    left, parts = 0.0, [tag("rect", {"width": across, "height": height, "class": "fill-missing"})]
+    for state, count in counts.items():
+        width = across * count / total if total else 0.0
+        place: dict[str, Attribute] = {"x": round(left, 2), "y": 0, "width": round(width, 2), "height": height}
+        parts += [tag("rect", {**place, "class": f"fill-{state}"})] if count else []
+        left += width
+    stretched = {"viewBox": f"0 0 {across:g} {height:g}", "preserveAspectRatio": "none", "class": "bar"}
+    return tag("svg", {**stretched, "role": "img", "aria-label": label}, *parts)
