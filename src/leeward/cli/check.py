@@ -3,13 +3,15 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Argument, Option
 
+from leeward.cli.options import CAMPAIGN_FILE, QUIET
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, table
 from leeward.cli.progress import progress
-from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign, given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
+from leeward.cli.sources import demanded_campaign, given_campaign, given_place
 from leeward.events import OnProgress
 from leeward.store import Verdict, demand_possible, is_pack, is_shard
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
@@ -21,24 +23,8 @@ if TYPE_CHECKING:
 MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
 
 
-def check(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
-            "the current folder, with its layouts.h5."
-        ),
-    ] = None,
-    complete: Annotated[
-        bool, typer.Option("--complete", help="Demand that all tasks of the campaign are there too.")
-    ] = False,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Recompute AEP, spacing and boundary of each layout too.")
-    ] = False,
-    campaign: CampaignFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all verdicts as JSON.")] = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(kw_only=True)
+class CheckOptions:
     """Verify files and every result in them; never writes.
 
     Every file and every result gets a verdict: `valid`, `empty`, `not-hdf5`, `truncated`, `unreadable`,
@@ -62,42 +48,53 @@ def check(
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use; 4 the storage is unavailable.
     """
+
+    paths: list[Path] | None = Argument(
+        None,
+        help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
+        "the current folder, with its layouts.h5.",
+    )
+    complete: bool = Option(False, "--complete", help="Demand that all tasks of the campaign are there too.")
+    deep: bool = Option(False, "--deep", help="Recompute AEP, spacing and boundary of each layout too.")
+    campaign: str | None = CAMPAIGN_FILE
+    as_json: bool = Option(False, "--json", help="Print all verdicts as JSON.")
+    quiet: bool = QUIET
+
+
+def check(options: CheckOptions) -> None:
+    """Check files, and print the verdicts."""
     from leeward.cores import usable_cores
     from leeward.store import check as check_files
     from leeward.watch.comparison import Comparison
 
-    paths = paths or _only_run()
+    paths = options.paths or [given_place(None)]
     demand_possible(*paths)
-    if complete:
+    if options.complete or not options.paths:
         paths = _with_outputs(paths)
+    deep, complete, campaign = options.deep, options.complete, options.campaign
     if complete or deep:
         chosen: Campaign | None = demanded_campaign(campaign, paths, "--deep" if deep else "--complete")
     else:
         chosen = given_campaign(campaign)
     comparison = Comparison(paths, None if campaign is None else chosen, chosen)
-    with progress(quiet or as_json) as tell:
-        listing = _Listing(tell, keep_all=as_json)
+    with progress(options.quiet or options.as_json) as on_progress:
+        listing = _Listing(on_progress, keep_all=options.as_json)
         report = check_files(
             paths,
             judge=chosen.judge if chosen is not None and deep else None,
             compare=comparison,
             campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
-            tell=listing.hear,
+            tell=listing.add,
             processes=usable_cores(),
         )
-    if as_json:
+    if options.as_json:
         print(json_text({**_as_data(report, listing), "notes": comparison.notes()}))
     else:
-        print("\n".join(_lines(report, listing, quiet)))
+        print("\n".join(_lines(report, listing, options.quiet)))
         print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
-
-
-def _only_run() -> list[Path]:
-    """Return the run in the current folder, with its output."""
-    return _with_outputs([given_place(None)])
 
 
 def _with_outputs(paths: list[Path]) -> list[Path]:
@@ -123,8 +120,8 @@ class _Folder:
 class _Listing:
     """Takes in what is found, in little memory: of many valid files in one place only how many they are."""
 
-    def __init__(self, tell: OnProgress, *, keep_all: bool) -> None:
-        self._tell = tell
+    def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
+        self._on_progress = on_progress
         self._keep_all = keep_all
         self._results: list[FoundResult] = []
         self._files = 0
@@ -132,7 +129,7 @@ class _Listing:
         self.bad: list[tuple[FoundFile, list[FoundResult]]] = []
         self.all: list[dict[str, Any]] = []
 
-    def hear(self, found: "FoundFile | FoundResult") -> None:
+    def add(self, found: "FoundFile | FoundResult") -> None:
         from leeward.store import FoundResult
 
         if isinstance(found, FoundResult):
@@ -141,7 +138,7 @@ class _Listing:
             return
         results, self._results = self._results, []
         self._files += 1
-        self._tell("checking files", self._files, 0)
+        self._on_progress("checking files", self._files, 0)
         self._note(found)
         bad = [result for result in results if not result.is_valid]
         if bad or not found.is_valid:

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cli.output import table
 from leeward.cli.run_summary import capacity_lines
-from leeward.cli.wording import table
 from leeward.wording import count, duration, size
 
 if TYPE_CHECKING:

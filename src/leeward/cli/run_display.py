@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterator
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from leeward.cli.compiling import TEXT, CompilingRow, compiled_text
+from leeward.cli.output import log
+from leeward.cli.progress import COMPILING, LINE_EVERY_S, CompilingRow, compiled_text, live, progress_bar
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
 from leeward.wording import json_text, printable
@@ -17,29 +18,28 @@ if TYPE_CHECKING:
 
     from leeward.campaign import Campaign
 
-LINE_EVERY_S = 10.0
 MOST_FARMS = 12
 MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
 
 
 @contextlib.contextmanager
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    """A function that is told every event, and shows it. The run tells of compiling by events, too."""
-    with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as hear:
-        yield hear
+    """Yield a callback that shows every event. The run tells of compiling by events, too."""
+    with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as on_event:
+        yield on_event
 
 
 @contextlib.contextmanager
 def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
     if as_json:
-        yield _Shield(lambda event: print(json_text(event), flush=True)).hear
+        yield _Shield(lambda event: print(json_text(event), flush=True)).on_event
     elif quiet or sys.stderr is None:
         yield lambda event: None
     elif sys.stderr.isatty():
         with _Bar(campaign) as bar:
-            yield _Shield(bar.hear).hear
+            yield _Shield(bar.on_event).on_event
     else:
-        yield _Shield(_Lines().hear).hear
+        yield _Shield(_Lines().on_event).on_event
 
 
 class _Shield:
@@ -49,7 +49,7 @@ class _Shield:
         self._show: OnEvent | None = show
         self._failures = 0
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def on_event(self, event: dict[str, Any]) -> None:
         if self._show is None:
             return
         try:
@@ -67,7 +67,7 @@ class Pace:
         self.total = self.done = self.failed = self._before = 0
         self._began = time.monotonic()
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def on_event(self, event: dict[str, Any]) -> None:
         if event["event"] == "began":
             self.total, self.failed = event["total"], event["failed"]
             self.done = self._before = event["done"]
@@ -114,7 +114,7 @@ def sentence(event: dict[str, Any]) -> str | None:
         "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
         "adopted": _adopted,
         "began": _began,
-        "compiling": lambda e: _there(e) + TEXT,
+        "compiling": lambda e: _there(e) + COMPILING,
         "compiled": lambda e: _there(e) + compiled_text(e["seconds"]),
         "not-encrypted": lambda e: (
             f"warning: {e['address']} is not encrypted: whoever reaches its port runs programs as its user; see "
@@ -215,8 +215,8 @@ class _Lines:
         self._pace = Pace()
         self._last = time.monotonic()
 
-    def hear(self, event: dict[str, Any]) -> None:
-        self._pace.hear(event)
+    def on_event(self, event: dict[str, Any]) -> None:
+        self._pace.on_event(event)
         text = sentence(event)
         if text is None and event["event"] == "done":
             now = time.monotonic()
@@ -225,28 +225,20 @@ class _Lines:
                 self._last = now
                 text = str(self._pace)
         if text is not None:
-            print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+            log(text)
 
 
 class _Bar:
     """For people: a bar, and below it the best AEP of each farm so far."""
 
     def __init__(self, campaign: "Campaign") -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
         self._names = campaign.farms
         self._pace = Pace()
         self._best: dict[int, tuple[float, str]] = {}
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-        self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
+        self._bar = progress_bar()
         self._task = self._bar.add_task("preparing", total=None, state="")
         self._compiling = CompilingRow()
-        # not redirected: rich would write its control sequences to our stream, which escapes them
-        self._live = Live(
-            self._bar, console=self._bar.console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
-        )
+        self._live = live(self._bar, refresh_per_second=4)
 
     def __enter__(self) -> "_Bar":
         self._live.start()
@@ -258,8 +250,8 @@ class _Bar:
         self._live.update(self._bar)  # the summary has the table
         self._live.stop()
 
-    def hear(self, event: dict[str, Any]) -> None:
-        self._pace.hear(event)
+    def on_event(self, event: dict[str, Any]) -> None:
+        self._pace.on_event(event)
         pace = self._pace
         text = None if event["event"] == "compiling" else sentence(event)  # that has a row with the elapsed time
         if text is not None:

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from leeward.capacity import capacity_factor, merit
-from leeward.cli.wording import table
+from leeward.cli.output import table
 from leeward.wording import count, duration
 
 if TYPE_CHECKING:

@@ -2,33 +2,25 @@
 
 import sys
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
+from typer import Argument, Option
 
-from leeward.cli.merge import Prefer, facts_of, judge_of_salvaged
-from leeward.cli.progress import progress
-from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
-from leeward.store import Verdict, demand_possible
+from leeward.cli.merge import PREFER, OnBad, Prefer, counted, merged, noted, ways_to_prefer
+from leeward.cli.options import CAMPAIGN_FILE, QUIET
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, table
+from leeward.store import Verdict
 from leeward.wording import command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.store import MergeReport, Salvaged, SourceReport
 
 
-def salvage(
-    sources: Annotated[list[Path], typer.Argument(help="Damaged files, and folders with such files in them.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new file for what is recovered.")],
-    prefer: Annotated[
-        Prefer | None, typer.Option(help="Of different results of one key take this one. Default: an error.")
-    ] = None,
-    campaign: CampaignFile = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what could be recovered.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    quiet: Quiet = False,
-) -> None:
+@dataclass(kw_only=True)
+class SalvageOptions:
     """Recover every result that damaged HDF5 files still hold.
 
     Truncated files, files of killed writers, files whose beginning is gone, flipped bits. The files themselves are only
@@ -48,37 +40,29 @@ def salvage(
     Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
     4 the output cannot be written.
     """
-    from leeward.cores import usable_cores
-    from leeward.store import MergeRefusedError, merge
-    from leeward.watch.comparison import Comparison
 
-    demand_possible(output)
-    told, problems = told_campaigns(campaign, sources)
-    known = told[0] if len(told) == 1 else None
-    comparison = Comparison(sources, None if campaign is None else known, known)
+    sources: list[Path] = Argument(..., help="Damaged files, and folders with such files in them.")
+    output: Path = Option(..., "--output", "-o", help="A new file for what is recovered.")
+    prefer: Prefer | None = PREFER
+    campaign: str | None = CAMPAIGN_FILE
+    dry_run: bool = Option(False, "--dry-run", help="Write nothing; say what could be recovered.")
+    as_json: bool = Option(False, "--json", help="Print the report as JSON.")
+    quiet: bool = QUIET
+
+
+def salvage(options: SalvageOptions) -> None:
+    """Recover what damaged files hold, and print what was found."""
+    from leeward.store import MergeRefusedError
+
     try:
-        with progress(quiet or as_json) as tell:
-            report = merge(
-                sources,
-                output,
-                on_bad="salvage",
-                prefer=None if prefer is None else prefer.value,
-                recompute=known.recompute if known is not None and campaign is not None else None,
-                judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
-                compare=comparison,
-                facts=None if known is None else facts_of(known),
-                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
-                dry_run=dry_run,
-                tell=tell,
-                processes=usable_cores(),
-            )
+        report = merged(options, OnBad.SALVAGE, quiet=options.quiet or options.as_json)
     except MergeRefusedError as error:
         report = error.report
-    if as_json:
+    if options.as_json:
         print(json_text(_as_data(report)))
     else:
-        print("\n".join(_lines(report, dry_run)))
-        print("\n".join(_next(report, sources, campaign, prefer, dry_run)))
+        print("\n".join(_lines(report, options.dry_run)))
+        print("\n".join(_next(report, options)))
     if report.problem:
         print(f"leeward: nothing was written: {report.problem}", file=sys.stderr)
     raise typer.Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
@@ -136,39 +120,26 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if plausible:
         yield "  plausible: complete and consistent, but without a digest that proves it"
-    remarks = (
-        (len(report.duplicates), "found more than once, and the same"),
-        (len(report.recomputed), "whose AEP was recomputed"),
-        (report.no_aep, 'without an AEP (status "no-aep")'),
-    )
-    yield from (f"  {count(number, 'result')} {remark}" for number, remark in remarks if number)
-    yield from (f"  note: {note}" for note in report.notes)
-    if report.moved is not None:
-        yield f"  the file that was there is now {report.moved}"
+    yield from counted(report)
+    yield from noted(report)
     yield from (f"  log: {path}" for path in report.logs)
 
 
 def _about_lost(files: "Sequence[SourceReport]") -> Iterator[str]:
-    lost = [(file, bad) for file in files for bad in file.bad]
-    for file, bad in lost[:MOST_LISTED]:
-        yield f"  lost: {bad.name} in {file.path.name}: {bad.reason}"
-    if len(lost) > MOST_LISTED:
-        yield f"  and {len(lost) - MOST_LISTED} more, in the log"
+    lost = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in files for bad in file.bad)
+    yield from first_of(lost, ", in the log")
 
 
-def _next(
-    report: "MergeReport", sources: list[Path], campaign: str | None, prefer: Prefer | None, dry_run: bool
-) -> Iterator[str]:
+def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
+    sources, campaign, prefer = options.sources, options.campaign, options.prefer
     again = ["salvage", *sources, "-o", report.output]
-    told = [] if campaign is None else ["--campaign", campaign]
     preferred = [] if prefer is None else ["--prefer", prefer.value]
     refused = sum(file.refused for file in report.files)
     if refused:
         yield f"{count(refused, 'result')} refused by the campaign; is it the one that the files were made for?"
         yield f"To keep them without its judgement: {command(*again, *preferred)}"
     if report.unsettled:
-        yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
-        yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
+        yield from ways_to_prefer(again, [] if campaign is None else ["--campaign", campaign])
     if report.problem:
         return
     yield from _beside(sources, report.output)
@@ -181,7 +152,7 @@ def _next(
         yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {adopt}"
     else:
         yield "Nothing that was expected is missing."
-    if not dry_run:
+    if not options.dry_run:
         yield "The files themselves are as they were: keep them until all is well."
 
 

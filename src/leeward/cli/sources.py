@@ -4,9 +4,7 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from leeward.errors import InputError
 from leeward.store import demand_possible, is_run
@@ -17,17 +15,6 @@ if TYPE_CHECKING:
     from leeward.store import Key
 
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
-
-CampaignFile = Annotated[
-    str | None,
-    typer.Option(
-        "--campaign",
-        metavar="FILE",
-        help="Campaign file, a built-in campaign's name, or a run directory or layouts.h5 that tells it. Default: what "
-        "PATH tells.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what matters of the rest.")]
 
 
 def given_place(path: Path | None) -> Path:
@@ -103,6 +90,13 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
     from leeward.campaign import load
 
     return load(campaign)
+
+
+def run_campaign(source: Path | None) -> "Campaign":
+    """Return the campaign to run: that of a file, or the built-in one."""
+    from leeward.campaign import builtin_campaign, load
+
+    return builtin_campaign() if source is None else load(str(source))
 
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":

@@ -4,35 +4,28 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
+from typer import Option
 
 from leeward.capacity import yield_words
+from leeward.cli.options import PLACE
+from leeward.cli.output import EXIT_INCOMPLETE, EXIT_INTERRUPTED, MOST_LISTED, is_terminal, send_control, table
 from leeward.cli.sources import given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, send_control, table
 from leeward.wording import command, count, duration, json_text, run_command
 
 if TYPE_CHECKING:
     from leeward.watch import Cell, HostSeen, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
-EXIT_INTERRUPTED = 130  # before anything was seen
 WIDTH_ELSEWHERE = 120  # where there is no terminal
 
 
-def status(
-    path: Annotated[
-        Path | None,
-        typer.Argument(help="Run directory or layouts.h5. Default: the only run in the current folder."),
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Only the tasks of this seed. Repeatable.")] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the snapshot as JSON.")] = False,
-) -> None:
+@dataclass(kw_only=True)
+class StatusOptions:
     """Show how far a campaign is, and what to do next.
 
     Totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their traceback,
@@ -45,16 +38,25 @@ def status(
     Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 it cannot be read;
     2 wrong use; 4 the storage is unavailable.
     """
+
+    path: Path | None = PLACE
+    seed: list[int] | None = Option(None, help="Only the tasks of this seed. Repeatable.")
+    watch: bool = Option(False, "--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
+    as_json: bool = Option(False, "--json", help="Print the snapshot as JSON.")
+
+
+def status(options: StatusOptions) -> None:
+    """Print a snapshot of a campaign."""
     from leeward.watch import snapshot
 
-    place = given_place(path)
-    code = EXIT_INTERRUPTED
+    place = given_place(options.path)
+    code = EXIT_INTERRUPTED  # before anything was seen
     try:
         while True:
-            seen = snapshot(place, seeds=seed)
+            seen = snapshot(place, seeds=options.seed)
             code = exit_code(seen)  # before it is shown: from then on somebody may end this
-            _print(seen, as_json, watch)
-            if not (watch and seen.is_running):
+            _print(seen, options)
+            if not (options.watch and seen.is_running):
                 break
             time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
@@ -67,13 +69,13 @@ def exit_code(seen: "Snapshot") -> int:
     return 0 if seen.is_running or not (seen.missing or seen.failed) else EXIT_INCOMPLETE
 
 
-def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
-    if as_json:
+def _print(seen: "Snapshot", options: StatusOptions) -> None:
+    if options.as_json:
         print(json_text(seen.as_data()), flush=True)
         return
-    if watch and is_terminal(sys.stdout):
+    if options.watch and is_terminal(sys.stdout):
         send_control(sys.stdout, "\x1b[H\x1b[2J")
-    elif watch:
+    elif options.watch:
         print(time.strftime("--- %Y-%m-%d %H:%M:%S"))
     print("\n".join(lines(seen)), flush=True)
 
