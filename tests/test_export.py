@@ -20,7 +20,8 @@ from leeward.campaign import load
 from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
-from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, target
+from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, write
+from leeward.export.write import Request
 from leeward.store.format.keys import Key
 from run_cases import leeward_here
 
@@ -374,7 +375,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(target, "sync", full)
+    monkeypatch.setattr(write, "sync", full)
     for name in ("all.nc", "all.geojson"):
         done = leeward_here("export", run / "layouts.run", "-o", tmp_path / name, cwd=tmp_path)
         assert (done.returncode, "No space left" in done.stderr) == (4, True)
@@ -395,7 +396,7 @@ def test_tables_are_written_as_results_are_read(monkeypatch):
                 held.append(20 * number - file.getvalue().count(b"\r\n"))
                 yield own_result(seed=number, turbines=20)
 
-    tables.write_csv(file, Source(), None, "turbine")
+    tables.write_csv(file, Request(FORMATS["csv"], ".csv", Source()))
     assert max(held) <= 100
     assert file.getvalue().count(b"\r\n") == 20 * 60 + 1
 

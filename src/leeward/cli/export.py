@@ -12,6 +12,7 @@ from typer import Option
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
 from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
+from leeward.export.registry import FORMATS, format_of
 from leeward.wording import command, count, size
 
 if TYPE_CHECKING:
@@ -25,16 +26,10 @@ class Per(StrEnum):
     LAYOUT = "layout"
 
 
-class FormatName(StrEnum):
-    """Those of `leeward.export.FORMATS`, which is not imported for the sake of `--help`."""
-
-    NETCDF = "netcdf"
-    PARQUET = "parquet"
-    CSV = "csv"
-    GEOJSON = "geojson"
-    WINDIO = "windio"
-    FLORIS = "floris"
-    ARRAYS = "arrays"
+if TYPE_CHECKING:
+    FormatName = StrEnum
+else:
+    FormatName = StrEnum("FormatName", {name.upper(): name for name in FORMATS})
 
 
 @dataclass(kw_only=True)
@@ -71,7 +66,7 @@ class ExportOptions:
 def export(options: ExportOptions) -> None:
     """Write layouts to a file."""
     from leeward.export import Choice, chosen, damaged, export_layouts, open_results
-    from leeward.export.target import check_output, format_of
+    from leeward.export.write import check_output
 
     output, campaign = options.output, options.campaign
     form = format_of(output, None if options.format_name is None else options.format_name.value)

@@ -12,6 +12,7 @@ from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
 from leeward.wind.wake_models.jensen import Jensen
 
 if TYPE_CHECKING:
+    from leeward.export.write import Request
     from leeward.wind import Turbine
 
 DEFICITS = {
@@ -22,9 +23,9 @@ DEFICITS = {
 }
 
 
-def write_windio(file: BinaryIO, plant: Plant) -> None:
-    """Refers to no other file."""
-    file.write(yaml_text(_comments(plant), windio_plant(plant)).encode())
+def write_windio(file: BinaryIO, request: "Request") -> None:
+    """Write the plant, which refers to no other file."""
+    file.write(yaml_text(_comments(request.plant), windio_plant(request.plant)).encode())
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:
