@@ -9,9 +9,9 @@ import typer
 from typer import Argument, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, QUIET
-from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, table
+from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
 from leeward.cli.progress import progress
-from leeward.cli.sources import demanded_campaign, given_campaign, given_place
+from leeward.cli.sources import adopt_words, campaign_words, demanded_campaign, given_campaign, given_place
 from leeward.events import OnProgress
 from leeward.store import Verdict, demand_possible, is_pack, is_shard
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
@@ -175,43 +175,27 @@ def _home(file: Path) -> tuple[Path, bool]:
 
 
 def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, Any]:
-    return {
-        "path": str(found.path),
-        "size": found.size,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "valid": found.valid,
-        "bad": found.bad,
-        "results": [
-            {
-                "name": result.name,
-                "verdict": result.verdict,
-                "reason": result.reason,
-                "status": result.status,
-                "evidence": ("verified" if result.is_verified else "plausible") if result.is_valid else None,
-            }
-            for result in results
-        ],
-    }
+    def evidence(result: "FoundResult") -> str | None:
+        return ("verified" if result.is_verified else "plausible") if result.is_valid else None
+
+    each = [
+        {**picked(result, "name", "verdict", "reason", "status"), "evidence": evidence(result)} for result in results
+    ]
+    return {"path": str(found.path), **picked(found, "size", "verdict", "reason", "valid", "bad"), "results": each}
 
 
 def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
+    places = {"conflicts": report.conflicts, "duplicates": report.duplicates}
     return {
         "is_well": report.is_well,
         "files": listing.all,
         "file_verdicts": dict(report.file_verdicts),
         "result_verdicts": dict(report.result_verdicts),
-        "size": report.size,
-        "no_aep": report.no_aep,
-        "plausible": report.plausible,
-        "missing": [str(key) for key in report.missing],
-        "extra": [str(key) for key in report.extra],
-        "conflicts": {str(key): [str(path) for path in paths] for key, paths in report.conflicts.items()},
-        "duplicates": {str(key): [str(path) for path in paths] for key, paths in report.duplicates.items()},
+        **picked(report, "size", "no_aep", "plausible"),
+        "missing": list(map(str, report.missing)),
+        "extra": list(map(str, report.extra)),
+        **{name: {str(key): list(map(str, paths)) for key, paths in each.items()} for name, each in places.items()},
     }
-
-
-# --- in words --------------------------------------------------------------------------------------------------------
 
 
 def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
@@ -250,22 +234,19 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 
 
 def _remarks(report: "CheckReport") -> Iterator[str]:
-    if report.plausible:
-        what = count(report.plausible, "result")
-        yield f"{what} only plausible: complete and consistent, without a digest from their making"
-    if report.no_aep:
-        yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
     same = len(report.duplicates) - len(report.conflicts)
-    if same:
-        yield f"{count(same, 'result')} found in more than one place, the same everywhere"
-    for key, paths in list(report.conflicts.items())[:MOST_LISTED]:
-        yield f"conflict: {key} is not the same in {' and '.join(map(str, paths))}"
-    if len(report.conflicts) > MOST_LISTED:
-        yield f"and {len(report.conflicts) - MOST_LISTED} more conflicts; all of them with --json"
-    if report.missing:
-        yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
-    if report.extra:
-        yield f"{count(len(report.extra), 'result')} not in the campaign: {listed(report.extra)}"
+    yield from counted(
+        (report.plausible, "result", "only plausible: complete and consistent, without a digest from their making"),
+        (report.no_aep, "layout", "without a possible AEP; valid, and counted apart"),
+        (same, "result", "found in more than one place, the same everywhere"),
+    )
+    conflicts = report.conflicts.items()
+    lines = (f"conflict: {key} is not the same in {' and '.join(map(str, paths))}" for key, paths in conflicts)
+    yield from first_of(lines, " conflicts; all of them with --json")
+    yield from counted(
+        (len(report.missing), "expected result", f"missing: {listed(report.missing)}"),
+        (len(report.extra), "result", f"not in the campaign: {listed(report.extra)}"),
+    )
 
 
 def _next(
@@ -282,29 +263,23 @@ def _next(
     for run in listing.bad_runs(lambda file: file not in unfit):
         go_on = command(*run_command(run.with_suffix(".h5")))
         yield f"{run}: `{go_on}` moves bad files to quarantine and computes their tasks again."
-    for run in listing.bad_runs(lambda file: file in unfit):
-        yield from _unfit(run)
+    for run in listing.bad_runs(lambda file: file in unfit):  # a run would leave or refuse them
+        again = run_command(run.with_suffix(".h5"))
+        yield (
+            f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the "
+            f"run directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old "
+            f"results under another name: {command(*again, '--new')}"
+        )
+    told = campaign_words(campaign)
     sources = [path for path in paths if path not in listing.bad_runs()]
     if listing.bad_elsewhere and sources:
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
-        rescued = command("salvage", *sources, "-o", "salvaged.h5", *(["--campaign", campaign] if campaign else []))
+        rescued = command("salvage", *sources, "-o", "salvaged.h5", *told)
         yield f"To recover what damaged files still hold, too: {rescued}"
-        adopted = [word for path in sources for word in ("--adopt", path)]
-        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopted)}"
+        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
     if report.conflicts:
         yield "Of different results of one key `leeward merge` takes one with --prefer newest or --prefer best."
     if report.missing:
-        words = ["missing", paths[0], *(["--campaign", campaign] if campaign else []), "--csv", "missing.csv"]
-        yield f"To list what is missing: {command(*words)}"
+        yield f"To list what is missing: {command('missing', paths[0], *told, '--csv', 'missing.csv')}"
         yield f"To compute it then: {compute_command(paths[0], campaign, 'missing.csv')}"
-
-
-def _unfit(run: Path) -> Iterator[str]:
-    """Say what to do about whole files that are not what the campaign demands: a run would leave or refuse them."""
-    again = run_command(run.with_suffix(".h5"))
-    yield (
-        f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the run "
-        f"directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old results "
-        f"under another name: {command(*again, '--new')}"
-    )

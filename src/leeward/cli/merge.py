@@ -11,9 +11,9 @@ import typer
 from typer import Argument, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET
-from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import told_campaigns
+from leeward.cli.sources import adopt_words, campaign_words, told_campaigns
 from leeward.errors import BadSourceError
 from leeward.store import demand_possible
 from leeward.wording import command, count, listed, run_command, size
@@ -92,10 +92,6 @@ class MergeOptions:
     )
     dry_run: bool = DRY_RUN
     quiet: bool = QUIET
-
-    @property
-    def campaign_words(self) -> list[str]:
-        return [] if self.campaign is None else ["--campaign", self.campaign]
 
 
 def merge(options: MergeOptions) -> None:
@@ -185,7 +181,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if not report.problem:
         yield from _left_out(report)
-    yield from counted(report)
+    yield from merge_remarks(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
         kept = conflict.rivals[conflict.kept or 0]
         yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
@@ -195,14 +191,14 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     yield from (f"  log: {path}" for path in report.logs)
 
 
-def counted(report: "MergeReport") -> Iterator[str]:
+def merge_remarks(report: "MergeReport") -> Iterator[str]:
     """Yield how many results were found twice, got an AEP or have none."""
-    remarks = (
-        (len(report.duplicates), "found more than once, and the same"),
-        (len(report.recomputed), "whose AEP was recomputed"),
-        (report.no_aep, 'without an AEP (status "no-aep")'),
+    yield from counted(
+        (len(report.duplicates), "result", "found more than once, and the same"),
+        (len(report.recomputed), "result", "whose AEP was recomputed"),
+        (report.no_aep, "result", 'without an AEP (status "no-aep")'),
+        indent="  ",
     )
-    yield from (f"  {count(number, 'result')} {what}" for number, what in remarks if number)
 
 
 def noted(report: "MergeReport") -> Iterator[str]:
@@ -236,7 +232,7 @@ def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
 
 def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
     """Yield the commands that would merge what can be had. words: options of this merge."""
-    sources, told = options.sources, options.campaign_words
+    sources, told = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
     again = ["merge", *sources, "-o", report.output, *words, *skip]
     if report.unsettled:
@@ -245,9 +241,8 @@ def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) ->
         yield f"To merge what is valid: {command(*again, *told)}"
         rescue = command("salvage", *sources, "-o", report.output, *told)
         yield f"To recover what damaged files still hold, too: {rescue}"
-    adopted = [word for source in sources for word in ("--adopt", source)]
     run = run_command(report.output, options.campaign or "CAMPAIGN")
-    yield f"To take what is valid and compute the rest: {command(*run, *adopted)}"
+    yield f"To take what is valid and compute the rest: {command(*run, *adopt_words(sources))}"
 
 
 def ways_to_prefer(again: list[object], told: list[str]) -> Iterator[str]:

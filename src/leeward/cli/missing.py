@@ -8,7 +8,7 @@ import typer
 from typer import Argument, Option
 
 from leeward.cli.output import EXIT_INCOMPLETE, csv_table, csv_target, table, write_file
-from leeward.cli.sources import given_campaign, given_place
+from leeward.cli.sources import campaign_words, given_campaign, given_place
 from leeward.wording import command, compute_command, count, json_text
 
 if TYPE_CHECKING:
@@ -86,8 +86,7 @@ def _print(
     if target is not None:
         print(f"written: {target}, {count(len(tasks), 'task')}")
     else:
-        told = ["--campaign", campaign] if campaign else []
-        failed = ["--failed"] if all(task.failed for task in tasks) else []
-        print(f"To keep the list: {command('missing', path, *told, *failed, '--csv', 'missing.csv')}")
+        words = [*campaign_words(campaign), *(["--failed"] if all(task.failed for task in tasks) else [])]
+        print(f"To keep the list: {command('missing', path, *words, '--csv', 'missing.csv')}")
     retry = " --retry-failed" if any(task.failed for task in tasks) else ""
     print(f"To compute exactly these: {compute_command(path, campaign, target or 'missing.csv')}{retry}")

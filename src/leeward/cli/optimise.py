@@ -1,14 +1,16 @@
 """`leeward optimise`: from an area to a layout."""
 
+import contextlib
 import math
 import os
 import shutil
 import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 import typer
@@ -245,17 +247,14 @@ def _optimised(
     if own:
         sys.path.insert(0, os.getcwd())  # as `python -m` has it
     line = _ProgressLine()
-    stop = _Stop()
-
-    def watch(progress: "Progress") -> bool:
-        line.show(progress)
-        return stop.asked and math.isfinite(progress.best_aep_gwh)  # there must be something to return
-
     try:
         line.say("preparing")
-        with stop:
-            if own:
-                stop.give_up()  # somebody's own function cannot be asked
+        with _interrupt_asks(not own) as asked:  # a custom function cannot be asked
+
+            def watch(progress: "Progress") -> bool:
+                line.show(progress)
+                return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there must be something to return
+
             return layout.optimise(
                 problem,
                 options.seed,
@@ -275,31 +274,23 @@ def _optimised(
         line.clear()
 
 
-class _Stop:
-    """Within it, the first Ctrl-C is a request to stop; the next one interrupts as ever."""
+@contextlib.contextmanager
+def _interrupt_asks(is_wanted: bool) -> Iterator[threading.Event]:
+    """Let the first Ctrl-C set an event, as a request to stop; the next one interrupts as ever."""
+    asked = threading.Event()
 
-    def __init__(self) -> None:
-        self.asked = False
+    def ask(*_: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def __enter__(self) -> "_Stop":
-        # where somebody has it ignored, as for a job in the background, it stays so
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def _ask(self, *_: object) -> None:
-        self.asked = True
-        self.give_up()
-
-    def give_up(self) -> None:
-        """Let Ctrl-C be what it was."""
-        if signal.getsignal(signal.SIGINT) == self._ask:
+    # where somebody has it ignored, as for a job in the background, it stays so
+    if is_wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        if signal.getsignal(signal.SIGINT) == ask:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.give_up()
 
 
 class _ProgressLine:

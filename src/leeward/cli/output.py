@@ -14,7 +14,7 @@ from typing import Any, TextIO
 from leeward.errors import InputError, StorageError, is_storage_error, write_error
 from leeward.files import replace_file
 from leeward.store import demand_outside_runs, demand_possible
-from leeward.wording import printable
+from leeward.wording import count, printable
 
 EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
@@ -42,6 +42,16 @@ def note(text: str) -> None:
 def log(text: str) -> None:
     """Print a line with the time on standard error."""
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Return some attributes, by their names, for JSON."""
+    return {name: getattr(thing, name) for name in names}
+
+
+def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:
+    """Yield how many there are of each thing, and what about them; nothing where there are none."""
+    yield from (f"{indent}{count(number, noun)} {text}" for number, noun, text in facts if number)
 
 
 def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> Iterator[str]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from leeward.cli.output import table
+from leeward.cli.output import picked, table
 from leeward.cli.run_summary import capacity_lines
 from leeward.wording import count, duration, size
 
@@ -222,16 +222,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         "campaign": campaign.name,
         "tasks": sum(shown.tasks.values()),
         "crs": campaign.crs,
-        "farms": [
-            {
-                "farm_idx": place.farm_idx,
-                "name": place.name,
-                "area_km2": place.area_km2,
-                "longitude": place.longitude,
-                "latitude": place.latitude,
-            }
-            for place in shown.places
-        ],
+        "farms": [picked(place, "farm_idx", "name", "area_km2", "longitude", "latitude") for place in shown.places],
         "types": [
             {
                 "farm_idx": farm,
@@ -247,8 +238,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         "wind": {
             "kind": site.figures().get("kind", "weibull"),
             "description": site.describe(),
-            "mean_speed_m_s": site.mean_speed_m_s,
-            "covered_hours": site.covered_hours,
+            **picked(site, "mean_speed_m_s", "covered_hours"),
         },
         "warnings": list(shown.warnings),
     }
@@ -256,10 +246,9 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         measured = ahead.measured
         data |= {
             "event": "dry-run",
-            "done": ahead.done,
             "cpu_seconds": None if measured is None else measured.core_s,
             "worker_memory_bytes": None if measured is None else measured.memory_bytes,
-            "workers": ahead.workers,
+            **picked(ahead, "done", "workers"),
             "errors": [str(error) for error in ahead.errors],
         }
     return data

@@ -12,7 +12,7 @@ import typer
 from typer import Option
 
 from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, given
-from leeward.cli.output import exit_code, is_terminal
+from leeward.cli.output import exit_code, is_terminal, picked
 from leeward.cli.run_summary import print_summary
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
@@ -297,13 +297,10 @@ def _as_data(report: "RunReport") -> dict[str, Any]:
     return {
         "event": "summary",
         "wanted": len(report.wanted),
-        "done": report.done,
-        "computed": report.computed,
-        "failed": [str(key) for key in report.failed],
+        "failed": list(map(str, report.failed)),
         "missing": len(report.missing),
-        "quarantined": report.quarantined,
+        **picked(report, "done", "computed", "quarantined", "exit_code"),
         "output": str(report.paths.output) if report.merged else None,
         "run": str(report.paths.root),
         "seconds": round(report.seconds, 1),
-        "exit_code": report.exit_code,
     }

@@ -4,7 +4,6 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.output import log
@@ -25,39 +24,31 @@ MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
 @contextlib.contextmanager
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
     """Yield a callback that shows every event. The run tells of compiling by events, too."""
-    with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as on_event:
-        yield on_event
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(on_compile(lambda begins: None))
+        if as_json:
+            yield _shielded(lambda event: print(json_text(event), flush=True))
+        elif quiet or sys.stderr is None:
+            yield lambda event: None
+        elif sys.stderr.isatty():
+            yield _shielded(stack.enter_context(_Bar(campaign).shown()))
+        else:
+            yield _shielded(_Lines().on_event)
 
 
-@contextlib.contextmanager
-def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    if as_json:
-        yield _Shield(lambda event: print(json_text(event), flush=True)).on_event
-    elif quiet or sys.stderr is None:
-        yield lambda event: None
-    elif sys.stderr.isatty():
-        with _Bar(campaign) as bar:
-            yield _Shield(bar.on_event).on_event
-    else:
-        yield _Shield(_Lines().on_event).on_event
-
-
-class _Shield:
+def _shielded(show: OnEvent) -> OnEvent:
     """Nobody who watches may stop a run: not a full disk under a log, not a pipe whose reader is gone."""
+    failures = 0
 
-    def __init__(self, show: OnEvent) -> None:
-        self._show: OnEvent | None = show
-        self._failures = 0
+    def on_event(event: dict[str, Any]) -> None:
+        nonlocal failures
+        if failures <= MOST_FAILURES:
+            try:
+                show(event)
+            except (OSError, ValueError):  # ValueError: the stream is closed
+                failures += 1
 
-    def on_event(self, event: dict[str, Any]) -> None:
-        if self._show is None:
-            return
-        try:
-            self._show(event)
-        except (OSError, ValueError):  # ValueError: the stream is closed
-            self._failures += 1
-            if self._failures > MOST_FAILURES:
-                self._show = None
+    return on_event
 
 
 class Pace:
@@ -240,15 +231,14 @@ class _Bar:
         self._compiling = CompilingRow()
         self._live = live(self._bar, refresh_per_second=4)
 
-    def __enter__(self) -> "_Bar":
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.update(self._bar)  # the summary has the table
-        self._live.stop()
+    @contextlib.contextmanager
+    def shown(self) -> Iterator[OnEvent]:
+        """Show the bar within. The callback brings it up to date."""
+        with self._live:
+            try:
+                yield self.on_event
+            finally:
+                self._live.update(self._bar)  # the summary has the table
 
     def on_event(self, event: dict[str, Any]) -> None:
         self._pace.on_event(event)

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import typer
 from typer import Argument, Option
 
-from leeward.cli.merge import PREFER, OnBad, Prefer, counted, merged, noted, ways_to_prefer
+from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
 from leeward.cli.options import CAMPAIGN_FILE, QUIET
-from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, table
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
+from leeward.cli.sources import campaign_words
 from leeward.store import Verdict
 from leeward.wording import command, count, json_text, listed, run_command, size
 
@@ -105,9 +106,10 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
             yield "  +: and what has left no trace in a damaged file"
     if sound:
         yield f"{count(sound, 'file')} whole, with a digest for everything"
-    yield from _about_lost(ordered)
-    verified = sum(_recovered(report, file)[0] for file in report.files)
-    plausible = sum(_recovered(report, file)[1] for file in report.files)
+    losses = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in ordered for bad in file.bad)
+    yield from first_of(losses, ", in the log")
+    counts = [_recovered(report, file) for file in report.files]
+    verified, plausible = (sum(each) for each in zip((0, 0), *counts, strict=True))
     what = f"{verified} verified and {plausible} plausible"
     if report.problem:
         return
@@ -120,14 +122,9 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if plausible:
         yield "  plausible: complete and consistent, but without a digest that proves it"
-    yield from counted(report)
+    yield from merge_remarks(report)
     yield from noted(report)
     yield from (f"  log: {path}" for path in report.logs)
-
-
-def _about_lost(files: "Sequence[SourceReport]") -> Iterator[str]:
-    lost = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in files for bad in file.bad)
-    yield from first_of(lost, ", in the log")
 
 
 def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
@@ -139,7 +136,7 @@ def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
         yield f"{count(refused, 'result')} refused by the campaign; is it the one that the files were made for?"
         yield f"To keep them without its judgement: {command(*again, *preferred)}"
     if report.unsettled:
-        yield from ways_to_prefer(again, [] if campaign is None else ["--campaign", campaign])
+        yield from ways_to_prefer(again, campaign_words(campaign))
     if report.problem:
         return
     yield from _beside(sources, report.output)
@@ -173,18 +170,16 @@ def _as_data(report: "MergeReport") -> dict[str, Any]:
     known = _salvaged(report)
     for file in report.files:
         verified, plausible = _recovered(report, file)
-        lost = [{"name": bad.name, "verdict": bad.verdict, "reason": bad.reason} for bad in file.bad]
-        facts = {"path": file.place, "size": file.size, "verdict": file.verdict, "reason": file.reason}
+        lost = [picked(bad, "name", "verdict", "reason") for bad in file.bad]
+        facts = {"path": file.place, **picked(file, "size", "verdict", "reason")}
         ways = dict(known[file.place].tried) if file.place in known else {}
         files.append({**facts, "verified": verified, "plausible": plausible, "lost": lost, "ways": ways})
     return {
         "output": str(report.output),
-        "results": report.results,
-        "no_aep": report.no_aep,
+        **picked(report, "results", "no_aep"),
         "recomputed": list(map(str, report.recomputed)),
         "missing": None if report.missing is None else list(map(str, report.missing)),
         "files": files,
-        "notes": report.notes,
-        "problem": report.problem,
+        **picked(report, "notes", "problem"),
         "logs": list(map(str, report.logs)),
     }

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 from typer import Option
 
 from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, given
+from leeward.cli.output import picked
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 
@@ -130,11 +131,8 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         )
     warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
-    directives = [
-        *([] if settings.partition is None else [f"--partition={settings.partition}"]),
-        *([] if settings.account is None else [f"--account={settings.account}"]),
-        *(settings.options if engine == "local" else []),  # those of the jobs that do the work
-    ]
+    directives = [f"--{name}={value}" for name, value in given(picked(settings, "partition", "account")).items()]
+    directives += settings.options if engine == "local" else []  # those of the jobs that do the work
     return SCRIPT.substitute(
         campaign=campaign.replace("\n", " "),
         name="leeward-" + re.sub(r"[^\w.-]", "_", stem),
@@ -146,13 +144,11 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         directives="".join(f"#SBATCH {directive}\n" for directive in directives),
         folder=shlex.quote(str(Path.cwd())),
         prologue="".join(f"{line}\n" for line in settings.prologue),
-        command=shlex.join([_program(), "run", *options, *_engine(settings, engine), *_once_more(warning)]),
+        # taken over: the job before this one may have died with its node, and cannot give back what it held
+        command=shlex.join(
+            [_program(), "run", *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
+        ),
     )
-
-
-def _once_more(warning: int) -> list[str]:
-    """The job before this one may have died with its node, and cannot give back what it held."""
-    return ["--take-over", "--grace", str(warning // 2)]
 
 
 def _megabytes(memory: str) -> str:
@@ -165,9 +161,7 @@ def _megabytes(memory: str) -> str:
 def _engine(settings: "SlurmSpec", engine: str) -> list[str]:
     if engine == "local":
         return ["--engine", "local", "--workers", str(settings.cores)]
-    named = {"jobs": settings.jobs, "cores": settings.cores, "memory": settings.memory, "walltime": settings.walltime}
-    named |= {} if settings.partition is None else {"partition": settings.partition}
-    named |= {} if settings.account is None else {"account": settings.account}
+    named = given(picked(settings, "jobs", "cores", "memory", "walltime", "partition", "account"))
     return ["--engine", "slurm", *(word for name, value in named.items() for word in (f"--{name}", str(value)))]
 
 

@@ -17,6 +17,16 @@ if TYPE_CHECKING:
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
 
 
+def campaign_words(campaign: str | None) -> list[str]:
+    """Return the option that names the campaign, for a command to copy."""
+    return ["--campaign", campaign] if campaign else []
+
+
+def adopt_words(sources: Sequence[Path]) -> list[object]:
+    """Return the options of `leeward run` that bring in results, for a command to copy."""
+    return [word for source in sources for word in ("--adopt", source)]
+
+
 def given_place(path: Path | None) -> Path:
     """Return the path, or the only run in the current folder.
 
@@ -53,30 +63,26 @@ class Names:
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
-        self._campaign = campaign
-        self._place = place
-
-    @functools.cached_property
-    def _known(self) -> "Campaign":
-        return demanded_campaign(self._campaign, [] if self._place is None else [self._place], "a name")
+        places = [] if place is None else [place]
+        self._known = functools.cache(lambda: demanded_campaign(campaign, places, "a name"))
 
     def farms(self, texts: Sequence[str] | None) -> list[int]:
         """Return the farm_idx of each."""
         from leeward.campaign.names import farm_of, word_of
 
-        return [farm_of(word_of(text), lambda: self._known) for text in texts or ()]
+        return [farm_of(word_of(text), self._known) for text in texts or ()]
 
     def types(self, texts: Sequence[str] | None) -> list[int]:
         """Return the type_idx of each."""
         from leeward.campaign.names import type_of, word_of
 
-        return [type_of(word_of(text), lambda: self._known) for text in texts or ()]
+        return [type_of(word_of(text), self._known) for text in texts or ()]
 
     def keys(self, texts: Sequence[str] | None) -> "list[Key]":
         """Return the key that each text stands for."""
         from leeward.campaign.names import key_of
 
-        return [key_of(text, lambda: self._known) for text in texts or ()]
+        return [key_of(text, self._known) for text in texts or ()]
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
