@@ -50,13 +50,20 @@ def main() -> None:
     with printable_streams(), compiling_shown():
         try:
             _main()
-        finally:
-            _settle_output()
+        finally:  # leave nothing for Python to flush at exit: where that fails, the exit code would be lost
+            try:
+                _flush()
+            except OSError:  # it is told already
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _main() -> None:
     try:
-        _run_command()
+        try:
+            app()
+        except SystemExit:
+            _flush()  # an OSError if that cannot be written, on a full disk
+            raise
     except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
         sys.exit(EXIT_ERROR)
     except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
@@ -68,23 +75,9 @@ def _main() -> None:
         sys.exit(exit_code(error))
 
 
-def _run_command() -> None:
-    """Run the command, and write what it has printed: an OSError if that cannot be written, on a full disk."""
-    try:
-        app()
-    except SystemExit:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        raise
-
-
-def _settle_output() -> None:
-    """Leave nothing for Python to flush at exit: where that fails, the exit code would be lost."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:  # it is told already
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def _print_version(wanted: bool) -> None:

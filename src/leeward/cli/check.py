@@ -69,8 +69,9 @@ def check(options: CheckOptions) -> None:
 
     paths = options.paths or [given_place(None)]
     demand_possible(*paths)
-    if options.complete or not options.paths:
-        paths = _with_outputs(paths)
+    if options.complete or not options.paths:  # what was cleaned away from a run is in its layouts.h5
+        outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
+        paths = paths + [output for output in outputs if output.is_file() and output not in paths]
     deep, complete, campaign = options.deep, options.complete, options.campaign
     if complete or deep:
         chosen: Campaign | None = demanded_campaign(campaign, paths, "--deep" if deep else "--complete")
@@ -95,12 +96,6 @@ def check(options: CheckOptions) -> None:
         print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
-
-
-def _with_outputs(paths: list[Path]) -> list[Path]:
-    """A run is complete with what its layouts.h5 holds, which may have been cleaned away from beside it."""
-    outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
-    return paths + [output for output in outputs if output.is_file() and output not in paths]
 
 
 @dataclass

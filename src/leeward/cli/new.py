@@ -32,19 +32,12 @@ def new(options: NewOptions) -> None:
         raise InputError(f"{file}: is there already, and is not overwritten; choose another name")
     if not file.parent.is_dir():
         raise InputError(f"{file.parent}: no such folder; make it first")
-    write_file(file, _text(options.builtin))
+    from leeward.campaign import builtin_campaign
+    from leeward.campaign.template import template_text
+
+    write_file(file, builtin_campaign().frozen_text() if options.builtin else template_text())
     print(f"written: {file}")
     print("Next: put your site, areas and turbines in, look at it, then compute all layouts, or a first few, with")
     print(f"  {command('run', file, '--dry-run')}")
     print(f"  {command('run', file)}")
     print(f"  {command('run', file, '--only', 'seed=0')}")
-
-
-def _text(builtin: bool) -> str:
-    if builtin:
-        from leeward.campaign import builtin_campaign
-
-        return builtin_campaign().frozen_text()
-    from leeward.campaign.template import template_text
-
-    return template_text()

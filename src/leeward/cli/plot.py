@@ -95,10 +95,12 @@ def plot(options: PlotOptions) -> None:
     _refuse_unused(what, options)
     check_files(None, options.output)
     from leeward.plots.runs import Choice
+    from leeward.watch.campaigns import demand_place
 
     place = None
     if path is not None or options.campaign is None or what != "rose":
-        place = _existing(given_place(path))
+        place = given_place(path)
+        demand_place(place)
     names = Names(options.campaign, place)
     choice = Choice(names.farms(options.farm), names.types(options.turbine_type))
     wanted = Wanted(options, [] if place is None else [place], names.keys(options.key), choice)
@@ -142,13 +144,6 @@ def _refuse_unused(what: str, options: PlotOptions) -> None:
         if not (value is None or value is False or value == []) and what not in belongs_to:
             option = f"--{name.replace('_', '-')}"
             raise InputError(f"{option} is of no use for {what}; it belongs to {', '.join(belongs_to)}")
-
-
-def _existing(place: Path) -> Path:
-    from leeward.watch.campaigns import demand_place
-
-    demand_place(place)
-    return place
 
 
 def _layout(wanted: Wanted) -> "Figure":

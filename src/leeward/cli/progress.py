@@ -9,17 +9,11 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
 
 from leeward.cli.output import is_terminal, log, send_control
 from leeward.compiling import on_compile
 from leeward.events import OnProgress
 from leeward.wording import printable
-
-if TYPE_CHECKING:
-    from rich.console import RenderableType
-    from rich.live import Live
-    from rich.progress import Progress
 
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
@@ -43,9 +37,10 @@ def progress(quiet: bool = False) -> Iterator[OnProgress]:
 
 @contextlib.contextmanager
 def _bar() -> Iterator[OnProgress]:
+    from leeward.cli.bars import Bar
+
     last = 0.0
-    bar, compiling = progress_bar(), CompilingRow()
-    with live(get_renderable=lambda: compiling.below(bar), transient=True), on_compile(compiling.note):
+    with Bar(transient=True) as bar, on_compile(bar.on_compile):
         shown = bar.add_task("looking", total=None, state="")
 
         def on_progress(stage: str, done: int, total: int) -> None:
@@ -57,23 +52,6 @@ def _bar() -> Iterator[OnProgress]:
                 bar.update(shown, description=printable(stage), completed=done, total=total or None, state=state)
 
         yield on_progress
-
-
-def progress_bar() -> "Progress":
-    """Return a bar with a description before it, and a state and the elapsed time behind it."""
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-    description, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
-    return Progress(description, BarColumn(), state, TimeElapsedColumn())
-
-
-def live(view: "RenderableType | None" = None, **more: Any) -> "Live":
-    """Return a live display on standard error."""
-    from rich.console import Console
-    from rich.live import Live
-
-    # not redirected: rich would write its control sequences to our stream, which escapes them
-    return Live(view, console=Console(stderr=True), redirect_stdout=False, redirect_stderr=False, **more)
 
 
 def _state(done: int, total: int) -> str:
@@ -175,25 +153,3 @@ def write_over(text: str, end: str = "") -> None:
     """Write a text over the last line of the terminal at standard error."""
     send_control(sys.stderr, "\r\x1b[K")
     print(text, end=end, file=sys.stderr, flush=True)
-
-
-class CompilingRow:
-    """A line below a bar, with the elapsed time, while the wake engine is being compiled."""
-
-    def __init__(self) -> None:
-        from rich.progress import Progress, TextColumn, TimeElapsedColumn
-
-        self._row = Progress(TextColumn("{task.description}"), TimeElapsedColumn())
-        self._is_shown = False
-
-    def note(self, begins: bool) -> None:
-        """Begin, or go on after a pause; or end."""
-        if not self._row.tasks:
-            self._row.add_task(COMPILING, total=None)
-        self._is_shown = begins
-
-    def below(self, bar: "RenderableType") -> "RenderableType":
-        """Return the bar, with the line below it while compiling."""
-        from rich.console import Group
-
-        return Group(bar, self._row) if self._is_shown else bar

@@ -7,17 +7,14 @@ from collections.abc import Callable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.output import log
-from leeward.cli.progress import COMPILING, LINE_EVERY_S, CompilingRow, compiled_text, live, progress_bar
+from leeward.cli.progress import COMPILING, LINE_EVERY_S, compiled_text
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
-from leeward.wording import json_text, printable
+from leeward.wording import json_text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from leeward.campaign import Campaign
 
-MOST_FARMS = 12
 MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
 
 
@@ -31,7 +28,9 @@ def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnE
         elif quiet or sys.stderr is None:
             yield lambda event: None
         elif sys.stderr.isatty():
-            yield _shielded(stack.enter_context(_Bar(campaign).shown()))
+            from leeward.cli.bars import RunBar
+
+            yield _shielded(stack.enter_context(RunBar(campaign.farms)).on_event)
         else:
             yield _shielded(_Lines().on_event)
 
@@ -114,7 +113,9 @@ def sentence(event: dict[str, Any]) -> str | None:
         "joined": _joined,
         "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
         "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
-        "alone": _alone,
+        "alone": lambda e: (
+            f"no worker of {e['address']} for {e['seconds']} s; {e['expected'] or 'none is known to be on its way'}"
+        ),
         "not-closed": lambda e: (
             f"the cluster could not be closed in an orderly way ({e['message']}); jobs that stay end by themselves: "
             f"{', '.join(e['jobs']) or 'none is known'}"
@@ -171,11 +172,6 @@ def _joined(event: dict[str, Any]) -> str | None:
     )
 
 
-def _alone(event: dict[str, Any]) -> str:
-    expected = event["expected"] or "none is known to be on its way"
-    return f"no worker of {event['address']} for {event['seconds']} s; {expected}"
-
-
 def _adopted(event: dict[str, Any]) -> str:
     parts = [f"{event['adopted']} results adopted"]
     if event["recomputed"]:
@@ -192,11 +188,11 @@ def _adopted(event: dict[str, Any]) -> str:
             parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
     if event["disagreeing"]:
         parts.append(f"{len(event['disagreeing'])} had another AEP than the wake engine computes, which counts")
-    return "\n  ".join(["; ".join(parts), *map(_disagreement, event["disagreeing"])])
-
-
-def _disagreement(one: dict[str, Any]) -> str:
-    return f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+    disagreements = (
+        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+        for one in event["disagreeing"]
+    )
+    return "\n  ".join(["; ".join(parts), *disagreements])
 
 
 class _Lines:
@@ -217,60 +213,3 @@ class _Lines:
                 text = str(self._pace)
         if text is not None:
             log(text)
-
-
-class _Bar:
-    """For people: a bar, and below it the best AEP of each farm so far."""
-
-    def __init__(self, campaign: "Campaign") -> None:
-        self._names = campaign.farms
-        self._pace = Pace()
-        self._best: dict[int, tuple[float, str]] = {}
-        self._bar = progress_bar()
-        self._task = self._bar.add_task("preparing", total=None, state="")
-        self._compiling = CompilingRow()
-        self._live = live(self._bar, refresh_per_second=4)
-
-    @contextlib.contextmanager
-    def shown(self) -> Iterator[OnEvent]:
-        """Show the bar within. The callback brings it up to date."""
-        with self._live:
-            try:
-                yield self.on_event
-            finally:
-                self._live.update(self._bar)  # the summary has the table
-
-    def on_event(self, event: dict[str, Any]) -> None:
-        self._pace.on_event(event)
-        pace = self._pace
-        text = None if event["event"] == "compiling" else sentence(event)  # that has a row with the elapsed time
-        if text is not None:
-            self._live.console.print(printable(text), highlight=False, markup=False)
-        if event["event"] == "done" and event.get("aep") is not None:
-            farm = int(event["key"].partition("_")[0].removeprefix("farm"))
-            if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                self._best[farm] = event["aep"], event["key"]
-        if event["event"] in ("compiling", "compiled"):
-            self._compiling.note(event["event"] == "compiling")
-            self._live.update(self._view(), refresh=True)
-        if event["event"] in ("began", "done", "failed", "again"):
-            self._bar.update(
-                self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=str(pace)
-            )
-            self._live.update(self._view())
-
-    def _view(self) -> "RenderableType":
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        bar = self._compiling.below(self._bar)
-        if not self._best:
-            return bar
-        table = Table("farm", "best so far", "", box=None, padding=(0, 2))
-        shown = sorted(self._best.items())
-        for farm, (aep, key) in shown[:MOST_FARMS]:
-            table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
-        if len(shown) > MOST_FARMS:
-            table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
-        return Group(bar, table)

@@ -3,17 +3,12 @@
 import socket
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from typer import Option
 
 from leeward.cli.options import CAMPAIGN_FILE, PLACE
 from leeward.cli.sources import given_campaign, given_place
 from leeward.errors import LeewardError
-
-if TYPE_CHECKING:
-    from leeward.web import Access, Dashboard
-    from leeward.web.model import Model
 
 USUAL_PORT = 8750
 LOOPBACK = "127.0.0.1"
@@ -42,14 +37,21 @@ class ServeOptions:
 
 def serve(options: ServeOptions) -> None:
     """Serve the dashboard until Ctrl-C."""
-    from leeward.web import Access
+    from leeward.web import Access, Dashboard
     from leeward.web.model import Model
 
     place = given_place(options.path).absolute()  # the commands that its pages give can be pasted into any shell
     host = options.host
     names = [*(options.name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
     model = Model(place, given_campaign(options.campaign))
-    with _listening(model, host, options.port, Access.of(host, names)) as dashboard:
+    access = Access.of(host, names)
+    try:
+        listening = Dashboard(model, host, USUAL_PORT if options.port is None else options.port, access)
+    except LeewardError:  # the usual port may be somebody else's, or another one of ours
+        if options.port is not None:
+            raise
+        listening = Dashboard(model, host, 0, access)
+    with listening as dashboard:
         model.observation()  # what cannot be read is said before anything is served
         model.warm_up()
         print(f"{place}: open in a browser")
@@ -64,14 +66,3 @@ def serve(options: ServeOptions) -> None:
             dashboard.serve()
         except KeyboardInterrupt:
             print()
-
-
-def _listening(model: "Model", host: str, port: int | None, access: "Access") -> "Dashboard":
-    from leeward.web import Dashboard
-
-    if port is not None:
-        return Dashboard(model, host, port, access)
-    try:
-        return Dashboard(model, host, USUAL_PORT, access)
-    except LeewardError:
-        return Dashboard(model, host, 0, access)  # somebody else's, or another one of ours

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from typer import Argument, Option
 
+from leeward.capacity import capacity_factor, comparison_remark
 from leeward.cli.options import CAMPAIGN_FILE, PLACE_OR_FOLDER
 from leeward.cli.output import csv_table, csv_target, table, write_file
 from leeward.cli.sources import Names, given_place, told_campaigns
@@ -44,6 +45,7 @@ class ShowOptions:
 def show(options: ShowOptions) -> None:
     """Print one layout."""
     target = csv_target(options.csv_file)
+    from leeward.campaign.remarks import is_by_capacity_factor
     from leeward.watch.single import find_result
 
     place = given_place(options.path)
@@ -62,20 +64,11 @@ def show(options: ShowOptions) -> None:
     campaigns, _ = told_campaigns(options.campaign, [place])
     made_for = campaigns[0] if len(campaigns) == 1 else None
     print(table(_facts(seen.result, made_for)))
-    for remark in _remarks(seen.result, made_for):
-        print(remark)
+    farm = seen.result.key.farm_idx
+    if made_for is not None and farm in made_for.farms and is_by_capacity_factor(made_for, farm):
+        print(comparison_remark([f"{farm} {made_for.farms[farm]}"], len(made_for.farms)))
     if target is not None:
         print(f"written: {target}")
-
-
-def _remarks(result: "Result", campaign: "Campaign | None") -> Iterator[str]:
-    """Yield the sentence that says how the types of this farm are compared, where it is not by AEP."""
-    from leeward.campaign.remarks import is_by_capacity_factor
-    from leeward.capacity import comparison_remark
-
-    farm = result.key.farm_idx
-    if campaign is not None and farm in campaign.farms and is_by_capacity_factor(campaign, farm):
-        yield comparison_remark([f"{farm} {campaign.farms[farm]}"], len(campaign.farms))
 
 
 def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
@@ -93,7 +86,6 @@ def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str
 
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
     from leeward.campaign.remarks import installed_of
-    from leeward.capacity import capacity_factor
     from leeward.watch.rise import phases_of
 
     details = dict(result.details)
