@@ -14,7 +14,7 @@ from leeward.wording import listed
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.formats.layout_table import TableLayout
-    from leeward.wind import Site, Turbine, WindFarm
+    from leeward.wind import Turbine, WindFarm
 
 GENERIC = (15.0, 240.0, 150.0)  # rated power, MW; rotor diameter, m; hub height, m
 WAKE_MODEL = "nygaard_2022"
@@ -82,6 +82,8 @@ class Physics:
     """
 
     def __init__(self, options: PhysicsOptions) -> None:
+        from leeward.wind import Site
+
         campaign, file = options.campaign, options.turbine
         is_generic = any(value is not None for value in options.figures)
         if options.turbine_type is not None and campaign is None:
@@ -95,7 +97,7 @@ class Physics:
         self.campaign: Campaign | None = given_campaign(campaign)
         self.turbine = None if campaign is not None and file is None else _turbine(file, options.figures)
         self._rated = options.rated_power_mw or (GENERIC[0] if file is None else None)
-        self._site = _site(options.site)
+        self._site = None if options.site is None else Site.from_netcdf(options.site)
         self._wind = str(options.site or (BUILT_IN_WIND if campaign is None else f"of {campaign}"))
         is_default = campaign is None and file is None and not is_generic
         self._choice = " (the default turbine; --turbine or --campaign names another)" if is_default else ""
@@ -171,12 +173,6 @@ class Physics:
                 f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
                 "system: neighbours would stand in the wrong place"
             )
-
-
-def _site(file: Path | None) -> "Site | None":
-    from leeward.wind import Site
-
-    return None if file is None else Site.from_netcdf(file)
 
 
 def _turbine(file: Path | None, figures: tuple[float | None, float | None, float | None]) -> "Turbine":

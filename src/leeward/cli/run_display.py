@@ -94,49 +94,9 @@ class Pace:
 
 
 def sentence(event: dict[str, Any]) -> str | None:
-    """What to say of an event; None for those that only move the bar."""
-    said: dict[str, Callable[[dict[str, Any]], str | None]] = {
-        "waiting": lambda e: e["message"],
-        "file-system": lambda e: e["message"],
-        "put-aside": lambda e: f"the old run is kept as {e['run']}",
-        "checking": lambda e: f"checking {e['shards']} results of an earlier run",
-        "checked": lambda e: f"{e['valid']} results of an earlier run are valid, {e['bad']} files are not",
-        "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
-        "adopted": _adopted,
-        "began": _began,
-        "compiling": lambda e: _there(e) + COMPILING,
-        "compiled": lambda e: _there(e) + compiled_text(e["seconds"]),
-        "not-encrypted": lambda e: (
-            f"warning: {e['address']} is not encrypted: whoever reaches its port runs programs as its user; see "
-            "docs/cluster.md"
-        ),
-        "joined": _joined,
-        "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
-        "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
-        "alone": lambda e: (
-            f"no worker of {e['address']} for {e['seconds']} s; {e['expected'] or 'none is known to be on its way'}"
-        ),
-        "not-closed": lambda e: (
-            f"the cluster could not be closed in an orderly way ({e['message']}); jobs that stay end by themselves: "
-            f"{', '.join(e['jobs']) or 'none is known'}"
-        ),
-        "slurm-refuses": lambda e: f"SLURM does not do as asked ({e['message']}); tried again in {e['again_s']:g} s",
-        "jobs-in-vain": lambda e: f"{e['message']}; others are at work, and the next follows in {e['again_s']:g} s",
-        "start-killed": lambda e: f"a worker did not start: {e['message']}; the next one starts in {e['again_s']:g} s",
-        "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
-        "failed": lambda e: f"{e['key']} failed: {e['message']}",
-        "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",
-        "quarantined": lambda e: f"{e['file']}: {e['verdict']}, {e['reason']}; moved to {e['where']}",
-        "storage-refuses": lambda e: f"the disk takes nothing ({e['message']}); no new tasks until it does",
-        "storage-accepts": lambda e: f"the disk takes results again, after {e['seconds']:.0f} s",
-        "stopping": _stopping,
-        "stopped": lambda e: "stopped; everything finished is stored",
-        "again": lambda e: f"{e['lost']} result(s) did not verify, or are gone; computing {e['tasks']} task(s) again",
-        "merging": lambda e: f"merging {e['results']} results",
-        "merged": lambda e: f"{e['output']}: {e['results']} results",
-    }
-    shown = said.get(event["event"])
-    return None if shown is None else shown(event)
+    """Return what to say of an event; None for those that only move the bar."""
+    said = SENTENCES.get(event["event"])
+    return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
 
 
 def _there(event: dict[str, Any]) -> str:
@@ -193,6 +153,47 @@ def _adopted(event: dict[str, Any]) -> str:
         for one in event["disagreeing"]
     )
     return "\n  ".join(["; ".join(parts), *disagreements])
+
+
+SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
+    "waiting": "{message}",
+    "file-system": "{message}",
+    "put-aside": "the old run is kept as {run}",
+    "checking": "checking {shards} results of an earlier run",
+    "checked": "{valid} results of an earlier run are valid, {bad} files are not",
+    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
+    "adopted": _adopted,
+    "began": _began,
+    "compiling": lambda event: _there(event) + COMPILING,
+    "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
+    "not-encrypted": "warning: {address} is not encrypted: whoever reaches its port runs programs as its user; see "
+    "docs/cluster.md",
+    "joined": _joined,
+    "unfit": "the Dask worker {worker} gets no tasks: {reason}",
+    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) in hand",
+    "alone": lambda event: (
+        f"no worker of {event['address']} for {event['seconds']} s; "
+        f"{event['expected'] or 'none is known to be on its way'}"
+    ),
+    "not-closed": lambda event: (
+        f"the cluster could not be closed in an orderly way ({event['message']}); jobs that stay end by themselves: "
+        f"{', '.join(event['jobs']) or 'none is known'}"
+    ),
+    "slurm-refuses": "SLURM does not do as asked ({message}); tried again in {again_s:g} s",
+    "jobs-in-vain": "{message}; others are at work, and the next follows in {again_s:g} s",
+    "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
+    "engine-lost": "{message}; what is stored is merged",
+    "failed": "{key} failed: {message}",
+    "retry": "{key}: {message}; it is tried again",
+    "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
+    "storage-refuses": "the disk takes nothing ({message}); no new tasks until it does",
+    "storage-accepts": "the disk takes results again, after {seconds:.0f} s",
+    "stopping": _stopping,
+    "stopped": "stopped; everything finished is stored",
+    "again": "{lost} result(s) did not verify, or are gone; computing {tasks} task(s) again",
+    "merging": "merging {results} results",
+    "merged": "{output}: {results} results",
+}
 
 
 class _Lines:

@@ -17,7 +17,7 @@ from leeward.store import Verdict
 from leeward.wording import command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
-    from leeward.store import MergeReport, Salvaged, SourceReport
+    from leeward.store import MergeReport, SourceReport
 
 
 @dataclass(kw_only=True)
@@ -78,14 +78,10 @@ def _is_well(report: "MergeReport") -> bool:
 
 def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
     """How many of its results are verified, and how many only plausible; those that a judge refused are neither."""
-    about = _salvaged(report).get(file.place)
+    about = next((one for one in report.salvaged if one.place == file.place), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
     return about.verified, max(0, file.valid - about.verified)
-
-
-def _salvaged(report: "MergeReport") -> "dict[str, Salvaged]":
-    return {one.place: one for one in report.salvaged}
 
 
 def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
@@ -167,13 +163,13 @@ def _beside(sources: list[Path], output: Path) -> Iterator[str]:
 
 def _as_data(report: "MergeReport") -> dict[str, Any]:
     files = []
-    known = _salvaged(report)
+    ways = {one.place: dict(one.tried) for one in report.salvaged}
     for file in report.files:
         verified, plausible = _recovered(report, file)
         lost = [picked(bad, "name", "verdict", "reason") for bad in file.bad]
         facts = {"path": file.place, **picked(file, "size", "verdict", "reason")}
-        ways = dict(known[file.place].tried) if file.place in known else {}
-        files.append({**facts, "verified": verified, "plausible": plausible, "lost": lost, "ways": ways})
+        found = {"verified": verified, "plausible": plausible, "lost": lost, "ways": ways.get(file.place, {})}
+        files.append({**facts, **found})
     return {
         "output": str(report.output),
         **picked(report, "results", "no_aep"),

@@ -133,6 +133,8 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
     directives = [f"--{name}={value}" for name, value in given(picked(settings, "partition", "account")).items()]
     directives += settings.options if engine == "local" else []  # those of the jobs that do the work
+    beside = Path(sys.executable).parent / "leeward"  # the one that prints it, wherever the job starts
+    program = beside if beside.exists() else "leeward"
     return SCRIPT.substitute(
         campaign=campaign.replace("\n", " "),
         name="leeward-" + re.sub(r"[^\w.-]", "_", stem),
@@ -146,7 +148,7 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         prologue="".join(f"{line}\n" for line in settings.prologue),
         # taken over: the job before this one may have died with its node, and cannot give back what it held
         command=shlex.join(
-            [_program(), "run", *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
+            [str(program), "run", *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
         ),
     )
 
@@ -163,9 +165,3 @@ def _engine(settings: "SlurmSpec", engine: str) -> list[str]:
         return ["--engine", "local", "--workers", str(settings.cores)]
     named = given(picked(settings, "jobs", "cores", "memory", "walltime", "partition", "account"))
     return ["--engine", "slurm", *(word for name, value in named.items() for word in (f"--{name}", str(value)))]
-
-
-def _program() -> str:
-    """The leeward that prints it, wherever the job starts."""
-    beside = Path(sys.executable).parent / "leeward"
-    return str(beside) if beside.exists() else "leeward"

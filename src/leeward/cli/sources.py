@@ -36,7 +36,9 @@ def given_place(path: Path | None) -> Path:
     if path is not None:
         return path
     files = sorted(found for found in Path().glob("*.h5") if found.is_file())
-    runs = _runs()
+    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
+    names = {run.stem for run in runs}
+    runs = [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
     alone = [file for file in files if file.with_suffix(".run") not in runs]
     found = [*runs, *(file for file in alone if file.name == "layouts.h5")] or alone
     if len(found) == 1:
@@ -47,13 +49,6 @@ def given_place(path: Path | None) -> Path:
     raise InputError(
         "no run directory (layouts.run) and no file of results (layouts.h5) in the current folder; name one"
     )
-
-
-def _runs() -> list[Path]:
-    """Return the run directories in the current folder, without those that were put aside."""
-    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
-    names = {run.stem for run in runs}
-    return [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
 
 
 class Names:

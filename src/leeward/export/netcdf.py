@@ -92,11 +92,7 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
     rated = {kind: campaign.rated_power_mw(kind) for kind in known}
     dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
-    _fill_capacity(dataset)
-
-
-def _fill_capacity(dataset: "xarray.Dataset") -> None:
-    """Take the installed power from the campaign where the results and their own campaign do not tell it."""
+    # from the campaign where the results and their own campaign do not tell the installed power
     planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)
     dataset["installed_mw"] = dataset["installed_mw"].fillna(planned)
     dataset["capacity_factor"] = dataset["aep"] / (GWH_PER_MW * dataset["installed_mw"])
