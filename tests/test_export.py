@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sys
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -21,6 +22,7 @@ from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, write
+from leeward.export.registry import Format
 from leeward.export.write import Request
 from leeward.store.format.keys import Key
 from run_cases import leeward_here
@@ -401,8 +403,14 @@ def test_tables_are_written_as_results_are_read(monkeypatch):
     assert file.getvalue().count(b"\r\n") == 20 * 60 + 1
 
 
-def test_every_format_can_be_asked_for():
-    assert {name.value for name in FormatName} == set(FORMATS)
+def test_a_format_is_a_module_and_an_entry(run, tmp_path, monkeypatch):
+    module = SimpleNamespace(write=lambda file, request: file.write(f"{len(request.layouts)} layouts".encode()))
+    monkeypatch.setitem(sys.modules, "leeward.export.tiny", module)
+    monkeypatch.setitem(FORMATS, "tiny", Format("tiny", (".tiny",), "a number", "tiny:write"))
+    with open_layouts(run / "layouts.h5") as layouts:
+        assert export_layouts(layouts, tmp_path / "all.tiny") == 8
+    assert (tmp_path / "all.tiny").read_text() == "8 layouts"
+    assert {name.value for name in FormatName} == set(FORMATS) - {"tiny"}
 
 
 def test_from_python(run, tmp_path):

@@ -4,11 +4,12 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from typer import Argument, Option
 
 from leeward.capacity import capacity_factor
+from leeward.cli.options import CSV
 from leeward.cli.output import csv_table, csv_target, note, table, write_file
 from leeward.cli.physics import Physics, PhysicsOptions
 from leeward.errors import InputError
@@ -41,9 +42,7 @@ class AepOptions:
         "writes it. Without it: a built-in example.",
     )
     physics: PhysicsOptions
-    csv_file: str | None = Option(
-        None, "--csv", metavar="FILE", help="Write a row per layout to a CSV file; - for the screen."
-    )
+    csv_file: str | None = CSV(help="Write a row per layout to a CSV file; - for the screen.")
     as_json: bool = Option(False, "--json", help="Print all numbers as JSON.")
 
 
@@ -186,7 +185,7 @@ def _print_one(where: str, found: Yield) -> None:
 def _print_table(where: str, found: Sequence[Yield]) -> None:
     machine = found[0].machine
     print(f"{where}: {len(found)} layouts, wake model {machine.farm.wake_model.name}, wind {machine.wind}")
-    header: list[Any] = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
+    header = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
     rows = [
         [
             *(each.name, each.layout.turbine_type or each.machine.turbine.name),

@@ -5,8 +5,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, QUIET
 from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
@@ -95,7 +94,7 @@ def check(options: CheckOptions) -> None:
         print("\n".join(_lines(report, listing, options.quiet)))
         print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
-    raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
+    raise Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
 
 @dataclass

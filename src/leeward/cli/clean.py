@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from leeward.cli.options import DRY_RUN, QUIET, TAKE_OVER
 from leeward.cli.output import EXIT_INCOMPLETE, first_of
@@ -57,7 +56,7 @@ def clean(options: CleanOptions) -> None:
     with progress(options.quiet) as on_progress:
         report = _cleaned(paths, options, on_progress)
     print("\n".join(_lines(paths, report, options.merged)))
-    raise typer.Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
+    raise Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
 
 
 def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress") -> "CleanReport":

@@ -6,8 +6,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
@@ -88,7 +87,7 @@ def export(options: ExportOptions) -> None:
             f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} says more",
             file=sys.stderr,
         )
-        raise typer.Exit(EXIT_INCOMPLETE)
+        raise Exit(EXIT_INCOMPLETE)
 
 
 def _known(campaign: str | None, place: Path) -> "Campaign | None":

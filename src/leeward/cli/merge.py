@@ -7,8 +7,7 @@ from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
@@ -106,13 +105,13 @@ def merge(options: MergeOptions) -> None:
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
         if isinstance(error, MergeRefusedError):
             print("\n".join(_ways_out(error.report, options, words)), file=sys.stderr)
-        raise typer.Exit(EXIT_INCOMPLETE) from error
+        raise Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, options.dry_run)))
     print("\n".join(_next(report, options.campaign, options.dry_run)))
     if report.no_aep and options.campaign is None:
         again = command("merge", *options.sources, "-o", options.output, *words, "--campaign", "FILE")
         print(f"To have missing AEPs recomputed: {again}")
-    raise typer.Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
+    raise Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
 
 
 def merged(

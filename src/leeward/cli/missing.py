@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
+from leeward.cli.options import CSV
 from leeward.cli.output import EXIT_INCOMPLETE, csv_table, csv_target, table, write_file
 from leeward.cli.sources import campaign_words, given_campaign, given_place
 from leeward.wording import command, compute_command, count, json_text
@@ -38,9 +38,7 @@ class MissingOptions:
     campaign: str | None = Option(
         None, metavar="FILE", help="What is expected: a campaign file. Default: what PATH itself tells."
     )
-    csv_file: str | None = Option(
-        None, "--csv", metavar="FILE", help="Write all of them to this CSV file; - for the screen."
-    )
+    csv_file: str | None = CSV(help="Write all of them to this CSV file; - for the screen.")
     as_json: bool = Option(False, "--json", help="Print all of them as JSON.")
     failed: bool = Option(False, "--failed", help="Only tasks that were tried and failed.")
 
@@ -63,7 +61,7 @@ def missing(options: MissingOptions) -> None:
         if target is not None:
             write_file(target, csv_table(COLUMNS, rows))
         _print(path, options.campaign, target, absence, tasks)
-    raise typer.Exit(EXIT_INCOMPLETE if tasks else 0)
+    raise Exit(EXIT_INCOMPLETE if tasks else 0)
 
 
 def _print(

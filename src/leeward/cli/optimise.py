@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
 from leeward.cli.physics import Machine, Physics, PhysicsOptions
@@ -147,7 +146,7 @@ def optimise(options: OptimiseOptions) -> None:
     if output is None:
         _say("not written", "", "the layout: give --output layout.csv to keep it")
     if solution.stop_reason is StopReason.REQUESTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
 
 
 def _problem(
@@ -269,7 +268,7 @@ def _optimised(
     except KeyboardInterrupt as interrupt:
         line.clear()
         print("leeward: abandoned; nothing was written", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
+        raise Exit(EXIT_INTERRUPTED) from interrupt
     finally:
         line.clear()
 

@@ -7,6 +7,7 @@ field that is a dataclass itself stands for all of its fields.
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -31,6 +32,7 @@ FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or
 TYPES = Option(
     None, "--type", help="Only this turbine type, by its number (type_idx) or its name. Can be given several times."
 )
+CSV = partial(Option, None, "--csv", metavar="FILE")
 QUIET = Option(False, "--quiet", "-q", help="No progress, and only what matters of the rest.")
 DRY_RUN = Option(False, "--dry-run", help="Change nothing; say what would happen.")
 TAKE_OVER = Option(False, "--take-over", help="Take the run directory from an owner elsewhere that stands still.")

@@ -111,7 +111,12 @@ class Physics:
         machine = self._made[type_idx]
         if layout is not None:
             _demand_same(layout, machine, where)
-            self._demand_same_crs(layout, where)
+            own = None if self.campaign is None else self.campaign.crs
+            if own and layout.crs and layout.crs != own:
+                raise InputError(
+                    f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
+                    "system: neighbours would stand in the wrong place"
+                )
         return machine
 
     def demand_one_type(self, layouts: "list[TableLayout]", where: str) -> None:
@@ -165,14 +170,6 @@ class Physics:
         if found not in campaign.types:
             raise InputError(f"{where}: {_named(layout)} is of type {found}, and {campaign.name} has the types {types}")
         return found
-
-    def _demand_same_crs(self, layout: "TableLayout", where: str) -> None:
-        own = None if self.campaign is None else self.campaign.crs
-        if own and layout.crs and layout.crs != own:
-            raise InputError(
-                f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
-                "system: neighbours would stand in the wrong place"
-            )
 
 
 def _turbine(file: Path | None, figures: tuple[float | None, float | None, float | None]) -> "Turbine":

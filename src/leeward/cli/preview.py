@@ -54,9 +54,16 @@ class Preview:
 
     def warning_lines(self) -> Iterator[str]:
         """Yield what looks wrong: turbines that do not fit, coordinates, names, probabilities."""
-        yield from self._fit_lines()
-        for warning in self.warnings:
-            yield f"warning: {warning}"
+        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
+            wanted = self.campaign.n_turbines(farm, kind)
+            yield (
+                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
+                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
+                "a larger area; --retry-failed does not help"
+            )
+        if len(self.tight) > MOST_TIGHT:
+            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
+        yield from (f"warning: {warning}" for warning in self.warnings)
 
     def _farm_lines(self, most: int) -> Iterator[str]:
         from leeward.campaign.places import projection
@@ -71,18 +78,6 @@ class Preview:
             areas = [place.area_km2 for place in self.places]
             sizes = f"areas from {min(areas):.1f} to {max(areas):.1f} km²"
             yield f"  and {len(self.places) - most} more (--dry-run lists all); {sizes}"
-
-    def _fit_lines(self) -> Iterator[str]:
-        """Yield which farms and types have no room for their turbines, by a quick packing."""
-        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
-            wanted = self.campaign.n_turbines(farm, kind)
-            yield (
-                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
-                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
-                "a larger area; --retry-failed does not help"
-            )
-        if len(self.tight) > MOST_TIGHT:
-            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
 
 
 def header(campaign: "Campaign", tasks: Tasks) -> str:

@@ -8,8 +8,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, given
 from leeward.cli.output import exit_code, is_terminal, picked
@@ -128,7 +127,7 @@ def run(options: RunOptions) -> None:
     engine = _engine(chosen, options.of_engines())
     selection = _selection(options)
     if options.dry_run:
-        raise typer.Exit(_dry_run(chosen, selection, options))
+        raise Exit(_dry_run(chosen, selection, options))
     if options.picture is not None:
         raise InputError("--picture is given without --dry-run; it is a picture of the dry run: give both")
     _introduce(chosen, selection, options)
@@ -151,7 +150,7 @@ def run(options: RunOptions) -> None:
             hear=on_event,
         )
     _conclude(report, options.as_json)
-    raise typer.Exit(report.exit_code)
+    raise Exit(report.exit_code)
 
 
 def _chosen(options: RunOptions) -> "Campaign":

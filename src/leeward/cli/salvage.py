@@ -6,8 +6,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-from typer import Argument, Option
+from typer import Argument, Exit, Option
 
 from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
 from leeward.cli.options import CAMPAIGN_FILE, QUIET
@@ -66,7 +65,7 @@ def salvage(options: SalvageOptions) -> None:
         print("\n".join(_next(report, options)))
     if report.problem:
         print(f"leeward: nothing was written: {report.problem}", file=sys.stderr)
-    raise typer.Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
+    raise Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
 
 
 def _is_well(report: "MergeReport") -> bool:

@@ -6,10 +6,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from typer import Argument, Option
+from typer import Argument
 
 from leeward.capacity import capacity_factor, comparison_remark
-from leeward.cli.options import CAMPAIGN_FILE, PLACE_OR_FOLDER
+from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER
 from leeward.cli.output import csv_table, csv_target, table, write_file
 from leeward.cli.sources import Names, given_place, told_campaigns
 from leeward.wording import duration, work_done
@@ -36,9 +36,7 @@ class ShowOptions:
         ..., help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or with names "farm name/type name/3".'
     )
     path: Path | None = PLACE_OR_FOLDER
-    csv_file: str | None = Option(
-        None, "--csv", metavar="FILE", help="Write the coordinates to a CSV file; - for the screen."
-    )
+    csv_file: str | None = CSV(help="Write the coordinates to a CSV file; - for the screen.")
     campaign: str | None = CAMPAIGN_FILE
 
 

@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-from typer import Option
+from typer import Exit, Option
 
 from leeward.capacity import yield_words
 from leeward.cli.options import PLACE
@@ -61,7 +60,7 @@ def status(options: StatusOptions) -> None:
             time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
         pass  # the way to end --watch
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def exit_code(seen: "Snapshot") -> int:
@@ -92,7 +91,12 @@ def lines(seen: "Snapshot") -> Iterator[str]:
         yield from _grid(seen)
     yield from _workers(seen)
     yield from _failures(seen)
-    yield from _oddities(seen)
+    odd = counted(
+        (seen.quarantined, "file", f"in quarantine: {Path(str(seen.run)) / 'quarantine'}"),
+        (seen.unreadable_lines, "line", "of the index cannot be read; the next run mends it"),
+    )
+    notes = [f"note: {text}" for text in (*seen.notes, *odd)]
+    yield from ["", *notes] if notes else []
     yield ""
     yield from _next(seen)
 
@@ -206,17 +210,6 @@ def _failures(seen: "Snapshot") -> Iterator[str]:
             yield f"  and {len(failures) - len(shown)} more: {command('missing', seen.path, '--failed')}"
         if final:
             yield f"  tracebacks: {Path(str(seen.run)) / 'failures'}"
-
-
-def _oddities(seen: "Snapshot") -> Iterator[str]:
-    odd = [*seen.notes]
-    odd += counted(
-        (seen.quarantined, "file", f"in quarantine: {Path(str(seen.run)) / 'quarantine'}"),
-        (seen.unreadable_lines, "line", "of the index cannot be read; the next run mends it"),
-    )
-    if odd:
-        yield ""
-        yield from (f"note: {text}" for text in odd)
 
 
 def _next(seen: "Snapshot") -> Iterator[str]:

@@ -51,11 +51,9 @@ def _dumped(data: dict[str, Any]) -> str:
 
 def _area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
     """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
-    crs = demanded_crs(campaign)
-    properties = {"kind": "area", "farm_idx": farm_idx, "name": campaign.farms.get(farm_idx)}
-    area = campaign.area(farm_idx)
-    properties["area_km2"] = area.area_m2 / 1e6
-    return {"type": "Feature", "properties": properties, "geometry": _geometry(area, crs)}
+    area, name = campaign.area(farm_idx), campaign.farms.get(farm_idx)
+    properties = {"kind": "area", "farm_idx": farm_idx, "name": name, "area_km2": area.area_m2 / 1e6}
+    return {"type": "Feature", "properties": properties, "geometry": _geometry(area, demanded_crs(campaign))}
 
 
 def _turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
