@@ -2,7 +2,6 @@
 
 import importlib.util
 import re
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
@@ -10,7 +9,7 @@ import pytest
 import typer
 
 from leeward.cli import app
-from leeward.cli.options import expanded
+from leeward.cli.options import Options, expanded
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -74,12 +73,10 @@ def test_nothing_can_be_left_out():
 def test_a_class_of_options_becomes_a_command(capsys):
     """A group of options stands where the class has it, and arrives as a group."""
 
-    @dataclass(kw_only=True)
-    class Rig:
+    class Rig(Options):
         sails: int = typer.Option(1, help="How many.")
 
-    @dataclass(kw_only=True)
-    class SailOptions:
+    class SailOptions(Options):
         """Go
         somewhere."""
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from typer import Argument, Option
 
 from leeward.capacity import capacity_factor
-from leeward.cli.options import CSV
+from leeward.cli.options import CSV, Options
 from leeward.cli.output import csv_table, csv_target, note, table, write_file
 from leeward.cli.physics import Physics, PhysicsOptions
 from leeward.errors import InputError
@@ -25,8 +25,7 @@ COLUMNS = ["layout", "farm_idx", "type_idx", "seed", "turbine_type", "n_turbines
 COLUMNS += ["gross_aep_gwh", "capacity_factor", "wake_loss", "wake_model"]
 
 
-@dataclass(kw_only=True)
-class AepOptions:
+class AepOptions(Options):
     """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
 
     A file with only x_m and y_m is one farm. In a file with several layouts the columns `key`, or `farm_idx`,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Exit, Option
 
-from leeward.cli.options import CAMPAIGN_FILE, QUIET
+from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
 from leeward.cli.progress import progress
 from leeward.cli.sources import adopt_words, campaign_words, demanded_campaign, given_campaign, given_place
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
 MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
 
 
-@dataclass(kw_only=True)
-class CheckOptions:
+class CheckOptions(Options):
     """Verify files and every result in them; never writes.
 
     Every file and every result gets a verdict: `valid`, `empty`, `not-hdf5`, `truncated`, `unreadable`,

@@ -2,13 +2,12 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
-from leeward.cli.options import DRY_RUN, QUIET, TAKE_OVER
+from leeward.cli.options import DRY_RUN, QUIET, TAKE_OVER, Options
 from leeward.cli.output import EXIT_INCOMPLETE, first_of
 from leeward.cli.progress import progress
 from leeward.errors import InputError
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from leeward.store import CleanReport, RunPaths
 
 
-@dataclass(kw_only=True)
-class CleanOptions:
+class CleanOptions(Options):
     """Move invalid files to quarantine, or remove merged results.
 
     Bad files are never deleted: they are in `quarantine`, with the reason beside each, and the next run computes their

@@ -1,14 +1,13 @@
 """`leeward export`: results for other programs."""
 
 import sys
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Exit, Option
 
-from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES
+from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Options
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
 from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
 from leeward.export.registry import FORMATS, format_of
@@ -31,8 +30,7 @@ else:
     FormatName = StrEnum("FormatName", {name.upper(): name for name in FORMATS})
 
 
-@dataclass(kw_only=True)
-class ExportOptions:
+class ExportOptions(Options):
     """Write layouts to a file for other programs.
 
     NetCDF, Parquet and CSV hold any number of layouts, and so does GeoJSON, in longitudes and latitudes. A windIO plant

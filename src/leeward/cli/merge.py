@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterator
-from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
-from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET
+from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
 from leeward.cli.sources import adopt_words, campaign_words, told_campaigns
@@ -41,8 +40,7 @@ class Prefer(StrEnum):
 PREFER = Option(None, help="Of different results of one key take this one. Default: an error.")
 
 
-@dataclass(kw_only=True)
-class MergeOptions:
+class MergeOptions(Options):
     """Merge results into one file, each verified before and after.
 
     All sources are checked first; every result is verified again after writing, and the output appears in one step. A

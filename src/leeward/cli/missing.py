@@ -1,12 +1,11 @@
 """`leeward missing`: what was expected, without what is there."""
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
-from leeward.cli.options import CSV
+from leeward.cli.options import CSV, Options
 from leeward.cli.output import EXIT_INCOMPLETE, csv_table, csv_target, table, write_file
 from leeward.cli.sources import campaign_words, given_campaign, given_place
 from leeward.wording import command, compute_command, count, json_text
@@ -18,8 +17,7 @@ COLUMNS = ["key", "farm_idx", "type_idx", "seed", "reason"]
 MOST_ROWS = 100
 
 
-@dataclass(kw_only=True)
-class MissingOptions:
+class MissingOptions(Options):
     """List the tasks that have no result, for `leeward run --only-from`.
 
     Each with the reason, as far as it is known. What was expected is told by the run directory or by the file itself;

@@ -1,18 +1,17 @@
 """`leeward new`: a campaign file to start from."""
 
-from dataclasses import dataclass
 from pathlib import Path
 
 from typer import Argument, Option
 
+from leeward.cli.options import Options
 from leeward.cli.output import write_file
 from leeward.errors import InputError
 from leeward.store import demand_possible
 from leeward.wording import command
 
 
-@dataclass(kw_only=True)
-class NewOptions:
+class NewOptions(Options):
     """Write a commented campaign file to start from.
 
     Exit codes: 0 written; 2 the file is there already, or its folder is not; 4 it cannot be written.

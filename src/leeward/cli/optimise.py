@@ -9,12 +9,12 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer import Exit, Option
 
+from leeward.cli.options import Options
 from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
 from leeward.cli.physics import Machine, Physics, PhysicsOptions
 from leeward.cli.progress import write_over
@@ -31,8 +31,7 @@ BUILTIN_TURBINES = 66  # of 15 MW: a farm of 1 GW
 PROGRESS_EVERY_S = 0.1
 
 
-@dataclass(kw_only=True)
-class AreaOptions:
+class AreaOptions(Options):
     """Where turbines may stand, and how far apart."""
 
     area: Path | None = Option(
@@ -61,8 +60,7 @@ class AreaOptions:
         return {"spacing_diameters": 3.0} if campaign is None else dict(campaign.spacing)
 
 
-@dataclass(kw_only=True)
-class SearchOptions:
+class SearchOptions(Options):
     """How a layout is found."""
 
     seed: int = Option(0, help="The same seed gives the same layout.")
@@ -83,8 +81,7 @@ class SearchOptions:
     )
 
 
-@dataclass(kw_only=True)
-class StartOptions:
+class StartOptions(Options):
     """The layout to start from."""
 
     start: Path | None = Option(None, help="CSV file with the layout to start from: columns x_m and y_m.")
@@ -96,8 +93,7 @@ class StartOptions:
     )
 
 
-@dataclass(kw_only=True)
-class OptimiseOptions:
+class OptimiseOptions(Options):
     """Find one layout with a high annual energy production, without a campaign.
 
     Without any option: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all

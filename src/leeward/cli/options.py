@@ -1,12 +1,10 @@
 """Options that several commands have, and how a class of options becomes a command.
 
-A command is a function of one dataclass: its docstring is the help text, its fields are the arguments and options. A
-field that is a dataclass itself stands for all of its fields.
+A command is a function of one such class.
 """
 
-import dataclasses
 import inspect
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -38,40 +36,47 @@ DRY_RUN = Option(False, "--dry-run", help="Change nothing; say what would happen
 TAKE_OVER = Option(False, "--take-over", help="Take the run directory from an owner elsewhere that stands still.")
 
 
+class Options:
+    """Arguments and options of a command: the attributes of a subclass. Its docstring is the help text of the command.
+
+    An attribute whose type is a subclass too stands for all attributes of that one.
+    """
+
+    def __init__(self, given: Mapping[str, Any]) -> None:
+        for name, kind in inspect.get_annotations(type(self)).items():
+            setattr(self, name, kind(given) if _is_group(kind) else given[name])
+
+    @classmethod
+    def parameters(cls) -> Iterator[inspect.Parameter]:
+        """Yield a parameter of a function for each."""
+        for name, kind in inspect.get_annotations(cls).items():
+            if _is_group(kind):
+                yield from kind.parameters()
+            else:
+                way = inspect.Parameter.KEYWORD_ONLY
+                yield inspect.Parameter(name, way, default=getattr(cls, name), annotation=kind)
+
+
+def _is_group(kind: Any) -> bool:
+    return isinstance(kind, type) and issubclass(kind, Options)
+
+
 def expanded(command: Callable[[Any], None]) -> Callable[..., None]:
-    """Return the command as typer takes it: with the fields of its options as parameters."""
+    """Return the command as typer takes it: with a parameter for each of its options."""
     [parameter] = inspect.signature(command).parameters.values()
-    kind = parameter.annotation
+    kind: type[Options] = parameter.annotation
 
     def call(**given: Any) -> None:
-        command(_filled(kind, given))
+        command(kind(given))
 
-    parameters = list(_parameters(kind))
+    parameters = list(kind.parameters())
     vars(call)["__signature__"] = inspect.Signature(parameters)
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     # a line for each paragraph: the terminal, not the source, says where lines end
-    call.__doc__ = "\n\n".join(" ".join(part.split()) for part in inspect.getdoc(kind).split("\n\n"))  # type: ignore[union-attr]
+    call.__doc__ = "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(kind.__doc__ or "").split("\n\n"))
     return call
 
 
-def _parameters(kind: Any) -> Iterator[inspect.Parameter]:
-    for field in dataclasses.fields(kind):
-        if dataclasses.is_dataclass(field.type):
-            yield from _parameters(field.type)
-        else:
-            way = inspect.Parameter.KEYWORD_ONLY
-            yield inspect.Parameter(field.name, way, default=field.default, annotation=field.type)
-
-
-def _filled(kind: Any, given: dict[str, Any]) -> Any:
-    """Return the options with the values that were given."""
-    values = {
-        field.name: _filled(field.type, given) if dataclasses.is_dataclass(field.type) else given[field.name]
-        for field in dataclasses.fields(kind)
-    }
-    return kind(**values)
-
-
-def given(options: dict[str, Any]) -> dict[str, Any]:
-    """Return the options that were given."""
+def given(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the options that were given, by their names."""
     return {name: value for name, value in options.items() if value is not None}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from typer import Option
 
+from leeward.cli.options import Options
 from leeward.cli.sources import given_campaign
 from leeward.errors import InputError
 from leeward.wording import listed
@@ -24,8 +25,7 @@ POWER_TOLERANCE = 0.005  # a turbine's power curve may end a little below its ra
 WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
 
 
-@dataclass(kw_only=True)
-class PhysicsOptions:
+class PhysicsOptions(Options):
     """Where wind, turbines and wakes come from."""
 
     campaign: str | None = Option(

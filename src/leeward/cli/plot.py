@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from typer import Argument, Option
 
-from leeward.cli.options import CAMPAIGN_FILE, FARMS, TYPES
+from leeward.cli.options import CAMPAIGN_FILE, FARMS, TYPES, Options
 from leeward.cli.output import check_files, note
 from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
 from leeward.errors import InputError, write_error
@@ -22,8 +22,7 @@ if TYPE_CHECKING:
     from leeward.store import Key
 
 
-@dataclass(kw_only=True)
-class PlotOptions:
+class PlotOptions(Options):
     """Draw a figure of a campaign or of one of its layouts: PNG, SVG or PDF.
 
     With --farm and --type only these are drawn, or chosen from. All but aep and convergence need a campaign.

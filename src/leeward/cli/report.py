@@ -1,20 +1,18 @@
 """`leeward report`: one HTML file for whoever gets the results."""
 
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 
 from typer import Option
 
-from leeward.cli.options import CAMPAIGN_FILE, PLACE, QUIET
+from leeward.cli.options import CAMPAIGN_FILE, PLACE, QUIET, Options
 from leeward.cli.output import check_files, write_file
 from leeward.cli.sources import given_campaign, given_place
 from leeward.errors import InputError
 from leeward.wording import size
 
 
-@dataclass(kw_only=True)
-class ReportOptions:
+class ReportOptions(Options):
     """Write a report of a campaign: one HTML file with all pictures and tables in it.
 
     It needs no other file and no network: mail it. Shows what is there, best layouts, AEP over seeds, method and

@@ -4,13 +4,12 @@ import logging
 import os
 import shlex
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer import Exit, Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, given
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, given
 from leeward.cli.output import exit_code, is_terminal, picked
 from leeward.cli.run_summary import print_summary
 from leeward.cli.sources import run_campaign
@@ -29,8 +28,7 @@ if TYPE_CHECKING:
 STORAGE_WAIT_S = 1800.0
 
 
-@dataclass(kw_only=True)
-class DaskOptions:
+class DaskOptions(Options):
     """A running Dask cluster."""
 
     scheduler: str | None = Option(None, help="dask: address of a running one, tls://host:8786.")
@@ -39,8 +37,7 @@ class DaskOptions:
     tls_key: str | None = Option(None, help="dask: private key of that certificate, a PEM file.")
 
 
-@dataclass(kw_only=True)
-class SlurmOptions:
+class SlurmOptions(Options):
     """Jobs of SLURM."""
 
     jobs: str | None = Option(None, help="slurm: how many jobs, 8; or a range, 2:20.")
@@ -51,8 +48,7 @@ class SlurmOptions:
     account: str | None = Option(None, help="slurm: account that pays for them.")
 
 
-@dataclass(kw_only=True)
-class RunOptions:
+class RunOptions(Options):
     """Compute all layouts of a campaign, in parallel; finish what an earlier run began.
 
     Without a campaign file: ten areas x six turbine types of the Danish energy island, one seed, 60 layouts.
@@ -113,8 +109,8 @@ class RunOptions:
         return {
             "local": {"workers": self.workers},
             "inline": {},
-            "dask": asdict(self.dask),
-            "slurm": asdict(self.slurm),
+            "dask": vars(self.dask),
+            "slurm": vars(self.slurm),
         }
 
 
@@ -163,8 +159,8 @@ def _chosen(options: RunOptions) -> "Campaign":
         engine=options.engine,
         timeout_s=options.timeout_s,
         retries=options.retries,
-        dask=given(asdict(options.dask)),
-        slurm=given(asdict(options.slurm)),
+        dask=given(vars(options.dask)),
+        slurm=given(vars(options.slurm)),
     )
 
 
@@ -201,7 +197,7 @@ def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) ->
     from leeward.campaign.defaults import with_user_defaults
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
     from leeward.plots.style import check_picture_path
-    from leeward.runs.run import Options
+    from leeward.runs.run import Options as RunSettings
     from leeward.runs.selection import task_counts
 
     as_json, picture = options.as_json, options.picture
@@ -213,7 +209,7 @@ def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) ->
     shown = preview(chosen, tasks)
     if not as_json:
         print("\n".join(shown.lines(is_short=False)), flush=True)
-    wanted = Options(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
+    wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
     ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
     if as_json:
         print(json_text(preview_data(shown, ahead)))

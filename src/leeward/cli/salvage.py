@@ -2,14 +2,13 @@
 
 import sys
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Exit, Option
 
 from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
-from leeward.cli.options import CAMPAIGN_FILE, QUIET
+from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
 from leeward.cli.sources import campaign_words
 from leeward.store import Verdict
@@ -19,8 +18,7 @@ if TYPE_CHECKING:
     from leeward.store import MergeReport, SourceReport
 
 
-@dataclass(kw_only=True)
-class SalvageOptions:
+class SalvageOptions(Options):
     """Recover every result that damaged HDF5 files still hold.
 
     Truncated files, files of killed writers, files whose beginning is gone, flipped bits. The files themselves are only

@@ -1,12 +1,11 @@
 """`leeward serve`: the dashboard."""
 
 import socket
-from dataclasses import dataclass
 from pathlib import Path
 
 from typer import Option
 
-from leeward.cli.options import CAMPAIGN_FILE, PLACE
+from leeward.cli.options import CAMPAIGN_FILE, PLACE, Options
 from leeward.cli.sources import given_campaign, given_place
 from leeward.errors import LeewardError
 
@@ -15,8 +14,7 @@ LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::")
 
 
-@dataclass(kw_only=True)
-class ServeOptions:
+class ServeOptions(Options):
     """Show a campaign in a browser, while it runs and afterwards; Ctrl-C ends it.
 
     Prints an address with a token in it: whoever has it can look, nobody can change anything. It listens on this

@@ -2,14 +2,13 @@
 
 import math
 from collections.abc import Iterator
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Argument
 
 from leeward.capacity import capacity_factor, comparison_remark
-from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER
+from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER, Options
 from leeward.cli.output import csv_table, csv_target, table, write_file
 from leeward.cli.sources import Names, given_place, told_campaigns
 from leeward.wording import duration, work_done
@@ -21,8 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ["turbine", "x_m", "y_m"]
 
 
-@dataclass(kw_only=True)
-class ShowOptions:
+class ShowOptions(Options):
     """Show one layout: its coordinates, what it yields and what made it.
 
     What it yields: AEP, installed power, capacity factor, wake loss, closest spacing, and the phases of the

@@ -3,14 +3,13 @@
 import re
 import shlex
 import sys
-from dataclasses import asdict, dataclass
 from pathlib import Path
 from string import Template
 from typing import TYPE_CHECKING
 
 from typer import Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, given
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, Options, given
 from leeward.cli.output import picked
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
@@ -73,8 +72,7 @@ exit "$$code"
 """)
 
 
-@dataclass(kw_only=True)
-class JobOptions:
+class JobOptions(Options):
     """The jobs."""
 
     jobs: str | None = Option(None, help="With --engine slurm: how many jobs, 8; or a range, 2:20.")
@@ -85,8 +83,7 @@ class JobOptions:
     account: str | None = Option(None, help="Account that pays for them.")
 
 
-@dataclass(kw_only=True)
-class SlurmScriptOptions:
+class SlurmScriptOptions(Options):
     """Print a batch file for sbatch that runs a campaign inside a job of SLURM until it is complete.
 
     Before its time limit the job is warned by SIGTERM: tasks in hand finish, and the job goes back into the queue,
@@ -116,7 +113,7 @@ def slurm_script(options: SlurmScriptOptions) -> None:
     if options.job.jobs is not None and engine != "slurm":
         raise InputError("--jobs goes with --engine slurm; with --engine local the campaign runs in one job at a time")
     chosen = run_campaign(options.campaign)
-    settings = with_user_defaults(chosen.with_overrides(slurm=given(asdict(options.job)))).execution.slurm
+    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.job)))).execution.slurm
     words = [*([] if options.campaign is None else [str(options.campaign)]), "-o", str(options.output)]
     words += [] if options.seeds is None else ["--seeds", options.seeds]
     print(script(chosen.name, settings, engine, words, options.output.stem), end="")

@@ -4,14 +4,13 @@ import shutil
 import sys
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from typer import Exit, Option
 
 from leeward.capacity import yield_words
-from leeward.cli.options import PLACE
+from leeward.cli.options import PLACE, Options
 from leeward.cli.output import EXIT_INCOMPLETE, EXIT_INTERRUPTED, MOST_LISTED, counted, is_terminal, send_control, table
 from leeward.cli.sources import given_place
 from leeward.wording import command, count, duration, json_text, run_command
@@ -23,8 +22,7 @@ WATCH_EVERY_S = 2.0
 WIDTH_ELSEWHERE = 120  # where there is no terminal
 
 
-@dataclass(kw_only=True)
-class StatusOptions:
+class StatusOptions(Options):
     """Show how far a campaign is, and what to do next.
 
     Totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their traceback,
