@@ -106,12 +106,7 @@ class RunOptions(Options):
 
     def of_engines(self) -> dict[str, dict[str, Any]]:
         """Return the options that only one engine takes, by the name of the engine."""
-        return {
-            "local": {"workers": self.workers},
-            "inline": {},
-            "dask": vars(self.dask),
-            "slurm": vars(self.slurm),
-        }
+        return {"local": {"workers": self.workers}, "inline": {}, "dask": vars(self.dask), "slurm": vars(self.slurm)}
 
 
 def run(options: RunOptions) -> None:
@@ -258,18 +253,12 @@ def _option(name: str) -> str:
 
 
 def _seeds(text: str | None) -> int | str | list[int] | None:
-    if text is None:
-        return None
-    if text.isdigit():
-        return int(text)
-    if "," in text:
-        try:
-            return [int(part) for part in text.split(",")]
-        except ValueError as error:
-            raise InputError(
-                f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9"
-            ) from error
-    return text
+    if text is None or not (text.isdigit() or "," in text):
+        return text
+    try:
+        return int(text) if text.isdigit() else [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9") from error
 
 
 def _selection(options: RunOptions) -> "Selection":
