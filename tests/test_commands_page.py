@@ -9,6 +9,7 @@ import pytest
 import typer
 
 from leeward.cli import app
+from leeward.cli.options import Options, expanded
 
 ROOT = Path(__file__).parent.parent
 PAGES = sorted(
@@ -67,6 +68,34 @@ def test_nothing_can_be_left_out():
     )
     with pytest.raises(ValueError, match="leeward swim: no such command"):
         tool("commands").page(small, "# Title\n\n## leeward swim\n\nAn example.\n")
+
+
+def test_a_class_of_options_becomes_a_command(capsys):
+    """A group of options stands where the class has it, and arrives as a group."""
+
+    class Rig(Options):
+        sails: int = typer.Option(1, help="How many.")
+
+    class SailOptions(Options):
+        """Go
+        somewhere."""
+
+        where: str = typer.Argument(..., help="Which way.")
+        rig: Rig
+        reef: bool = typer.Option(False, "--reef", help="Take a reef.")
+
+    def sail(options: SailOptions) -> None:
+        print(options.where, options.rig.sails, options.reef)
+
+    small = typer.Typer()
+    small.command()(expanded(sail))
+    command = typer.main.get_command(small)
+    assert ([parameter.name for parameter in command.params[:3]], command.help) == (
+        ["where", "sails", "reef"],
+        "Go somewhere.",
+    )
+    small(["north", "--sails", "3"], standalone_mode=False)
+    assert capsys.readouterr().out == "north 3 False\n"
 
 
 def test_every_command_says_its_exit_codes():

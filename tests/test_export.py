@@ -6,6 +6,7 @@ import io
 import json
 import shutil
 import sys
+from types import SimpleNamespace
 
 import h5py
 import numpy as np
@@ -20,7 +21,9 @@ from leeward.campaign import load
 from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
-from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, target
+from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, write
+from leeward.export.registry import Format
+from leeward.export.write import Request
 from leeward.store.format.keys import Key
 from run_cases import leeward_here
 
@@ -374,7 +377,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
     def full(handle):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(target, "sync", full)
+    monkeypatch.setattr(write, "sync", full)
     for name in ("all.nc", "all.geojson"):
         done = leeward_here("export", run / "layouts.run", "-o", tmp_path / name, cwd=tmp_path)
         assert (done.returncode, "No space left" in done.stderr) == (4, True)
@@ -395,13 +398,19 @@ def test_tables_are_written_as_results_are_read(monkeypatch):
                 held.append(20 * number - file.getvalue().count(b"\r\n"))
                 yield own_result(seed=number, turbines=20)
 
-    tables.write_csv(file, Source(), None, "turbine")
+    tables.write_csv(file, Request(FORMATS["csv"], ".csv", Source()))
     assert max(held) <= 100
     assert file.getvalue().count(b"\r\n") == 20 * 60 + 1
 
 
-def test_every_format_can_be_asked_for():
-    assert {name.value for name in FormatName} == set(FORMATS)
+def test_a_format_is_a_module_and_an_entry(run, tmp_path, monkeypatch):
+    module = SimpleNamespace(write=lambda file, request: file.write(f"{len(request.layouts)} layouts".encode()))
+    monkeypatch.setitem(sys.modules, "leeward.export.tiny", module)
+    monkeypatch.setitem(FORMATS, "tiny", Format("tiny", (".tiny",), "a number", "tiny:write"))
+    with open_layouts(run / "layouts.h5") as layouts:
+        assert export_layouts(layouts, tmp_path / "all.tiny") == 8
+    assert (tmp_path / "all.tiny").read_text() == "8 layouts"
+    assert {name.value for name in FormatName} == set(FORMATS) - {"tiny"}
 
 
 def test_from_python(run, tmp_path):

@@ -5,6 +5,7 @@ import json
 import runpy
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import numpy as np
 import pyproj
@@ -139,7 +140,7 @@ def test_every_plant_is_one_by_the_schema(case, tmp_path):
 
     plant, _ = plant_and_aep(**CASES[case])
     with (tmp_path / "plant.yaml").open("wb") as file:
-        windio.write_windio(file, plant)
+        windio.write_windio(file, SimpleNamespace(plant=plant))
     data = windIO.validate(tmp_path / "plant.yaml", "plant/wind_energy_system")
     assert data == windio.windio_plant(plant)
 
@@ -222,7 +223,7 @@ def test_floris_takes_every_plant(case, tmp_path):
 
     plant, _ = plant_and_aep(**CASES[case])
     with (tmp_path / "floris.yaml").open("wb") as file:
-        floris.write_floris(file, plant)
+        floris.write_floris(file, SimpleNamespace(plant=plant))
     model = FlorisModel(str(tmp_path / "floris.yaml"))
     probability, speeds = plant.conditions.weight, plant.conditions.speed
     own = np.arange(len(plant.types)) < len(X)

@@ -9,7 +9,7 @@ import pytest
 import yaml
 
 from foreign_files import write_foreign_file
-from leeward.cli.wording import Printable, table
+from leeward.cli.output import Printable, table
 from leeward.store.format.keys import Key
 from leeward.store.format.schema import Result
 from leeward.watch.rise import phases_of

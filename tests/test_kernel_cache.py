@@ -631,8 +631,8 @@ def test_the_library_says_nothing_even_on_a_terminal(tmp_path):
 
 SHOWN = (
     """
-from leeward.cli.compiling import compiling_shown
-from leeward.cli.wording import printable_streams
+from leeward.cli.progress import compiling_shown
+from leeward.cli.output import printable_streams
 """
     + KERNEL
     + "with printable_streams(), compiling_shown():\n    print(halved(3.0))\n"

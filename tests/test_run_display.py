@@ -8,14 +8,14 @@ import sys
 import pytest
 
 from leeward.cli import run_display
+from leeward.cli.output import Printable
 from leeward.cli.run_display import Pace
-from leeward.cli.wording import Printable
 from run_cases import PATIENCE_S
 
 
 def told(pace, *events):
     for kind, facts in events:
-        pace.hear({"event": kind, **facts})
+        pace.on_event({"event": kind, **facts})
     return str(pace)
 
 
@@ -38,7 +38,7 @@ def test_no_time_left_before_a_task_of_this_run_has_finished(monkeypatch):
 SHOWING = """
 from types import SimpleNamespace
 from leeward.cli.run_display import display
-from leeward.cli.wording import printable_streams
+from leeward.cli.output import printable_streams
 
 with printable_streams(), display(SimpleNamespace(farms={0: "north"}), quiet=False, as_json=False) as hear:
     facts = {"campaign": "c", "total": 2, "done": 0, "failed": 0, "workers": 2, "engine": "local"}

@@ -4,36 +4,25 @@ Heavy imports are made by the commands that need them, so that `leeward --help` 
 """
 
 import errno
-import inspect
+import importlib
 import os
 import sys
-from collections.abc import Callable
 from typing import Annotated, Any
 
 import typer
 from typer.core import TyperCommand
 
 from leeward import __version__
-from leeward.cli.aep import aep
-from leeward.cli.check import check
-from leeward.cli.clean import clean
-from leeward.cli.compiling import compiling_shown
-from leeward.cli.exits import EXIT_ERROR, exit_code
-from leeward.cli.export import export
-from leeward.cli.merge import merge
-from leeward.cli.missing import missing
-from leeward.cli.new import new
-from leeward.cli.optimise import optimise
-from leeward.cli.plot import plot
-from leeward.cli.report import report
-from leeward.cli.run import run
-from leeward.cli.salvage import salvage
-from leeward.cli.serve import serve
-from leeward.cli.show import show
-from leeward.cli.slurm_script import slurm_script
-from leeward.cli.status import status
-from leeward.cli.wording import printable_streams
+from leeward.cli.options import expanded
+from leeward.cli.output import EXIT_ERROR, exit_code, printable_streams
+from leeward.cli.progress import compiling_shown
 from leeward.errors import LeewardError
+
+# In the order of `leeward --help`. Each is a function in a module of its name, which takes a class of options.
+COMMANDS = [
+    *("run", "new", "status", "missing", "check", "merge", "salvage", "clean", "show", "serve", "plot", "report"),
+    *("export", "optimise", "aep", "slurm_script"),
+]
 
 app = typer.Typer(
     help="Thousands of optimised wind-farm layouts, and never one lost.",
@@ -61,13 +50,20 @@ def main() -> None:
     with printable_streams(), compiling_shown():
         try:
             _main()
-        finally:
-            _settle_output()
+        finally:  # leave nothing for Python to flush at exit: where that fails, the exit code would be lost
+            try:
+                _flush()
+            except OSError:  # it is told already
+                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _main() -> None:
     try:
-        _run_command()
+        try:
+            app()
+        except SystemExit:
+            _flush()  # an OSError if that cannot be written, on a full disk
+            raise
     except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
         sys.exit(EXIT_ERROR)
     except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
@@ -79,23 +75,9 @@ def _main() -> None:
         sys.exit(exit_code(error))
 
 
-def _run_command() -> None:
-    """Run the command, and write what it has printed: an OSError if that cannot be written, on a full disk."""
-    try:
-        app()
-    except SystemExit:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-        raise
-
-
-def _settle_output() -> None:
-    """Leave nothing for Python to flush at exit: where that fails, the exit code would be lost."""
-    try:
-        if sys.stdout is not None:
-            sys.stdout.flush()
-    except OSError:  # it is told already
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+def _flush() -> None:
+    if sys.stdout is not None:
+        sys.stdout.flush()
 
 
 def _print_version(wanted: bool) -> None:
@@ -113,27 +95,6 @@ def common(
     """Thousands of optimised wind-farm layouts, and never one lost."""
 
 
-def _help(command: Callable[..., None]) -> str:
-    """Its docstring, a line for each paragraph: the terminal, not the source, says where lines end."""
-    return "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(command.__doc__ or "").split("\n\n"))
-
-
-for command in (
-    run,
-    new,
-    status,
-    missing,
-    check,
-    merge,
-    salvage,
-    clean,
-    show,
-    serve,
-    plot,
-    report,
-    export,
-    optimise,
-    aep,
-    slurm_script,
-):
-    app.command(cls=Listing, help=_help(command))(command)
+for name in COMMANDS:
+    module = importlib.import_module(f"leeward.cli.{name}")
+    app.command(name.replace("_", "-"), cls=Listing)(expanded(getattr(module, name)))

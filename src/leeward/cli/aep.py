@@ -1,37 +1,48 @@
 """`leeward aep`: what layouts yield."""
 
 import math
-import sys
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Argument, Option
 
-from leeward.cli.options import (
-    HubHeight,
-    PhysicsCampaign,
-    RatedPower,
-    RotorDiameter,
-    SiteFile,
-    TurbineFile,
-    TurbineType,
-    WakeModelName,
-)
-from leeward.cli.tables import check_files, table_text, write_table
-from leeward.cli.wording import table
+from leeward.capacity import capacity_factor
+from leeward.cli.options import CSV, Options
+from leeward.cli.output import csv_table, csv_target, note, table, write_file
+from leeward.cli.physics import Physics, PhysicsOptions
 from leeward.errors import InputError
 from leeward.wording import count, json_text
 
 if TYPE_CHECKING:
-    from leeward.cli.physics import Machine, Physics
+    from leeward.cli.physics import Machine
     from leeward.formats.layout_table import TableLayout
     from leeward.wind import Simulation
 
 STATED_TOLERANCE = 1e-6  # relative
 COLUMNS = ["layout", "farm_idx", "type_idx", "seed", "turbine_type", "n_turbines", "installed_mw", "aep_gwh"]
 COLUMNS += ["gross_aep_gwh", "capacity_factor", "wake_loss", "wake_model"]
+
+
+class AepOptions(Options):
+    """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
+
+    A file with only x_m and y_m is one farm. In a file with several layouts the columns `key`, or `farm_idx`,
+    `type_idx` and `seed`, tell them apart; each layout is evaluated by itself. Columns that contradict each other, or
+    the turbine, are an error.
+
+    Exit codes: 0 printed; 1 errors; 2 wrong use; 4 FILE cannot be written.
+    """
+
+    layout: Path | None = Argument(
+        None,
+        help="CSV file with the columns x_m and y_m, a row per turbine; of several layouts as `leeward export` "
+        "writes it. Without it: a built-in example.",
+    )
+    physics: PhysicsOptions
+    csv_file: str | None = CSV(help="Write a row per layout to a CSV file; - for the screen.")
+    as_json: bool = Option(False, "--json", help="Print all numbers as JSON.")
 
 
 @dataclass(frozen=True)
@@ -50,9 +61,7 @@ class Yield:
     @property
     def capacity_factor(self) -> float:
         """AEP as a share of what the installed power would yield if it ran all year."""
-        from leeward.wind.conditions import GWH_PER_MW
-
-        return self.simulation.total_aep_gwh / (self.installed_mw * GWH_PER_MW)
+        return capacity_factor(self.simulation.total_aep_gwh, self.installed_mw)
 
     @property
     def differs(self) -> bool:
@@ -72,68 +81,28 @@ class Yield:
         ]
 
 
-def aep(
-    layout: Annotated[
-        Path | None,
-        typer.Argument(
-            help="CSV file with the columns x_m and y_m, a row per turbine; of several layouts as `leeward export` "
-            "writes it. Without it: a built-in example."
-        ),
-    ] = None,
-    campaign: PhysicsCampaign = None,
-    turbine_type: TurbineType = None,
-    turbine: TurbineFile = None,
-    rated_power_mw: RatedPower = None,
-    rotor_diameter_m: RotorDiameter = None,
-    hub_height_m: HubHeight = None,
-    site: SiteFile = None,
-    wake_model: WakeModelName = None,
-    csv_file: Annotated[
-        str | None,
-        typer.Option("--csv", metavar="FILE", help="Write a row per layout to a CSV file; - for the screen."),
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all numbers as JSON.")] = False,
-) -> None:
-    """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
-
-    A file with only x_m and y_m is one farm. In a file with several layouts the columns `key`, or `farm_idx`,
-    `type_idx` and `seed`, tell them apart; each layout is evaluated by itself. Columns that contradict each other, or
-    the turbine, are an error.
-
-    Exit codes: 0 printed; 1 errors; 2 wrong use; 4 FILE cannot be written.
-    """
-    if as_json and csv_file is not None:
-        raise InputError("--csv and --json are both given; expected one of them")
-    if layout is None and campaign is not None:
+def aep(options: AepOptions) -> None:
+    """Print what each layout yields."""
+    target = csv_target(options.csv_file, options.as_json)
+    if options.layout is None and options.physics.campaign is not None:
         raise InputError("--campaign is given without a layout; expected a CSV file of layouts too")
-    target = None if csv_file in (None, "-") else Path(str(csv_file))
-    check_files(target, None)
-    from leeward.cli.physics import Physics
-
-    physics = Physics(
-        campaign=campaign,
-        site=site,
-        wake_model=wake_model,
-        turbine_file=turbine,
-        turbine_type=turbine_type,
-        figures=(rated_power_mw, rotor_diameter_m, hub_height_m),
-    )
-    where, layouts = _layouts(layout)
+    physics = Physics(options.physics)
+    where, layouts = _layouts(options.layout)
     yields = _yields(physics, where, layouts)
-    for note in _notes(where, yields):
-        print(f"leeward: note: {note}", file=sys.stderr)
+    for remark in _notes(where, yields):
+        note(remark)
     rows = [each.row for each in yields]
     if target is not None:
-        write_table(target, COLUMNS, rows)
-    if as_json:
+        write_file(target, csv_table(COLUMNS, rows))
+    if options.as_json:
         print(json_text({"layouts": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}))
-    elif csv_file == "-":
-        print(table_text(COLUMNS, rows), end="")
+    elif options.csv_file == "-":
+        print(csv_table(COLUMNS, rows), end="")
     elif len(yields) == 1:
         _print_one(where, yields[0])
     else:
         _print_table(where, yields)
-    if target is not None and not as_json:
+    if target is not None:
         print(f"written: {target}")
 
 
@@ -215,7 +184,7 @@ def _print_one(where: str, found: Yield) -> None:
 def _print_table(where: str, found: Sequence[Yield]) -> None:
     machine = found[0].machine
     print(f"{where}: {len(found)} layouts, wake model {machine.farm.wake_model.name}, wind {machine.wind}")
-    header: list[Any] = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
+    header = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
     rows = [
         [
             *(each.name, each.layout.turbine_type or each.machine.turbine.name),

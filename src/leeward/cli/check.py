@@ -3,13 +3,14 @@
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Exit, Option
 
+from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
+from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
 from leeward.cli.progress import progress
-from leeward.cli.sources import CampaignFile, Quiet, demanded_campaign, given_campaign, given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
+from leeward.cli.sources import adopt_words, campaign_words, demanded_campaign, given_campaign, given_place
 from leeward.events import OnProgress
 from leeward.store import Verdict, demand_possible, is_pack, is_shard
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
@@ -21,24 +22,7 @@ if TYPE_CHECKING:
 MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
 
 
-def check(
-    paths: Annotated[
-        list[Path] | None,
-        typer.Argument(
-            help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
-            "the current folder, with its layouts.h5."
-        ),
-    ] = None,
-    complete: Annotated[
-        bool, typer.Option("--complete", help="Demand that all tasks of the campaign are there too.")
-    ] = False,
-    deep: Annotated[
-        bool, typer.Option("--deep", help="Recompute AEP, spacing and boundary of each layout too.")
-    ] = False,
-    campaign: CampaignFile = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all verdicts as JSON.")] = False,
-    quiet: Quiet = False,
-) -> None:
+class CheckOptions(Options):
     """Verify files and every result in them; never writes.
 
     Every file and every result gets a verdict: `valid`, `empty`, `not-hdf5`, `truncated`, `unreadable`,
@@ -62,48 +46,54 @@ def check(
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 wrong use; 4 the storage is unavailable.
     """
+
+    paths: list[Path] | None = Argument(
+        None,
+        help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
+        "the current folder, with its layouts.h5.",
+    )
+    complete: bool = Option(False, "--complete", help="Demand that all tasks of the campaign are there too.")
+    deep: bool = Option(False, "--deep", help="Recompute AEP, spacing and boundary of each layout too.")
+    campaign: str | None = CAMPAIGN_FILE
+    as_json: bool = Option(False, "--json", help="Print all verdicts as JSON.")
+    quiet: bool = QUIET
+
+
+def check(options: CheckOptions) -> None:
+    """Check files, and print the verdicts."""
     from leeward.processes import usable_cores
     from leeward.store import check as check_files
     from leeward.watch.comparison import Comparison
 
-    paths = paths or _only_run()
+    paths = options.paths or [given_place(None)]
     demand_possible(*paths)
-    if complete:
-        paths = _with_outputs(paths)
+    if options.complete or not options.paths:  # what was cleaned away from a run is in its layouts.h5
+        outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
+        paths = paths + [output for output in outputs if output.is_file() and output not in paths]
+    deep, complete, campaign = options.deep, options.complete, options.campaign
     if complete or deep:
         chosen: Campaign | None = demanded_campaign(campaign, paths, "--deep" if deep else "--complete")
     else:
         chosen = given_campaign(campaign)
     comparison = Comparison(paths, None if campaign is None else chosen, chosen)
-    with progress(quiet or as_json) as tell:
-        listing = _Listing(tell, keep_all=as_json)
+    with progress(options.quiet or options.as_json) as on_progress:
+        listing = _Listing(on_progress, keep_all=options.as_json)
         report = check_files(
             paths,
             judge=chosen.judge if chosen is not None and deep else None,
             compare=comparison,
             campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
-            tell=listing.hear,
+            tell=listing.add,
             processes=usable_cores(),
         )
-    if as_json:
+    if options.as_json:
         print(json_text({**_as_data(report, listing), "notes": comparison.notes()}))
     else:
-        print("\n".join(_lines(report, listing, quiet)))
+        print("\n".join(_lines(report, listing, options.quiet)))
         print("".join(f"{note}\n" for note in comparison.notes()), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
-    raise typer.Exit(0 if report.is_well else EXIT_INCOMPLETE)
-
-
-def _only_run() -> list[Path]:
-    """Return the run in the current folder, with its output."""
-    return _with_outputs([given_place(None)])
-
-
-def _with_outputs(paths: list[Path]) -> list[Path]:
-    """A run is complete with what its layouts.h5 holds, which may have been cleaned away from beside it."""
-    outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
-    return paths + [output for output in outputs if output.is_file() and output not in paths]
+    raise Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
 
 @dataclass
@@ -123,8 +113,8 @@ class _Folder:
 class _Listing:
     """Takes in what is found, in little memory: of many valid files in one place only how many they are."""
 
-    def __init__(self, tell: OnProgress, *, keep_all: bool) -> None:
-        self._tell = tell
+    def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
+        self._on_progress = on_progress
         self._keep_all = keep_all
         self._results: list[FoundResult] = []
         self._files = 0
@@ -132,7 +122,7 @@ class _Listing:
         self.bad: list[tuple[FoundFile, list[FoundResult]]] = []
         self.all: list[dict[str, Any]] = []
 
-    def hear(self, found: "FoundFile | FoundResult") -> None:
+    def add(self, found: "FoundFile | FoundResult") -> None:
         from leeward.store import FoundResult
 
         if isinstance(found, FoundResult):
@@ -141,7 +131,7 @@ class _Listing:
             return
         results, self._results = self._results, []
         self._files += 1
-        self._tell("checking files", self._files, 0)
+        self._on_progress("checking files", self._files, 0)
         self._note(found)
         bad = [result for result in results if not result.is_valid]
         if bad or not found.is_valid:
@@ -178,43 +168,27 @@ def _home(file: Path) -> tuple[Path, bool]:
 
 
 def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, Any]:
-    return {
-        "path": str(found.path),
-        "size": found.size,
-        "verdict": found.verdict,
-        "reason": found.reason,
-        "valid": found.valid,
-        "bad": found.bad,
-        "results": [
-            {
-                "name": result.name,
-                "verdict": result.verdict,
-                "reason": result.reason,
-                "status": result.status,
-                "evidence": ("verified" if result.is_verified else "plausible") if result.is_valid else None,
-            }
-            for result in results
-        ],
-    }
+    def evidence(result: "FoundResult") -> str | None:
+        return ("verified" if result.is_verified else "plausible") if result.is_valid else None
+
+    each = [
+        {**picked(result, "name", "verdict", "reason", "status"), "evidence": evidence(result)} for result in results
+    ]
+    return {"path": str(found.path), **picked(found, "size", "verdict", "reason", "valid", "bad"), "results": each}
 
 
 def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
+    places = {"conflicts": report.conflicts, "duplicates": report.duplicates}
     return {
         "is_well": report.is_well,
         "files": listing.all,
         "file_verdicts": dict(report.file_verdicts),
         "result_verdicts": dict(report.result_verdicts),
-        "size": report.size,
-        "no_aep": report.no_aep,
-        "plausible": report.plausible,
-        "missing": [str(key) for key in report.missing],
-        "extra": [str(key) for key in report.extra],
-        "conflicts": {str(key): [str(path) for path in paths] for key, paths in report.conflicts.items()},
-        "duplicates": {str(key): [str(path) for path in paths] for key, paths in report.duplicates.items()},
+        **picked(report, "size", "no_aep", "plausible"),
+        "missing": list(map(str, report.missing)),
+        "extra": list(map(str, report.extra)),
+        **{name: {str(key): list(map(str, paths)) for key, paths in each.items()} for name, each in places.items()},
     }
-
-
-# --- in words --------------------------------------------------------------------------------------------------------
 
 
 def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
@@ -253,22 +227,19 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 
 
 def _remarks(report: "CheckReport") -> Iterator[str]:
-    if report.plausible:
-        what = count(report.plausible, "result")
-        yield f"{what} only plausible: complete and consistent, without a digest from their making"
-    if report.no_aep:
-        yield f"{count(report.no_aep, 'layout')} without a possible AEP; valid, and counted apart"
     same = len(report.duplicates) - len(report.conflicts)
-    if same:
-        yield f"{count(same, 'result')} found in more than one place, the same everywhere"
-    for key, paths in list(report.conflicts.items())[:MOST_LISTED]:
-        yield f"conflict: {key} is not the same in {' and '.join(map(str, paths))}"
-    if len(report.conflicts) > MOST_LISTED:
-        yield f"and {len(report.conflicts) - MOST_LISTED} more conflicts; all of them with --json"
-    if report.missing:
-        yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
-    if report.extra:
-        yield f"{count(len(report.extra), 'result')} not in the campaign: {listed(report.extra)}"
+    yield from counted(
+        (report.plausible, "result", "only plausible: complete and consistent, without a digest from their making"),
+        (report.no_aep, "layout", "without a possible AEP; valid, and counted apart"),
+        (same, "result", "found in more than one place, the same everywhere"),
+    )
+    conflicts = report.conflicts.items()
+    lines = (f"conflict: {key} is not the same in {' and '.join(map(str, paths))}" for key, paths in conflicts)
+    yield from first_of(lines, " conflicts; all of them with --json")
+    yield from counted(
+        (len(report.missing), "expected result", f"missing: {listed(report.missing)}"),
+        (len(report.extra), "result", f"not in the campaign: {listed(report.extra)}"),
+    )
 
 
 def _next(
@@ -285,29 +256,23 @@ def _next(
     for run in listing.bad_runs(lambda file: file not in unfit):
         go_on = command(*run_command(run.with_suffix(".h5")))
         yield f"{run}: `{go_on}` moves bad files to quarantine and computes their tasks again."
-    for run in listing.bad_runs(lambda file: file in unfit):
-        yield from _unfit(run)
+    for run in listing.bad_runs(lambda file: file in unfit):  # a run would leave or refuse them
+        again = run_command(run.with_suffix(".h5"))
+        yield (
+            f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the "
+            f"run directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old "
+            f"results under another name: {command(*again, '--new')}"
+        )
+    told = campaign_words(campaign)
     sources = [path for path in paths if path not in listing.bad_runs()]
     if listing.bad_elsewhere and sources:
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
-        rescued = command("salvage", *sources, "-o", "salvaged.h5", *(["--campaign", campaign] if campaign else []))
+        rescued = command("salvage", *sources, "-o", "salvaged.h5", *told)
         yield f"To recover what damaged files still hold, too: {rescued}"
-        adopted = [word for path in sources for word in ("--adopt", path)]
-        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopted)}"
+        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
     if report.conflicts:
         yield "Of different results of one key `leeward merge` takes one with --prefer newest or --prefer best."
     if report.missing:
-        words = ["missing", paths[0], *(["--campaign", campaign] if campaign else []), "--csv", "missing.csv"]
-        yield f"To list what is missing: {command(*words)}"
+        yield f"To list what is missing: {command('missing', paths[0], *told, '--csv', 'missing.csv')}"
         yield f"To compute it then: {compute_command(paths[0], campaign, 'missing.csv')}"
-
-
-def _unfit(run: Path) -> Iterator[str]:
-    """Say what to do about whole files that are not what the campaign demands: a run would leave or refuse them."""
-    again = run_command(run.with_suffix(".h5"))
-    yield (
-        f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the run "
-        f"directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old results "
-        f"under another name: {command(*again, '--new')}"
-    )

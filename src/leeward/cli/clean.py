@@ -3,13 +3,13 @@
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Argument, Exit, Option
 
+from leeward.cli.options import DRY_RUN, QUIET, TAKE_OVER, Options
+from leeward.cli.output import EXIT_INCOMPLETE, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import Quiet
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED
 from leeward.errors import InputError
 from leeward.wording import command, count, run_command
 
@@ -18,17 +18,7 @@ if TYPE_CHECKING:
     from leeward.store import CleanReport, RunPaths
 
 
-def clean(
-    run: Annotated[Path, typer.Argument(help="Run directory, for example layouts.run.")],
-    merged: Annotated[
-        bool, typer.Option("--merged", help="Remove the files whose results are in the verified layouts.h5.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would happen.")] = False,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the run directory from an owner elsewhere that stands still.")
-    ] = False,
-    quiet: Quiet = False,
-) -> None:
+class CleanOptions(Options):
     """Move invalid files to quarantine, or remove merged results.
 
     Bad files are never deleted: they are in `quarantine`, with the reason beside each, and the next run computes their
@@ -41,34 +31,45 @@ def clean(
     Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or some had to stay; 1 other
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
     """
+
+    run: Path = Argument(..., help="Run directory, for example layouts.run.")
+    merged: bool = Option(False, "--merged", help="Remove the files whose results are in the verified layouts.h5.")
+    dry_run: bool = DRY_RUN
+    take_over: bool = TAKE_OVER
+    quiet: bool = QUIET
+
+
+def clean(options: CleanOptions) -> None:
+    """Clean a run directory, and print what was done."""
     from leeward.store import demand_possible, is_run
     from leeward.watch.campaigns import paths_of
 
-    demand_possible(run)
-    paths = paths_of(run)
+    demand_possible(options.run)
+    paths = paths_of(options.run)
     if paths is None or not is_run(paths.root):
         raise InputError(
-            f"{run}: no run directory; expected the folder that `leeward run` makes beside its output, "
+            f"{options.run}: no run directory; expected the folder that `leeward run` makes beside its output, "
             "like layouts.run beside layouts.h5"
         )
-    with progress(quiet) as tell:
-        report = _cleaned(paths, merged, dry_run, take_over, tell)
-    print("\n".join(_lines(paths, report, merged)))
-    raise typer.Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
+    with progress(options.quiet) as on_progress:
+        report = _cleaned(paths, options, on_progress)
+    print("\n".join(_lines(paths, report, options.merged)))
+    raise Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
 
 
-def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, tell: "OnProgress") -> "CleanReport":
+def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress") -> "CleanReport":
     """Under the lock, as a run is; only looking takes none."""
     from leeward.processes import usable_cores
     from leeward.store import Audit, Lock, clean as clean_run
 
     paths.demand_own_places()
-    if dry_run:
-        return clean_run(paths, merged=merged, dry_run=True, tell=tell, processes=usable_cores())
-    lock = Lock.take(paths.lock, take_over=take_over, tell=lambda text: print(text, file=sys.stderr))
+    merged, cores = options.merged, usable_cores()
+    if options.dry_run:
+        return clean_run(paths, merged=merged, dry_run=True, tell=on_progress, processes=cores)
+    lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: print(text, file=sys.stderr))
     try:
         record = Audit(paths.audit, lock.check).record
-        return clean_run(paths, merged=merged, record=record, tell=tell, processes=usable_cores())
+        return clean_run(paths, merged=merged, record=record, tell=on_progress, processes=cores)
     finally:
         lock.release()
 
@@ -79,9 +80,7 @@ def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[s
         packs = sum(path.parent == paths.packs for path in report.removed)
         gone = count(len(report.removed) - packs, "shard") + (f" and {count(packs, 'pack')}" if packs else "")
         yield f"{paths.root}: {gone} {would}removed, {len(report.kept)} kept"
-        yield from (f"  kept {removal.path}: {removal.reason}" for removal in report.kept[:MOST_LISTED])
-        if len(report.kept) > MOST_LISTED:
-            yield f"  and {len(report.kept) - MOST_LISTED} more"
+        yield from first_of(f"  kept {removal.path}: {removal.reason}" for removal in report.kept)
         if report.removed:
             yield f"All their results are in {paths.output}, verified. `leeward run` takes them from there again."
         return

@@ -4,19 +4,21 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Argument, Exit, Option
 
+from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED
+from leeward.cli.sources import adopt_words, campaign_words, told_campaigns
 from leeward.errors import BadSourceError
 from leeward.store import demand_possible
 from leeward.wording import command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
+    from leeward.cli.salvage import SalvageOptions
     from leeward.store import Facts, Judge, MergeReport
 
 
@@ -35,24 +37,10 @@ class Prefer(StrEnum):
     BEST = "best"
 
 
-def merge(
-    sources: Annotated[
-        list[Path], typer.Argument(help="Run directories, layouts.h5 files, shards, other scripts' files, folders.")
-    ],
-    output: Annotated[Path, typer.Option("--output", "-o", help="The merged file. It is replaced in one step.")],
-    on_bad: Annotated[
-        OnBad, typer.Option(help="Bad files or results: abort, go on without them, or salvage what they hold.")
-    ] = OnBad.ABORT,
-    prefer: Annotated[
-        Prefer | None, typer.Option(help="Of different results of one key take this one. Default: an error.")
-    ] = None,
-    campaign: CampaignFile = None,
-    remove_sources: Annotated[
-        bool, typer.Option("--remove-sources", help="Remove sources all of whose results are in the verified output.")
-    ] = False,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Change nothing; say what would happen.")] = False,
-    quiet: Quiet = False,
-) -> None:
+PREFER = Option(None, help="Of different results of one key take this one. Default: an error.")
+
+
+class MergeOptions(Options):
     """Merge results into one file, each verified before and after.
 
     All sources are checked first; every result is verified again after writing, and the output appears in one step. A
@@ -86,58 +74,85 @@ def merge(
     Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
     """
-    from leeward.processes import usable_cores
-    from leeward.store import MergeRefusedError, merge as merge_files
-    from leeward.watch.comparison import Comparison
 
-    options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
-    options += [] if prefer is None else ["--prefer", prefer.value]
-    demand_possible(output)
-    told, problems = told_campaigns(campaign, sources)
-    known = told[0] if len(told) == 1 else None
-    comparison = Comparison(sources, None if campaign is None else known, known)
+    sources: list[Path] = Argument(
+        ..., help="Run directories, layouts.h5 files, shards, other scripts' files, folders."
+    )
+    output: Path = Option(..., "--output", "-o", help="The merged file. It is replaced in one step.")
+    on_bad: OnBad = Option(
+        OnBad.ABORT, help="Bad files or results: abort, go on without them, or salvage what they hold."
+    )
+    prefer: Prefer | None = PREFER
+    campaign: str | None = CAMPAIGN_FILE
+    remove_sources: bool = Option(
+        False, "--remove-sources", help="Remove sources all of whose results are in the verified output."
+    )
+    dry_run: bool = DRY_RUN
+    quiet: bool = QUIET
+
+
+def merge(options: MergeOptions) -> None:
+    """Merge results into one file, and print what was done."""
+    from leeward.store import MergeRefusedError
+
+    words = [] if options.on_bad is OnBad.ABORT else ["--on-bad", options.on_bad.value]
+    words += [] if options.prefer is None else ["--prefer", options.prefer.value]
     try:
-        with progress(quiet) as tell:
-            report = merge_files(
-                sources,
-                output,
-                on_bad=on_bad.value,
-                prefer=None if prefer is None else prefer.value,
-                recompute=known.recompute if known is not None and campaign is not None else None,
-                judge=None if known is None or campaign is None else _judge(known, on_bad),
-                compare=comparison,
-                facts=None if known is None else facts_of(known),
-                campaigns=len(told),
-                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
-                remove_sources=remove_sources,
-                dry_run=dry_run,
-                tell=tell,
-                processes=usable_cores(),
-            )
+        report = merged(options, options.on_bad, quiet=options.quiet, remove_sources=options.remove_sources)
     except BadSourceError as error:  # the message names every bad file, and the log
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
         if isinstance(error, MergeRefusedError):
-            print("\n".join(_ways_out(error.report, sources, campaign, options)), file=sys.stderr)
-        raise typer.Exit(EXIT_INCOMPLETE) from error
-    print("\n".join(_lines(report, dry_run)))
-    print("\n".join(_next(report, campaign, dry_run)))
-    if report.no_aep and campaign is None:
-        again = command("merge", *sources, "-o", output, *options, "--campaign", "FILE")
+            print("\n".join(_ways_out(error.report, options, words)), file=sys.stderr)
+        raise Exit(EXIT_INCOMPLETE) from error
+    print("\n".join(_lines(report, options.dry_run)))
+    print("\n".join(_next(report, options.campaign, options.dry_run)))
+    if report.no_aep and options.campaign is None:
+        again = command("merge", *options.sources, "-o", options.output, *words, "--campaign", "FILE")
         print(f"To have missing AEPs recomputed: {again}")
-    raise typer.Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
+    raise Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
+
+
+def merged(
+    options: "MergeOptions | SalvageOptions", on_bad: OnBad, *, quiet: bool, remove_sources: bool = False
+) -> "MergeReport":
+    """Merge the sources. Each result is compared with its campaign, and judged by the one that --campaign names."""
+    from leeward.processes import usable_cores
+    from leeward.store import merge as merge_files
+    from leeward.watch.comparison import Comparison
+
+    demand_possible(options.output)
+    told, problems = told_campaigns(options.campaign, options.sources)
+    known = told[0] if len(told) == 1 else None
+    named = None if options.campaign is None else known
+    comparison = Comparison(options.sources, named, known)
+    with progress(quiet) as on_progress:
+        return merge_files(
+            options.sources,
+            options.output,
+            on_bad=on_bad.value,
+            prefer=None if options.prefer is None else options.prefer.value,
+            recompute=None if named is None else named.recompute,
+            judge=None if named is None else _judge(named, on_bad),
+            compare=comparison,
+            facts=None if known is None else _facts(known),
+            campaigns=len(told),
+            notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
+            remove_sources=remove_sources,
+            dry_run=options.dry_run,
+            tell=on_progress,
+            processes=usable_cores(),
+        )
 
 
 def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
     """Of results without a digest: whether their AEP is that of their layout; and all of it where damage is known."""
-    return judge_of_salvaged(campaign) if on_bad is OnBad.SALVAGE else campaign.judge_aep
-
-
-def judge_of_salvaged(campaign: "Campaign") -> "Judge":
-    """Right number of turbines, inside, spaced, with the AEP that the layout has."""
+    if on_bad is not OnBad.SALVAGE:
+        return campaign.judge_aep
+    # right number of turbines, inside, spaced, with the AEP that the layout has
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
-def facts_of(campaign: "Campaign") -> "Facts":
+def _facts(campaign: "Campaign") -> "Facts":
     """What the merged file says of its campaign."""
     from leeward.store import Facts
 
@@ -163,34 +178,43 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if not report.problem:
         yield from _left_out(report)
-    remarks = (
-        (len(report.duplicates), "found more than once, and the same"),
-        (len(report.recomputed), "whose AEP was recomputed"),
-        (report.no_aep, 'without an AEP (status "no-aep")'),
-    )
-    yield from (f"  {count(number, 'result')} {what}" for number, what in remarks if number)
+    yield from merge_remarks(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
         kept = conflict.rivals[conflict.kept or 0]
         yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
     yield from (f"  {key}: AEP not recomputed, {why}" for key, why in list(report.not_recomputed.items())[:MOST_LISTED])
-    yield from (f"  note: {note}" for note in report.notes)
-    if report.moved is not None:
-        yield f"  the file that was there is now {report.moved}"
+    yield from noted(report)
     yield from _removed(report, dry_run)
     yield from (f"  log: {path}" for path in report.logs)
 
 
+def merge_remarks(report: "MergeReport") -> Iterator[str]:
+    """Yield how many results were found twice, got an AEP or have none."""
+    yield from counted(
+        (len(report.duplicates), "result", "found more than once, and the same"),
+        (len(report.recomputed), "result", "whose AEP was recomputed"),
+        (report.no_aep, "result", 'without an AEP (status "no-aep")'),
+        indent="  ",
+    )
+
+
+def noted(report: "MergeReport") -> Iterator[str]:
+    """Yield the notes, and where an older output is now."""
+    yield from (f"  note: {text}" for text in report.notes)
+    if report.moved is not None:
+        yield f"  the file that was there is now {report.moved}"
+
+
 def _left_out(report: "MergeReport") -> Iterator[str]:
-    bad = report.bad_files
-    for file in bad[:MOST_LISTED]:
+    lines = []
+    for file in report.bad_files:
         reasons = [f"{one.name}: {one.verdict}, {one.reason}" for one in file.bad]
+        lost = f"; lost: {listed(reasons, 3)}" if reasons else ""
         if file.copy:
-            lost = f"; lost: {listed(reasons, 3)}" if reasons else ""
-            yield f"  recovered from {file.path} ({file.verdict}): {count(file.valid, 'result')}{lost}"
-            continue
-        yield f"  left out of {file.path}: {listed(reasons or [f'{file.verdict}, {file.reason}'], 3)}"
-    if len(bad) > MOST_LISTED:
-        yield f"  and {len(bad) - MOST_LISTED} more bad files, in the log"
+            lines.append(f"  recovered from {file.path} ({file.verdict}): {count(file.valid, 'result')}{lost}")
+        else:
+            lines.append(f"  left out of {file.path}: {listed(reasons or [f'{file.verdict}, {file.reason}'], 3)}")
+    yield from first_of(lines, " bad files, in the log")
 
 
 def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
@@ -200,25 +224,28 @@ def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     gone = count(len(report.removals) - len(kept), "source")
     yield f"  {gone} would be removed, {len(kept)} would stay" if dry_run else f"  {gone} removed, {len(kept)} kept"
     stays = "would stay" if dry_run else "kept"
-    yield from (f"  {stays}: {removal.path}: {removal.reason}" for removal in kept[:MOST_LISTED])
-    if len(kept) > MOST_LISTED:
-        yield f"  and {len(kept) - MOST_LISTED} more"
+    yield from first_of(f"  {stays}: {removal.path}: {removal.reason}" for removal in kept)
 
 
-def _ways_out(report: "MergeReport", sources: list[Path], campaign: str | None, options: list[str]) -> Iterator[str]:
-    told = [] if campaign is None else ["--campaign", campaign]
-    skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in options else []
-    again = ["merge", *sources, "-o", report.output, *options, *skip]
+def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
+    """Yield the commands that would merge what can be had. words: options of this merge."""
+    sources, told = options.sources, campaign_words(options.campaign)
+    skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
+    again = ["merge", *sources, "-o", report.output, *words, *skip]
     if report.unsettled:
-        yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
-        yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
+        yield from ways_to_prefer(again, told)
     elif skip:
         yield f"To merge what is valid: {command(*again, *told)}"
         rescue = command("salvage", *sources, "-o", report.output, *told)
         yield f"To recover what damaged files still hold, too: {rescue}"
-    adopted = [word for source in sources for word in ("--adopt", source)]
-    words = run_command(report.output, campaign or "CAMPAIGN")
-    yield f"To take what is valid and compute the rest: {command(*words, *adopted)}"
+    run = run_command(report.output, options.campaign or "CAMPAIGN")
+    yield f"To take what is valid and compute the rest: {command(*run, *adopt_words(sources))}"
+
+
+def ways_to_prefer(again: list[object], told: list[str]) -> Iterator[str]:
+    """Yield the commands that take one of different results. again: the words of this one; told: of its campaign."""
+    yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
+    yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
 
 
 def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:

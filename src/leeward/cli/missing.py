@@ -1,14 +1,13 @@
 """`leeward missing`: what was expected, without what is there."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Argument, Exit, Option
 
-from leeward.cli.sources import given_campaign, given_place
-from leeward.cli.tables import check_files, table_text, write_table
-from leeward.cli.wording import EXIT_INCOMPLETE, table
-from leeward.errors import InputError
+from leeward.cli.options import CSV, Options
+from leeward.cli.output import EXIT_INCOMPLETE, csv_table, csv_target, table, write_file
+from leeward.cli.sources import campaign_words, given_campaign, given_place
 from leeward.wording import command, compute_command, count, json_text
 
 if TYPE_CHECKING:
@@ -18,24 +17,7 @@ COLUMNS = ["key", "farm_idx", "type_idx", "seed", "reason"]
 MOST_ROWS = 100
 
 
-def missing(
-    path: Annotated[
-        Path | None,
-        typer.Argument(
-            help="Run directory, layouts.h5, or a folder with other scripts' files. Default: the only run in the "
-            "current folder."
-        ),
-    ] = None,
-    campaign: Annotated[
-        str | None,
-        typer.Option(metavar="FILE", help="What is expected: a campaign file. Default: what PATH itself tells."),
-    ] = None,
-    csv_file: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Write all of them to this CSV file; - for the screen.")
-    ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="Print all of them as JSON.")] = False,
-    failed: Annotated[bool, typer.Option("--failed", help="Only tasks that were tried and failed.")] = False,
-) -> None:
+class MissingOptions(Options):
     """List the tasks that have no result, for `leeward run --only-from`.
 
     Each with the reason, as far as it is known. What was expected is told by the run directory or by the file itself;
@@ -45,66 +27,62 @@ def missing(
     Exit codes: 0 nothing is missing; 3 something is; 1 it cannot be read; 2 wrong use, or nobody knows what was
     expected; 4 the storage is unavailable, or FILE cannot be written.
     """
-    if as_json and csv_file is not None:
-        raise InputError("--csv and --json are both given; expected one of them")
-    target = None if csv_file in (None, "-") else Path(str(csv_file))
-    check_files(target, None)
+
+    path: Path | None = Argument(
+        None,
+        help="Run directory, layouts.h5, or a folder with other scripts' files. Default: the only run in the "
+        "current folder.",
+    )
+    campaign: str | None = Option(
+        None, metavar="FILE", help="What is expected: a campaign file. Default: what PATH itself tells."
+    )
+    csv_file: str | None = CSV(help="Write all of them to this CSV file; - for the screen.")
+    as_json: bool = Option(False, "--json", help="Print all of them as JSON.")
+    failed: bool = Option(False, "--failed", help="Only tasks that were tried and failed.")
+
+
+def missing(options: MissingOptions) -> None:
+    """List the tasks that have no result."""
+    target = csv_target(options.csv_file, options.as_json)
     from leeward.watch import absent_tasks
 
-    path = given_place(path)
-    absence = absent_tasks(path, given_campaign(campaign))
-    tasks = [task for task in absence.tasks if task.failed or not failed]
-    if as_json:
-        print(json_text(_as_data(absence, tasks)))
-    elif csv_file == "-":
-        print(table_text(COLUMNS, map(_row, tasks)), end="")
+    path = given_place(options.path)
+    absence = absent_tasks(path, given_campaign(options.campaign))
+    tasks = [task for task in absence.tasks if task.failed or not options.failed]
+    rows = [[str(task.key), *task.key, task.reason] for task in tasks]
+    if options.as_json:
+        named = [dict(zip(COLUMNS, row, strict=True)) for row in rows]
+        print(json_text({"campaign": absence.campaign, "expected": absence.expected, "missing": named}))
+    elif options.csv_file == "-":
+        print(csv_table(COLUMNS, rows), end="")
     else:
         if target is not None:
-            write_table(target, COLUMNS, map(_row, tasks))
-        _print(path, campaign, target, absence, tasks)
-    raise typer.Exit(EXIT_INCOMPLETE if tasks else 0)
-
-
-def _row(task: "AbsentTask") -> list[object]:
-    return [task.key, *task.key, task.reason]
-
-
-def _as_data(absence: "Absence", tasks: list["AbsentTask"]) -> dict[str, Any]:
-    rows = [dict(zip(COLUMNS, [str(task.key), *task.key, task.reason], strict=True)) for task in tasks]
-    return {"campaign": absence.campaign, "expected": absence.expected, "missing": rows}
+            write_file(target, csv_table(COLUMNS, rows))
+        _print(path, options.campaign, target, absence, tasks)
+    raise Exit(EXIT_INCOMPLETE if tasks else 0)
 
 
 def _print(
     path: Path, campaign: str | None, target: Path | None, absence: "Absence", tasks: list["AbsentTask"]
 ) -> None:
-    title = f"{absence.campaign}: {len(absence.tasks)} of {count(absence.expected, 'layout')} missing in {path}"
     if not absence.tasks:
         print(f"{absence.campaign}: nothing is missing in {path}, all {count(absence.expected, 'layout')} are there")
         return
-    print(title)
+    print(f"{absence.campaign}: {len(absence.tasks)} of {count(absence.expected, 'layout')} missing in {path}")
     if len(tasks) != len(absence.tasks):
         print(f"{len(tasks)} of these were tried and failed")
-    if tasks and target is None:
-        print(table([COLUMNS, *map(_row, tasks[:MOST_ROWS])], right=(1, 2, 3)))
-        if len(tasks) > MOST_ROWS:
-            print(f"  and {len(tasks) - MOST_ROWS} more; all of them with --csv FILE")
     if not tasks:
         return
+    if target is None:
+        rows = [[task.key, *task.key, task.reason] for task in tasks]
+        print(table([COLUMNS, *rows[:MOST_ROWS]], right=(1, 2, 3)))
+        if len(tasks) > MOST_ROWS:
+            print(f"  and {len(tasks) - MOST_ROWS} more; all of them with --csv FILE")
     print()
     if target is not None:
         print(f"written: {target}, {count(len(tasks), 'task')}")
-    file = target or "missing.csv"
-    options = [*(["--campaign", campaign] if campaign else []), *(["--failed"] if any_failed(tasks) else [])]
-    if target is None:
-        print(f"To keep the list: {command('missing', path, *options, '--csv', file)}")
-    print(f"To compute exactly these: {_compute(path, campaign, file, tasks)}")
-
-
-def any_failed(tasks: list["AbsentTask"]) -> bool:
-    """Whether the list is one of failures only."""
-    return all(task.failed for task in tasks)
-
-
-def _compute(path: Path, campaign: str | None, file: str | Path, tasks: list["AbsentTask"]) -> str:
+    else:
+        words = [*campaign_words(campaign), *(["--failed"] if all(task.failed for task in tasks) else [])]
+        print(f"To keep the list: {command('missing', path, *words, '--csv', 'missing.csv')}")
     retry = " --retry-failed" if any(task.failed for task in tasks) else ""
-    return compute_command(path, campaign, file) + retry
+    print(f"To compute exactly these: {compute_command(path, campaign, target or 'missing.csv')}{retry}")

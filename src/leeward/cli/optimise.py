@@ -1,30 +1,24 @@
 """`leeward optimise`: from an area to a layout."""
 
+import contextlib
 import math
 import os
 import shutil
 import signal
 import sys
+import threading
 import time
+from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Exit, Option
 
-from leeward.cli.options import (
-    HubHeight,
-    PhysicsCampaign,
-    RatedPower,
-    RotorDiameter,
-    SiteFile,
-    TurbineFile,
-    TurbineType,
-    WakeModelName,
-)
+from leeward.cli.options import Options
+from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
+from leeward.cli.physics import Machine, Physics, PhysicsOptions
+from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
-from leeward.cli.tables import check_files, write_table
-from leeward.cli.wording import send_control
 from leeward.errors import InputError, write_error
 from leeward.wording import listed
 
@@ -33,86 +27,73 @@ if TYPE_CHECKING:
     from leeward.formats.layout_table import TableLayout
     from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
 
-EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
-
 BUILTIN_TURBINES = 66  # of 15 MW: a farm of 1 GW
 PROGRESS_EVERY_S = 0.1
 
 
-def optimise(
-    area: Annotated[
-        Path | None,
-        typer.Option(help="GeoJSON file with the area. Without it: the areas of the campaign, or the built-in ones."),
-    ] = None,
-    farm_idx: Annotated[
-        str | None,
-        typer.Option(
-            "--farm-idx",
-            "--farm",
-            help="Choose the area by its farm_idx, by its position in a file that has none, or by its name.",
-        ),
-    ] = None,
-    area_name: Annotated[
-        str | None, typer.Option(help="Choose the area by its name: its property name, Name, NAME or title.")
-    ] = None,
-    crs: Annotated[
-        str | None, typer.Option(help="Projected coordinate system of the area, for example EPSG:25831.")
-    ] = None,
-    turbines: Annotated[
-        int | None,
-        typer.Option(help=f"How many. Default: as many as --start or the campaign's farm has, or {BUILTIN_TURBINES}."),
-    ] = None,
-    spacing_m: Annotated[float | None, typer.Option(help="How far apart turbines must be, m.")] = None,
-    spacing_diameters: Annotated[
-        float | None,
-        typer.Option(help="The same in rotor diameters. Default: that of the campaign, or 3; without --spacing-m."),
-    ] = None,
-    campaign: PhysicsCampaign = None,
-    turbine_type: TurbineType = None,
-    turbine: TurbineFile = None,
-    rated_power_mw: RatedPower = None,
-    rotor_diameter_m: RotorDiameter = None,
-    hub_height_m: HubHeight = None,
-    site: SiteFile = None,
-    wake_model: WakeModelName = None,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same layout.")] = 0,
-    recipe: Annotated[
-        str | None,
-        typer.Option(
-            help="smart_start+refine (default), smart_start, random+refine, random, start+refine (default with "
-            "--start), start, or your own function (problem, seed) -> (x, y) as module:function; the module may lie "
-            "in the current folder."
-        ),
-    ] = None,
-    effort: Annotated[str, typer.Option(help="fast, normal or thorough: how much work.")] = "normal",
-    time_budget_s: Annotated[
-        float | None,
-        typer.Option(help="End after so many seconds instead; the result then depends on the machine's speed."),
-    ] = None,
-    work: Annotated[
-        int | None, typer.Option(help="End after so many pair evaluations instead, as an earlier run printed them.")
-    ] = None,
-    grid_size: Annotated[int, typer.Option(help="SmartStart: points of the grid, a side.")] = 18,
-    random_pct: Annotated[
-        float, typer.Option(help="SmartStart: pick at random among the best so many per cent of the free points.")
-    ] = 30.0,
-    start: Annotated[
-        Path | None, typer.Option(help="CSV file with the layout to start from: columns x_m and y_m.")
-    ] = None,
-    key: Annotated[
-        str | None,
-        typer.Option(help='Of a --start file with several layouts: which one, farm0_t5_s3, 0,5,3 or "farm/type/3".'),
-    ] = None,
-    repair_start: Annotated[
-        bool, typer.Option("--repair-start", help="Move turbines of --start inside and apart first, if need be.")
-    ] = False,
-    output: Annotated[
-        Path | None, typer.Option("--output", "-o", help="CSV file for the layout. An old one is replaced.")
-    ] = None,
-    picture: Annotated[
-        Path | None, typer.Option(help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
-    ] = None,
-) -> None:
+class AreaOptions(Options):
+    """Where turbines may stand, and how far apart."""
+
+    area: Path | None = Option(
+        None, help="GeoJSON file with the area. Without it: the areas of the campaign, or the built-in ones."
+    )
+    farm_idx: str | None = Option(
+        None,
+        "--farm-idx",
+        "--farm",
+        help="Choose the area by its farm_idx, by its position in a file that has none, or by its name.",
+    )
+    area_name: str | None = Option(None, help="Choose the area by its name: its property name, Name, NAME or title.")
+    crs: str | None = Option(None, help="Projected coordinate system of the area, for example EPSG:25831.")
+    turbines: int | None = Option(
+        None, help=f"How many. Default: as many as --start or the campaign's farm has, or {BUILTIN_TURBINES}."
+    )
+    spacing_m: float | None = Option(None, help="How far apart turbines must be, m.")
+    spacing_diameters: float | None = Option(
+        None, help="The same in rotor diameters. Default: that of the campaign, or 3; without --spacing-m."
+    )
+
+    def spacing(self, campaign: "Campaign | None") -> dict[str, float | None]:
+        """Return the least distance of two turbines, as LayoutProblem takes it."""
+        if self.spacing_m is not None or self.spacing_diameters is not None:
+            return {"spacing_m": self.spacing_m, "spacing_diameters": self.spacing_diameters}
+        return {"spacing_diameters": 3.0} if campaign is None else dict(campaign.spacing)
+
+
+class SearchOptions(Options):
+    """How a layout is found."""
+
+    seed: int = Option(0, help="The same seed gives the same layout.")
+    recipe: str | None = Option(
+        None,
+        help="smart_start+refine (default), smart_start, random+refine, random, start+refine (default with "
+        "--start), start, or your own function (problem, seed) -> (x, y) as module:function; the module may lie "
+        "in the current folder.",
+    )
+    effort: str = Option("normal", help="fast, normal or thorough: how much work.")
+    time_budget_s: float | None = Option(
+        None, help="End after so many seconds instead; the result then depends on the machine's speed."
+    )
+    work: int | None = Option(None, help="End after so many pair evaluations instead, as an earlier run printed them.")
+    grid_size: int = Option(18, help="SmartStart: points of the grid, a side.")
+    random_pct: float = Option(
+        30.0, help="SmartStart: pick at random among the best so many per cent of the free points."
+    )
+
+
+class StartOptions(Options):
+    """The layout to start from."""
+
+    start: Path | None = Option(None, help="CSV file with the layout to start from: columns x_m and y_m.")
+    key: str | None = Option(
+        None, help='Of a --start file with several layouts: which one, farm0_t5_s3, 0,5,3 or "farm/type/3".'
+    )
+    repair_start: bool = Option(
+        False, "--repair-start", help="Move turbines of --start inside and apart first, if need be."
+    )
+
+
+class OptimiseOptions(Options):
     """Find one layout with a high annual energy production, without a campaign.
 
     Without any option: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all
@@ -127,41 +108,30 @@ def optimise(
     Exit codes: 0 found; 130 ended by Ctrl-C; 1 errors, for example no room for the turbines; 2 wrong use; 4 a file
     cannot be written.
     """
-    check_files(output, picture)
-    from leeward.cli.physics import Physics
-    from leeward.layout import LayoutProblem, SmartStart, StopReason
 
-    options = SmartStart(grid_size, random_pct)
-    physics = Physics(
-        campaign=campaign,
-        site=site,
-        wake_model=wake_model,
-        turbine_file=turbine,
-        turbine_type=turbine_type,
-        figures=(rated_power_mw, rotor_diameter_m, hub_height_m),
-    )
-    begin = _start(start, key, campaign)
-    machine = physics.machine_of(begin, "the turbine" if start is None else str(start))
-    if recipe is None:
-        recipe = "smart_start+refine" if begin is None else "start+refine"
-    spacing = {"spacing_m": spacing_m, "spacing_diameters": spacing_diameters}
-    if spacing_m is None and spacing_diameters is None:
-        spacing = {"spacing_diameters": 3.0} if physics.campaign is None else dict(physics.campaign.spacing)
-    usual = BUILTIN_TURBINES
-    if physics.campaign is not None and area is None:
-        farm = _farm(physics.campaign, farm_idx or area_name, campaign, begin)
-        title, where = f"{physics.campaign.name}, {physics.campaign.farms[farm]}", physics.campaign.area(farm)
-        if machine.type_idx is not None:
-            usual = physics.campaign.n_turbines(farm, machine.type_idx)
-    else:
-        title, where = _area(area, farm_idx, area_name, crs)
-    if turbines is None:
-        turbines = usual if begin is None else len(begin.x)
-    problem = LayoutProblem(machine.farm, where, turbines, **spacing)
+    area: AreaOptions
+    physics: PhysicsOptions
+    search: SearchOptions
+    start: StartOptions
+    output: Path | None = Option(None, "--output", "-o", help="CSV file for the layout. An old one is replaced.")
+    picture: Path | None = Option(None, help="Picture of the layout: .png, .svg or .pdf. An old one is replaced.")
+
+
+def optimise(options: OptimiseOptions) -> None:
+    """Find a layout, write it and print what it yields."""
+    output, picture = options.output, options.picture
+    check_files(output, picture)
+    from leeward.layout import SmartStart, StopReason
+
+    smart_start = SmartStart(options.search.grid_size, options.search.random_pct)
+    physics = Physics(options.physics)
+    begin = _start(options.start, options.physics.campaign)
+    machine = physics.machine_of(begin, str(options.start.start or "the turbine"))
+    title, problem = _problem(options, physics.campaign, machine, begin)
     given: tuple[Any, Any] | None = None if begin is None else (begin.x, begin.y)
-    if given is not None and repair_start:
+    if given is not None and options.start.repair_start:
         given = problem.repaired(*given)
-    solution = _optimised(problem, seed, recipe, effort, time_budget_s, work, options, given)
+    solution = _optimised(problem, options.search, smart_start, given)
     if output is not None:  # before anything is printed, which may fail where nobody reads it
         _write_layout(output, problem, solution)
     if picture is not None:
@@ -172,11 +142,34 @@ def optimise(
     if output is None:
         _say("not written", "", "the layout: give --output layout.csv to keep it")
     if solution.stop_reason is StopReason.REQUESTED:
-        raise typer.Exit(EXIT_INTERRUPTED)
+        raise Exit(EXIT_INTERRUPTED)
 
 
-def _start(path: Path | None, key: str | None, campaign: str | None) -> "TableLayout | None":
+def _problem(
+    options: OptimiseOptions, campaign: "Campaign | None", machine: Machine, begin: "TableLayout | None"
+) -> tuple[str, "LayoutProblem"]:
+    """Return what to call the area, and the problem. begin: the layout to start from."""
+    from leeward.layout import LayoutProblem
+
+    given = options.area
+    turbines = BUILTIN_TURBINES
+    if campaign is not None and given.area is None:
+        farm = _farm(campaign, given.farm_idx or given.area_name, options.physics.campaign, begin)
+        title, where = f"{campaign.name}, {campaign.farms[farm]}", campaign.area(farm)
+        if machine.type_idx is not None:
+            turbines = campaign.n_turbines(farm, machine.type_idx)
+    else:
+        title, where = _area(given)
+    if begin is not None:
+        turbines = len(begin.x)
+    if given.turbines is not None:
+        turbines = given.turbines
+    return title, LayoutProblem(machine.farm, where, turbines, **given.spacing(campaign))
+
+
+def _start(options: StartOptions, campaign: str | None) -> "TableLayout | None":
     """Return the layout to start from: the only one of its file, or the one that --key names."""
+    path, key = options.start, options.key
     if path is None:
         if key is not None:
             raise InputError("--key chooses a layout of a file; give --start too")
@@ -211,10 +204,11 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
     return found
 
 
-def _area(path: Path | None, farm: str | None, name: str | None, crs: str | None) -> tuple[str, "Area"]:
-    """Return what to call the area, and the area. farm: a number or a name."""
+def _area(options: AreaOptions) -> tuple[str, "Area"]:
+    """Return what to call the area, and the area."""
     from leeward.campaign.names import word_of
 
+    path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
     if path is None:
         if name is not None or crs is not None:
             raise InputError("--area-name and --crs are about a file; expected --area too, or only --farm-idx")
@@ -238,77 +232,60 @@ def _area(path: Path | None, farm: str | None, name: str | None, crs: str | None
 
 
 def _optimised(
-    problem: "LayoutProblem",
-    seed: int,
-    recipe: str,
-    effort: str,
-    time_budget_s: float | None,
-    work: int | None,
-    options: "SmartStart",
-    given: tuple[Any, Any] | None,
+    problem: "LayoutProblem", options: SearchOptions, smart_start: "SmartStart", start: tuple[Any, Any] | None
 ) -> "Solution":
-    """The library's call, with a line of progress, and a Ctrl-C that asks it to stop."""
+    """Call the library, with a line of progress, and a Ctrl-C that asks it to stop. start: x and y, m."""
     from leeward import layout
 
+    recipe = options.recipe or ("smart_start+refine" if start is None else "start+refine")
     own = ":" in recipe
     if own:
         sys.path.insert(0, os.getcwd())  # as `python -m` has it
     line = _ProgressLine()
-    stop = _Stop()
-
-    def watch(progress: "Progress") -> bool:
-        line.show(progress)
-        return stop.asked and math.isfinite(progress.best_aep_gwh)  # there must be something to return
-
     try:
         line.say("preparing")
-        with stop:
-            if own:
-                stop.give_up()  # somebody's own function cannot be asked
+        with _interrupt_asks(not own) as asked:  # a custom function cannot be asked
+
+            def watch(progress: "Progress") -> bool:
+                line.show(progress)
+                return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there must be something to return
+
             return layout.optimise(
                 problem,
-                seed,
+                options.seed,
                 recipe=recipe,
-                effort=effort,
-                time_budget_s=time_budget_s,
-                work=work,
-                smart_start=options if recipe.startswith("smart_start") else None,
-                start=given,
+                effort=options.effort,
+                time_budget_s=options.time_budget_s,
+                work=options.work,
+                smart_start=smart_start if recipe.startswith("smart_start") else None,
+                start=start,
                 watch=watch,
             )
     except KeyboardInterrupt as interrupt:
         line.clear()
         print("leeward: abandoned; nothing was written", file=sys.stderr)
-        raise typer.Exit(EXIT_INTERRUPTED) from interrupt
+        raise Exit(EXIT_INTERRUPTED) from interrupt
     finally:
         line.clear()
 
 
-class _Stop:
-    """Within it, the first Ctrl-C is a request to stop; the next one interrupts as ever."""
+@contextlib.contextmanager
+def _interrupt_asks(is_wanted: bool) -> Iterator[threading.Event]:
+    """Let the first Ctrl-C set an event, as a request to stop; the next one interrupts as ever."""
+    asked = threading.Event()
 
-    def __init__(self) -> None:
-        self.asked = False
+    def ask(*_: object) -> None:
+        asked.set()
+        signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def __enter__(self) -> "_Stop":
-        # where somebody has it ignored, as for a job in the background, it stays so
-        if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-            signal.signal(signal.SIGINT, self._ask)
-        return self
-
-    def _ask(self, *_: object) -> None:
-        self.asked = True
-        self.give_up()
-
-    def give_up(self) -> None:
-        """Let Ctrl-C be what it was."""
-        if signal.getsignal(signal.SIGINT) == self._ask:
+    # where somebody has it ignored, as for a job in the background, it stays so
+    if is_wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, ask)
+    try:
+        yield asked
+    finally:
+        if signal.getsignal(signal.SIGINT) == ask:
             signal.signal(signal.SIGINT, signal.default_int_handler)
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.give_up()
 
 
 class _ProgressLine:
@@ -328,9 +305,7 @@ class _ProgressLine:
 
     def say(self, text: str) -> None:
         if self._wanted:
-            room = shutil.get_terminal_size().columns - 1
-            send_control(sys.stderr, "\r\x1b[K")
-            print(text[:room], end="", file=sys.stderr, flush=True)
+            write_over(text[: shutil.get_terminal_size().columns - 1])
 
     def clear(self) -> None:
         self.say("")
@@ -344,11 +319,8 @@ def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") 
     _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
     for phase in solution.phases:
         _say(f"after {phase.name}", f"{phase.aep_gwh:.2f}", f"GWh  {phase.seconds:8.1f} s")
-    _say(
-        "AEP",
-        f"{solution.aep_gwh:.2f}",
-        f"GWh  {solution.seconds:8.1f} s, {solution.steps} steps, work {solution.work}",
-    )
+    spent = f"{solution.seconds:8.1f} s, {solution.steps} steps, work {solution.work}"
+    _say("AEP", f"{solution.aep_gwh:.2f}", f"GWh  {spent}")
     _say("wake loss", f"{solution.wake_loss:z.2%}")
     _say("closest spacing", closest, f"m, at least {room:g} m")
     _say("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
@@ -369,7 +341,7 @@ def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") ->
         [i, x, y, round(aep_gwh, 6), round(loss, 6)]
         for i, (x, y, aep_gwh, loss) in enumerate(zip(*(c.tolist() for c in columns), strict=True))
     )
-    write_table(path, ["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows)
+    write_file(path, csv_table(["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows))
 
 
 def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:

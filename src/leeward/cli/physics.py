@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from typer import Option
+
+from leeward.cli.options import Options
 from leeward.cli.sources import given_campaign
 from leeward.errors import InputError
 from leeward.wording import listed
@@ -12,7 +15,7 @@ from leeward.wording import listed
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.formats.layout_table import TableLayout
-    from leeward.wind import Site, Turbine, WindFarm
+    from leeward.wind import Turbine, WindFarm
 
 GENERIC = (15.0, 240.0, 150.0)  # rated power, MW; rotor diameter, m; hub height, m
 WAKE_MODEL = "nygaard_2022"
@@ -20,6 +23,40 @@ BUILT_IN_WIND = "of the built-in campaign, danish-energy-island (--site or --cam
 LENGTH_TOLERANCE = 1e-6  # relative
 POWER_TOLERANCE = 0.005  # a turbine's power curve may end a little below its rated power
 WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-diameter-m and --hub-height-m"
+
+
+class PhysicsOptions(Options):
+    """Where wind, turbines and wakes come from."""
+
+    campaign: str | None = Option(
+        None,
+        "--campaign",
+        metavar="FILE",
+        help="Take turbines, site, wake model and neighbours from a campaign: its file, its name if it is built in, or "
+        "a run directory or layouts.h5 of it. Other options override it.",
+    )
+    turbine_type: str | None = Option(
+        None, "--type", help="Turbine type of the campaign, by its number or name, where the layout does not tell it."
+    )
+    turbine: Path | None = Option(
+        None,
+        "--turbine",
+        metavar="FILE",
+        help="Turbine: a CSV file with the columns wind_speed_m_s, power_mw and thrust_coefficient, beside "
+        "--rotor-diameter-m and --hub-height-m; or a YAML file with the keys of a turbine in a campaign.",
+    )
+    rated_power_mw: float | None = Option(None, help="Rated power of the generic turbine, MW. Default: 15.")
+    rotor_diameter_m: float | None = Option(None, help="Rotor diameter of the turbine, m. Default: 240.")
+    hub_height_m: float | None = Option(None, help="Hub height of the turbine, m. Default: 150.")
+    site: Path | None = Option(
+        None, help="Site file as PyWake writes it (NetCDF). Default: the campaign's site, or the built-in one."
+    )
+    wake_model: str | None = Option(None, help="Name of the wake model. Default: the campaign's, or nygaard_2022.")
+
+    @property
+    def figures(self) -> tuple[float | None, float | None, float | None]:
+        """Rated power (MW), rotor diameter (m) and hub height (m) of the turbine, as far as they are given."""
+        return self.rated_power_mw, self.rotor_diameter_m, self.hub_height_m
 
 
 @dataclass(frozen=True)
@@ -44,32 +81,26 @@ class Physics:
     turbine: that of --turbine or of the generic options; None where each layout has that of its type.
     """
 
-    def __init__(
-        self,
-        *,
-        campaign: str | None,
-        site: Path | None,
-        wake_model: str | None,
-        turbine_file: Path | None,
-        turbine_type: str | None,
-        figures: tuple[float | None, float | None, float | None],
-    ) -> None:
-        if turbine_type is not None and campaign is None:
+    def __init__(self, options: PhysicsOptions) -> None:
+        from leeward.wind import Site
+
+        campaign, file = options.campaign, options.turbine
+        is_generic = any(value is not None for value in options.figures)
+        if options.turbine_type is not None and campaign is None:
             raise InputError("--type names a turbine type of a campaign; give --campaign too")
-        if campaign is not None and turbine_file is None and any(value is not None for value in figures):
+        if campaign is not None and file is None and is_generic:
             raise InputError(
                 "--rated-power-mw, --rotor-diameter-m and --hub-height-m make a generic turbine, and --campaign has "
                 "turbines; expected one or the other"
             )
+        self._options = options
         self.campaign: Campaign | None = given_campaign(campaign)
-        self.turbine = None if campaign is not None and turbine_file is None else _turbine(turbine_file, figures)
-        self._rated = figures[0] or (GENERIC[0] if turbine_file is None else None)
-        self._site = _site(site)
-        self._wind = str(site) if site is not None else f"of {campaign}" if campaign is not None else BUILT_IN_WIND
-        is_default = campaign is None and turbine_file is None and all(value is None for value in figures)
+        self.turbine = None if campaign is not None and file is None else _turbine(file, options.figures)
+        self._rated = options.rated_power_mw or (GENERIC[0] if file is None else None)
+        self._site = None if options.site is None else Site.from_netcdf(options.site)
+        self._wind = str(options.site or (BUILT_IN_WIND if campaign is None else f"of {campaign}"))
+        is_default = campaign is None and file is None and not is_generic
         self._choice = " (the default turbine; --turbine or --campaign names another)" if is_default else ""
-        self._wake_model = wake_model
-        self._type = turbine_type
         self._made: dict[int | None, Machine] = {}
 
     def machine_of(self, layout: "TableLayout | None", where: str) -> Machine:
@@ -80,7 +111,12 @@ class Physics:
         machine = self._made[type_idx]
         if layout is not None:
             _demand_same(layout, machine, where)
-            self._demand_same_crs(layout, where)
+            own = None if self.campaign is None else self.campaign.crs
+            if own and layout.crs and layout.crs != own:
+                raise InputError(
+                    f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
+                    "system: neighbours would stand in the wrong place"
+                )
         return machine
 
     def demand_one_type(self, layouts: "list[TableLayout]", where: str) -> None:
@@ -99,16 +135,16 @@ class Physics:
 
         campaign, turbine = self.campaign, self.turbine
         if campaign is not None and type_idx is not None:
-            farm = campaign.wind_farm(type_idx, site=self._site, wake_model=self._wake_model)
+            farm = campaign.wind_farm(type_idx, site=self._site, wake_model=self._options.wake_model)
             return Machine(farm, campaign.turbine(type_idx), campaign.rated_power_mw(type_idx), type_idx, self._wind)
         if turbine is None:
             raise TypeError("neither a type of a campaign nor a turbine")
         if campaign is not None:
             some = next(iter(campaign.types))
-            farm = campaign.wind_farm(some, site=self._site, turbine=turbine, wake_model=self._wake_model)
+            farm = campaign.wind_farm(some, site=self._site, turbine=turbine, wake_model=self._options.wake_model)
         else:
             wind = builtin.site() if self._site is None else self._site
-            farm = WindFarm(wind, turbine, self._wake_model or WAKE_MODEL)
+            farm = WindFarm(wind, turbine, self._options.wake_model or WAKE_MODEL)
         return Machine(farm, turbine, self._rated or turbine.rated_power_mw, wind=self._wind, choice=self._choice)
 
     def _type_of(self, layout: "TableLayout | None", where: str) -> int:
@@ -121,7 +157,8 @@ class Physics:
         told = None if layout is None else layout.type_idx
         if told is None and layout is not None and layout.turbine_type:
             told = type_of(Word(layout.turbine_type, True), lambda: campaign)
-        asked = None if self._type is None else type_of(word_of(self._type), lambda: campaign)
+        wanted = self._options.turbine_type
+        asked = None if wanted is None else type_of(word_of(wanted), lambda: campaign)
         if told is not None and asked is not None and told != asked:
             raise InputError(f"{where}: {_named(layout)} is of type {told}, and --type is {asked}; leave --type out")
         found = told if told is not None else asked
@@ -133,20 +170,6 @@ class Physics:
         if found not in campaign.types:
             raise InputError(f"{where}: {_named(layout)} is of type {found}, and {campaign.name} has the types {types}")
         return found
-
-    def _demand_same_crs(self, layout: "TableLayout", where: str) -> None:
-        own = None if self.campaign is None else self.campaign.crs
-        if own and layout.crs and layout.crs != own:
-            raise InputError(
-                f"{where}: {_named(layout)} is in {layout.crs}, and the campaign in {own}; expected one coordinate "
-                "system: neighbours would stand in the wrong place"
-            )
-
-
-def _site(file: Path | None) -> "Site | None":
-    from leeward.wind import Site
-
-    return None if file is None else Site.from_netcdf(file)
 
 
 def _turbine(file: Path | None, figures: tuple[float | None, float | None, float | None]) -> "Turbine":

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from leeward.cli.output import picked, table
 from leeward.cli.run_summary import capacity_lines
-from leeward.cli.wording import table
 from leeward.wording import count, duration, size
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from leeward.campaign.places import FarmPlace
     from leeward.errors import LeewardError
     from leeward.layout.room import Room
-    from leeward.runs.run import Options
+    from leeward.runs.context import Options
     from leeward.wind import Site
 
 MOST_FARMS = 12  # at the start of a run
@@ -54,9 +54,16 @@ class Preview:
 
     def warning_lines(self) -> Iterator[str]:
         """Yield what looks wrong: turbines that do not fit, coordinates, names, probabilities."""
-        yield from self._fit_lines()
-        for warning in self.warnings:
-            yield f"warning: {warning}"
+        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
+            wanted = self.campaign.n_turbines(farm, kind)
+            yield (
+                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
+                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
+                "a larger area; --retry-failed does not help"
+            )
+        if len(self.tight) > MOST_TIGHT:
+            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
+        yield from (f"warning: {warning}" for warning in self.warnings)
 
     def _farm_lines(self, most: int) -> Iterator[str]:
         from leeward.campaign.places import projection
@@ -71,18 +78,6 @@ class Preview:
             areas = [place.area_km2 for place in self.places]
             sizes = f"areas from {min(areas):.1f} to {max(areas):.1f} km²"
             yield f"  and {len(self.places) - most} more (--dry-run lists all); {sizes}"
-
-    def _fit_lines(self) -> Iterator[str]:
-        """Yield which farms and types have no room for their turbines, by a quick packing."""
-        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
-            wanted = self.campaign.n_turbines(farm, kind)
-            yield (
-                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
-                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
-                "a larger area; --retry-failed does not help"
-            )
-        if len(self.tight) > MOST_TIGHT:
-            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
 
 
 def header(campaign: "Campaign", tasks: Tasks) -> str:
@@ -223,16 +218,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         "campaign": campaign.name,
         "tasks": sum(shown.tasks.values()),
         "crs": campaign.crs,
-        "farms": [
-            {
-                "farm_idx": place.farm_idx,
-                "name": place.name,
-                "area_km2": place.area_km2,
-                "longitude": place.longitude,
-                "latitude": place.latitude,
-            }
-            for place in shown.places
-        ],
+        "farms": [picked(place, "farm_idx", "name", "area_km2", "longitude", "latitude") for place in shown.places],
         "types": [
             {
                 "farm_idx": farm,
@@ -248,8 +234,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         "wind": {
             "kind": site.figures().get("kind", "weibull"),
             "description": site.describe(),
-            "mean_speed_m_s": site.mean_speed_m_s,
-            "covered_hours": site.covered_hours,
+            **picked(site, "mean_speed_m_s", "covered_hours"),
         },
         "warnings": list(shown.warnings),
     }
@@ -257,10 +242,9 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
         measured = ahead.measured
         data |= {
             "event": "dry-run",
-            "done": ahead.done,
             "cpu_seconds": None if measured is None else measured.core_s,
             "worker_memory_bytes": None if measured is None else measured.memory_bytes,
-            "workers": ahead.workers,
+            **picked(ahead, "done", "workers"),
             "errors": [str(error) for error in ahead.errors],
         }
     return data

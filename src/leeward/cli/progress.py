@@ -1,62 +1,57 @@
-"""How far a command is: a bar on a terminal, a line now and then elsewhere, on standard error."""
+"""What commands show on standard error while they work: how far they are, and that the wake engine is being compiled.
+
+On a terminal a bar or a line with the elapsed time, elsewhere a line now and then. `leeward run` has a display of its
+own, made of these parts.
+"""
 
 import contextlib
 import sys
+import threading
 import time
 from collections.abc import Iterator
 
-from leeward.cli.compiling import CompilingRow
+from leeward.cli.output import is_terminal, log, send_control
 from leeward.compiling import on_compile
 from leeward.events import OnProgress
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
+COMPILING = "compiling the wake engine (once on this machine)"
+COMPILING_EVERY_S = 1.0
+COMPILED_AFTER_S = 3.0  # without another kernel: all are compiled
 
 
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[OnProgress]:
-    """A function that is told how far things are, and shows it."""
+    """Yield a callback that shows how far the command is."""
     if quiet or sys.stderr is None:  # closed before Python started
         with on_compile(lambda begins: None):
-            yield lambda what, done, total: None
+            yield lambda stage, done, total: None
     elif sys.stderr.isatty():
-        with _bar() as tell:
-            yield tell
+        with _bar() as on_progress:
+            yield on_progress
     else:
-        yield _Lines().tell
+        yield _Lines().on_progress
 
 
 @contextlib.contextmanager
 def _bar() -> Iterator[OnProgress]:
-    from rich.console import Console
-    from rich.live import Live
-    from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+    from leeward.cli.bars import Bar
 
-    columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"), TimeElapsedColumn())
     last = 0.0
-    # not redirected: rich would write its control sequences to our stream, which escapes them
-    bar, compiling = Progress(*columns), CompilingRow()
-    live = Live(
-        get_renderable=lambda: compiling.below(bar),
-        console=Console(stderr=True),
-        transient=True,
-        redirect_stdout=False,
-        redirect_stderr=False,
-    )
-    with live, on_compile(compiling.note):
+    with Bar(transient=True) as bar, on_compile(bar.on_compile):
         shown = bar.add_task("looking", total=None, state="")
 
-        def tell(what: str, done: int, total: int) -> None:
+        def on_progress(stage: str, done: int, total: int) -> None:
             nonlocal last
             now = time.monotonic()
             if now - last >= BAR_EVERY_S or done == total:
                 last = now
-                bar.update(
-                    shown, description=printable(what), completed=done, total=total or None, state=_state(done, total)
-                )
+                state = _state(done, total)
+                bar.update(shown, description=printable(stage), completed=done, total=total or None, state=state)
 
-        yield tell
+        yield on_progress
 
 
 def _state(done: int, total: int) -> str:
@@ -69,8 +64,92 @@ class _Lines:
     def __init__(self) -> None:
         self._last = time.monotonic()
 
-    def tell(self, what: str, done: int, total: int) -> None:
+    def on_progress(self, stage: str, done: int, total: int) -> None:
         now = time.monotonic()
         if now - self._last >= LINE_EVERY_S:
             self._last = now
-            print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {what}: {_state(done, total)}", file=sys.stderr, flush=True)
+            log(f"{stage}: {_state(done, total)}")
+
+
+def compiled_text(seconds: float) -> str:
+    """Return the line that follows when all kernels are compiled."""
+    return f"compiled the wake engine (once on this machine) in {seconds:.0f} s"
+
+
+@contextlib.contextmanager
+def compiling_shown() -> Iterator[None]:
+    """Show it within; nothing where nothing is compiled."""
+    if sys.stderr is None:
+        yield
+        return
+    shown = _CompilingLine()
+    with on_compile(shown.note):
+        try:
+            yield
+        finally:
+            shown.end()
+
+
+class _CompilingLine:
+    """One line while compiling, and one when no kernel was compiled for a while."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._terminal = is_terminal(sys.stderr)
+        self._began: float | None = None
+        self._seconds = 0.0
+        self._over = threading.Timer(COMPILED_AFTER_S, self.end)
+        self._stop = threading.Event()
+
+    def note(self, begins: bool) -> None:
+        self._over.cancel()
+        with self._lock:
+            if begins:
+                self._begin()
+            elif self._began is not None:
+                self._stop.set()
+                self._seconds += time.monotonic() - self._began
+                self._began = None
+                self._write("")
+                self._over = threading.Timer(COMPILED_AFTER_S, self.end)
+                self._over.daemon = True
+                self._over.start()
+
+    def end(self) -> None:
+        """Say how long it took, if it is over."""
+        self._over.cancel()
+        with self._lock:
+            self._stop.set()
+            if self._began is None and self._seconds > 0.0:
+                self._write(compiled_text(self._seconds), "\n")
+                self._seconds = 0.0
+
+    def _begin(self) -> None:
+        self._began = time.monotonic()
+        if self._terminal:
+            self._stop = threading.Event()
+            threading.Thread(target=self._tick, args=(self._stop,), daemon=True).start()
+        elif self._seconds == 0.0:
+            self._write(COMPILING)
+
+    def _tick(self, stop: threading.Event) -> None:
+        while True:
+            with self._lock:
+                if stop.is_set() or self._began is None:
+                    return
+                self._write(f"{COMPILING} ... {self._seconds + time.monotonic() - self._began:.0f} s")
+            stop.wait(COMPILING_EVERY_S)
+
+    def _write(self, text: str, end: str = "") -> None:
+        """Write a line over the last one on a terminal, below it elsewhere."""
+        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, which must not end the computation
+            if self._terminal:
+                write_over(text, end)
+            elif text:
+                log(text)
+
+
+def write_over(text: str, end: str = "") -> None:
+    """Write a text over the last line of the terminal at standard error."""
+    send_control(sys.stderr, "\r\x1b[K")
+    print(text, end=end, file=sys.stderr, flush=True)

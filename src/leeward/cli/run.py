@@ -5,13 +5,14 @@ import os
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Exit, Option
 
-from leeward.cli.exits import exit_code
-from leeward.cli.options import GivenCampaign, RunOutput
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, given
+from leeward.cli.output import exit_code, is_terminal, picked
 from leeward.cli.run_summary import print_summary
+from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 from leeward.wording import json_text
 
@@ -19,81 +20,35 @@ if TYPE_CHECKING:
     from collections.abc import Collection
 
     from leeward.campaign import Campaign
-    from leeward.runs.run import Options, RunReport
+    from leeward.runs.context import RunReport
     from leeward.store import Key
+
+    Selection = str | Collection[Key] | None  # some of the tasks, or all of them
 
 STORAGE_WAIT_S = 1800.0
 
 
-def run(
-    campaign: GivenCampaign = None,
-    output: RunOutput = Path("layouts.h5"),
-    seeds: Annotated[str | None, typer.Option(help="How many seeds, or which: 50, 0:50, 3,7,9.")] = None,
-    recipe: Annotated[
-        str | None, typer.Option(help="As in the campaign file: smart_start, module:function, ...")
-    ] = None,
-    effort: Annotated[str | None, typer.Option(help="fast, normal or thorough.")] = None,
-    workers: Annotated[int | None, typer.Option(help="Processes. Default: as many as there are usable cores.")] = None,
-    engine: Annotated[
-        str | None,
-        typer.Option(help="local (processes of this machine), inline (this one), dask, or slurm (jobs of a cluster)."),
-    ] = None,
-    scheduler: Annotated[str | None, typer.Option(help="dask: address of a running one, tls://host:8786.")] = None,
-    tls_ca: Annotated[str | None, typer.Option(help="dask: certificate authority of the cluster, a PEM file.")] = None,
-    tls_cert: Annotated[str | None, typer.Option(help="dask: certificate to show it, a PEM file.")] = None,
-    tls_key: Annotated[str | None, typer.Option(help="dask: private key of that certificate, a PEM file.")] = None,
-    jobs: Annotated[str | None, typer.Option(help="slurm: how many jobs, 8; or a range, 2:20.")] = None,
-    cores: Annotated[int | None, typer.Option(help="slurm: cores of a job; each computes a layout.")] = None,
-    memory: Annotated[str | None, typer.Option(help="slurm: memory of a job, 64GB.")] = None,
-    walltime: Annotated[str | None, typer.Option(help="slurm: time limit of a job, 2:00:00.")] = None,
-    partition: Annotated[str | None, typer.Option(help="slurm: partition of the jobs.")] = None,
-    account: Annotated[str | None, typer.Option(help="slurm: account that pays for them.")] = None,
-    timeout_s: Annotated[float | None, typer.Option(help="Kill a task that takes longer, s.")] = None,
-    retries: Annotated[int | None, typer.Option(help="How often a task whose worker died is tried again.")] = None,
-    only: Annotated[
-        str | None,
-        typer.Option(
-            help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
-            """be names: "farm=Nordsee I,3 type='V236'"."""
-        ),
-    ] = None,
-    only_from: Annotated[
-        Path | None, typer.Option(help="Only the tasks in this file, as `leeward missing --csv` writes it.")
-    ] = None,
-    retry_failed: Annotated[bool, typer.Option("--retry-failed", help="Try tasks again that failed before.")] = False,
-    adopt: Annotated[
-        list[Path] | None,
-        typer.Option(help="Bring in results of other origin: worker files, folders, another layouts.h5. Repeatable."),
-    ] = None,
-    keep_infeasible: Annotated[
-        bool,
-        typer.Option("--keep-infeasible", help="Adopt layouts with turbines closer than a rotor diameter, too."),
-    ] = False,
-    new: Annotated[
-        bool, typer.Option("--new", help="Begin anew; the old run directory is kept under another name.")
-    ] = False,
-    take_over: Annotated[
-        bool, typer.Option("--take-over", help="Take the run directory from an owner elsewhere that stands still.")
-    ] = False,
-    grace: Annotated[
-        float, typer.Option(min=0, help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")
-    ] = 60.0,
-    storage_wait: Annotated[
-        float | None,
-        typer.Option(
-            help="Seconds to wait for a disk that takes nothing. Default: for ever on a terminal, otherwise 1800."
-        ),
-    ] = None,
-    dry_run: Annotated[
-        bool,
-        typer.Option("--dry-run", help="Compute and write nothing: print what the run would do, and every error."),
-    ] = False,
-    picture: Annotated[
-        Path | None, typer.Option(help="With --dry-run: write the wind rose to this PNG, SVG or PDF file.")
-    ] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", "-q", help="Print the summary only.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print events as JSON lines.")] = False,
-) -> None:
+class DaskOptions(Options):
+    """A running Dask cluster."""
+
+    scheduler: str | None = Option(None, help="dask: address of a running one, tls://host:8786.")
+    tls_ca: str | None = Option(None, help="dask: certificate authority of the cluster, a PEM file.")
+    tls_cert: str | None = Option(None, help="dask: certificate to show it, a PEM file.")
+    tls_key: str | None = Option(None, help="dask: private key of that certificate, a PEM file.")
+
+
+class SlurmOptions(Options):
+    """Jobs of SLURM."""
+
+    jobs: str | None = Option(None, help="slurm: how many jobs, 8; or a range, 2:20.")
+    cores: int | None = Option(None, help="slurm: cores of a job; each computes a layout.")
+    memory: str | None = Option(None, help="slurm: memory of a job, 64GB.")
+    walltime: str | None = Option(None, help="slurm: time limit of a job, 2:00:00.")
+    partition: str | None = Option(None, help="slurm: partition of the jobs.")
+    account: str | None = Option(None, help="slurm: account that pays for them.")
+
+
+class RunOptions(Options):
     """Compute all layouts of a campaign, in parallel; finish what an earlier run began.
 
     Without a campaign file: ten areas x six turbine types of the Danish energy island, one seed, 60 layouts.
@@ -109,58 +64,103 @@ def run(
     Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
     interrupted before all was done; 1 other errors; 2 wrong use.
     """
-    from leeward.cli.run_display import display
-    from leeward.runs.run import Options, run as run_campaign
-    from leeward.wind.cache import cache_folder
 
-    of_engines: dict[str, dict[str, Any]] = {
-        "local": {"workers": workers},
-        "inline": {},
-        "dask": {"scheduler": scheduler, "tls_ca": tls_ca, "tls_cert": tls_cert, "tls_key": tls_key},
-        "slurm": {
-            **{"jobs": jobs, "cores": cores, "memory": memory, "walltime": walltime},
-            **{"partition": partition, "account": account},
-        },
-    }
-    chosen = _campaign(campaign).with_overrides(
-        seeds=_seeds(seeds),
-        recipe=recipe,
-        effort=effort,
-        workers=workers,
-        engine=engine,
-        timeout_s=timeout_s,
-        retries=retries,
-        dask=_given(of_engines["dask"]),
-        slurm=_given(of_engines["slurm"]),
+    campaign: Path | None = CAMPAIGN
+    output: Path = RUN_OUTPUT
+    seeds: str | None = Option(None, help="How many seeds, or which: 50, 0:50, 3,7,9.")
+    recipe: str | None = Option(None, help="As in the campaign file: smart_start, module:function, ...")
+    effort: str | None = Option(None, help="fast, normal or thorough.")
+    workers: int | None = Option(None, help="Processes. Default: as many as there are usable cores.")
+    engine: str | None = Option(
+        None, help="local (processes of this machine), inline (this one), dask, or slurm (jobs of a cluster)."
     )
-    engine = _engine(chosen, of_engines)
-    selection = _only(only, only_from)
-    if dry_run:
-        options = Options(selection, adopt=tuple(adopt or ()), new=new, take_over=take_over)
-        raise typer.Exit(_dry_run(chosen, output, options, picture, as_json))
-    if picture is not None:
+    dask: DaskOptions
+    slurm: SlurmOptions
+    timeout_s: float | None = Option(None, help="Kill a task that takes longer, s.")
+    retries: int | None = Option(None, help="How often a task whose worker died is tried again.")
+    only: str | None = Option(
+        None,
+        help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
+        """be names: "farm=Nordsee I,3 type='V236'".""",
+    )
+    only_from: Path | None = Option(None, help="Only the tasks in this file, as `leeward missing --csv` writes it.")
+    retry_failed: bool = Option(False, "--retry-failed", help="Try tasks again that failed before.")
+    adopt: list[Path] | None = Option(
+        None, help="Bring in results of other origin: worker files, folders, another layouts.h5. Repeatable."
+    )
+    keep_infeasible: bool = Option(
+        False, "--keep-infeasible", help="Adopt layouts with turbines closer than a rotor diameter, too."
+    )
+    new: bool = Option(False, "--new", help="Begin anew; the old run directory is kept under another name.")
+    take_over: bool = TAKE_OVER
+    grace: float = Option(60.0, min=0, help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")
+    storage_wait: float | None = Option(
+        None, help="Seconds to wait for a disk that takes nothing. Default: for ever on a terminal, otherwise 1800."
+    )
+    dry_run: bool = Option(
+        False, "--dry-run", help="Compute and write nothing: print what the run would do, and every error."
+    )
+    picture: Path | None = Option(None, help="With --dry-run: write the wind rose to this PNG, SVG or PDF file.")
+    quiet: bool = Option(False, "--quiet", "-q", help="Print the summary only.")
+    as_json: bool = Option(False, "--json", help="Print events as JSON lines.")
+
+    def of_engines(self) -> dict[str, dict[str, Any]]:
+        """Return the options that only one engine takes, by the name of the engine."""
+        return {"local": {"workers": self.workers}, "inline": {}, "dask": vars(self.dask), "slurm": vars(self.slurm)}
+
+
+def run(options: RunOptions) -> None:
+    """Run a campaign, or preview it."""
+    from leeward.cli.run_display import display
+    from leeward.runs.run import run as run_tasks
+
+    chosen = _chosen(options)
+    engine = _engine(chosen, options.of_engines())
+    selection = _selection(options)
+    if options.dry_run:
+        raise Exit(_dry_run(chosen, selection, options))
+    if options.picture is not None:
         raise InputError("--picture is given without --dry-run; it is a picture of the dry run: give both")
-    _introduce(chosen, selection, quiet, as_json)
+    _introduce(chosen, selection, options)
+    storage_wait = options.storage_wait
     if storage_wait is None:
-        storage_wait = float("inf") if sys.stderr is not None and sys.stderr.isatty() else STORAGE_WAIT_S
-    if engine in ("dask", "slurm"):
-        _quieten_dask()
-    if engine == "local":
-        cache_folder()  # warns here, once, if it cannot be used; the workers warn in their logs
-    with display(chosen, quiet=quiet, as_json=as_json) as hear:
-        report = run_campaign(
+        storage_wait = float("inf") if is_terminal(sys.stderr) else STORAGE_WAIT_S
+    _prepare(engine)
+    with display(chosen, quiet=options.quiet, as_json=options.as_json) as on_event:
+        report = run_tasks(
             chosen,
-            output,
+            options.output,
             only=selection,
-            retry_failed=retry_failed,
-            adopt=adopt or (),
-            keep_infeasible=keep_infeasible,
-            new=new,
-            take_over=take_over,
-            grace_s=grace,
+            retry_failed=options.retry_failed,
+            adopt=options.adopt or (),
+            keep_infeasible=options.keep_infeasible,
+            new=options.new,
+            take_over=options.take_over,
+            grace_s=options.grace,
             storage_wait_s=storage_wait,
-            on_event=hear,
+            on_event=on_event,
         )
+    _conclude(report, options.as_json)
+    raise Exit(report.exit_code)
+
+
+def _chosen(options: RunOptions) -> "Campaign":
+    """Return the campaign with what the options override."""
+    return run_campaign(options.campaign).with_overrides(
+        seeds=_seeds(options.seeds),
+        recipe=options.recipe,
+        effort=options.effort,
+        workers=options.workers,
+        engine=options.engine,
+        timeout_s=options.timeout_s,
+        retries=options.retries,
+        dask=given(vars(options.dask)),
+        slurm=given(vars(options.slurm)),
+    )
+
+
+def _conclude(report: "RunReport", as_json: bool) -> None:
+    """Print the summary."""
     try:
         if as_json:
             print(json_text(_as_data(report)), flush=True)
@@ -169,45 +169,47 @@ def run(
             sys.stdout.flush()
     except OSError:  # nobody reads it, or its disk is full: what the run came to is in the exit code
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-    raise typer.Exit(report.exit_code)
 
 
-def _introduce(chosen: "Campaign", selection: "str | Collection[Key] | None", quiet: bool, as_json: bool) -> None:
-    """Say what is to be computed: farms, turbines, wind, and what looks wrong. quiet: only what looks wrong."""
+def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) -> None:
+    """Say what is to be computed: farms, turbines, wind, and what looks wrong. --quiet: only what looks wrong."""
     from leeward.campaign.selection import task_counts
     from leeward.cli.preview import header, preview, preview_data
 
     tasks = task_counts(chosen, selection)
-    if as_json:
+    if options.as_json:
         print(json_text(preview_data(preview(chosen, tasks))), flush=True)
     elif sys.stderr is not None:
-        if not quiet:
+        if not options.quiet:
             print(header(chosen, tasks), file=sys.stderr, flush=True)
         shown = preview(chosen, tasks)
-        for line in shown.warning_lines() if quiet else shown.lines(is_short=True):
+        for line in shown.warning_lines() if options.quiet else shown.lines(is_short=True):
             print(line, file=sys.stderr, flush=True)
 
 
-def _dry_run(chosen: "Campaign", output: Path, options: "Options", picture: Path | None, as_json: bool) -> int:
+def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) -> int:
     """Print all there is to know before a run; return the exit code that the run would fail with, or 0."""
     from leeward.campaign.defaults import with_user_defaults
     from leeward.campaign.selection import task_counts
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
     from leeward.plots.style import check_picture_path
+    from leeward.runs.context import Options as RunSettings
 
+    as_json, picture = options.as_json, options.picture
     if picture is not None:
         check_picture_path(picture)
-    tasks = task_counts(chosen, options.only)
+    tasks = task_counts(chosen, selection)
     if not as_json:
         print(header(chosen, tasks), flush=True)
     shown = preview(chosen, tasks)
     if not as_json:
         print("\n".join(shown.lines(is_short=False)), flush=True)
-    ahead = forecast(shown, with_user_defaults(chosen).execution, output, options)
+    wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
+    ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
     if as_json:
         print(json_text(preview_data(shown, ahead)))
     else:
-        print("\n".join(forecast_lines(shown, ahead, output)))
+        print("\n".join(forecast_lines(shown, ahead, options.output)))
     if picture is not None:
         from leeward.plots import save_figure, wind_rose_figure
 
@@ -215,8 +217,14 @@ def _dry_run(chosen: "Campaign", output: Path, options: "Options", picture: Path
     return exit_code(ahead.errors[0]) if ahead.errors else 0
 
 
-def _quieten_dask() -> None:
-    """What it would print besides: all of it is said by the run itself, in words about layouts."""
+def _prepare(engine: str) -> None:
+    """Silence Dask, whose messages the run itself gives in words about layouts; look at the cache of the kernels."""
+    if engine == "local":
+        from leeward.wind.cache import cache_folder
+
+        cache_folder()  # warns here, once, if it cannot be used; the workers warn in their logs
+    if engine not in ("dask", "slurm"):
+        return
     import distributed.config  # noqa: F401 (sets up its logging)
 
     for top in ("distributed", "tornado", "asyncio"):
@@ -225,21 +233,17 @@ def _quieten_dask() -> None:
             logging.getLogger(name).propagate = False
 
 
-def _given(options: dict[str, Any]) -> dict[str, Any]:
-    return {name: value for name, value in options.items() if value is not None}
-
-
 def _engine(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> str:
     """Which it is. An option of another one would do nothing: that is not what somebody meant who gave it."""
     from leeward.campaign.defaults import with_user_defaults
 
     engine = with_user_defaults(chosen).execution.engine
     for other, options in of_engines.items():
-        given = [_option(name) for name in _given(options)]
-        if given and other != engine:
+        named = [_option(name) for name in given(options)]
+        if named and other != engine:
             takes = ", ".join(map(_option, of_engines[engine])) or "none of its own"
             raise InputError(
-                f"{', '.join(given)} goes with --engine {other}, and the engine is {engine}, which takes: {takes}"
+                f"{', '.join(named)} goes with --engine {other}, and the engine is {engine}, which takes: {takes}"
             )
     return engine
 
@@ -248,35 +252,23 @@ def _option(name: str) -> str:
     return "--" + name.replace("_", "-")
 
 
-def _campaign(source: Path | None) -> "Campaign":
-    from leeward.campaign import builtin_campaign, load
-
-    return builtin_campaign() if source is None else load(str(source))
-
-
 def _seeds(text: str | None) -> int | str | list[int] | None:
-    if text is None:
-        return None
-    if text.isdigit():
-        return int(text)
-    if "," in text:
-        try:
-            return [int(part) for part in text.split(",")]
-        except ValueError as error:
-            raise InputError(
-                f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9"
-            ) from error
-    return text
+    if text is None or not (text.isdigit() or "," in text):
+        return text
+    try:
+        return int(text) if text.isdigit() else [int(part) for part in text.split(",")]
+    except ValueError as error:
+        raise InputError(f"--seeds is {text!r}; expected a count, a range like 0:50, or a list like 3,7,9") from error
 
 
-def _only(only: str | None, only_from: Path | None) -> Any:
-    if only is not None and only_from is not None:
+def _selection(options: RunOptions) -> "Selection":
+    if options.only is not None and options.only_from is not None:
         raise InputError("--only and --only-from are both given; expected one of them")
-    if only_from is None:
-        return only
+    if options.only_from is None:
+        return options.only
     from leeward.campaign.selection import read_keys
 
-    return read_keys(only_from)
+    return read_keys(options.only_from)
 
 
 def _command() -> str:
@@ -289,13 +281,10 @@ def _as_data(report: "RunReport") -> dict[str, Any]:
     return {
         "event": "summary",
         "wanted": len(report.wanted),
-        "done": report.done,
-        "computed": report.computed,
-        "failed": [str(key) for key in report.failed],
+        "failed": list(map(str, report.failed)),
         "missing": len(report.missing),
-        "quarantined": report.quarantined,
+        **picked(report, "done", "computed", "quarantined", "exit_code"),
         "output": str(report.paths.output) if report.merged else None,
         "run": str(report.paths.root),
         "seconds": round(report.seconds, 1),
-        "exit_code": report.exit_code,
     }

@@ -4,60 +4,50 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
-from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
-from leeward.cli.compiling import TEXT, CompilingRow, compiled_text
+from leeward.cli.output import log
+from leeward.cli.progress import COMPILING, LINE_EVERY_S, compiled_text
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
-from leeward.wording import json_text, printable
+from leeward.wording import json_text
 
 if TYPE_CHECKING:
-    from rich.console import RenderableType
-
     from leeward.campaign import Campaign
 
-LINE_EVERY_S = 10.0
-MOST_FARMS = 12
 MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
 
 
 @contextlib.contextmanager
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    """A function that is told every event, and shows it. The run tells of compiling by events, too."""
-    with on_compile(lambda begins: None), _shown(campaign, quiet=quiet, as_json=as_json) as hear:
-        yield hear
+    """Yield a callback that shows every event. The run tells of compiling by events, too."""
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(on_compile(lambda begins: None))
+        if as_json:
+            yield _shielded(lambda event: print(json_text(event), flush=True))
+        elif quiet or sys.stderr is None:
+            yield lambda event: None
+        elif sys.stderr.isatty():
+            from leeward.cli.bars import RunBar
+
+            yield _shielded(stack.enter_context(RunBar(campaign.farms)).on_event)
+        else:
+            yield _shielded(_Lines().on_event)
 
 
-@contextlib.contextmanager
-def _shown(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    if as_json:
-        yield _Shield(lambda event: print(json_text(event), flush=True)).hear
-    elif quiet or sys.stderr is None:
-        yield lambda event: None
-    elif sys.stderr.isatty():
-        with _Bar(campaign) as bar:
-            yield _Shield(bar.hear).hear
-    else:
-        yield _Shield(_Lines().hear).hear
-
-
-class _Shield:
+def _shielded(show: OnEvent) -> OnEvent:
     """Nobody who watches may stop a run: not a full disk under a log, not a pipe whose reader is gone."""
+    failures = 0
 
-    def __init__(self, show: OnEvent) -> None:
-        self._show: OnEvent | None = show
-        self._failures = 0
+    def on_event(event: dict[str, Any]) -> None:
+        nonlocal failures
+        if failures <= MOST_FAILURES:
+            try:
+                show(event)
+            except (OSError, ValueError):  # ValueError: the stream is closed
+                failures += 1
 
-    def hear(self, event: dict[str, Any]) -> None:
-        if self._show is None:
-            return
-        try:
-            self._show(event)
-        except (OSError, ValueError):  # ValueError: the stream is closed
-            self._failures += 1
-            if self._failures > MOST_FAILURES:
-                self._show = None
+    return on_event
 
 
 class Pace:
@@ -67,7 +57,7 @@ class Pace:
         self.total = self.done = self.failed = self._before = 0
         self._began = time.monotonic()
 
-    def hear(self, event: dict[str, Any]) -> None:
+    def on_event(self, event: dict[str, Any]) -> None:
         if event["event"] == "began":
             self.total, self.failed = event["total"], event["failed"]
             self.done = self._before = event["done"]
@@ -104,47 +94,9 @@ class Pace:
 
 
 def sentence(event: dict[str, Any]) -> str | None:
-    """What to say of an event; None for those that only move the bar."""
-    said: dict[str, Callable[[dict[str, Any]], str | None]] = {
-        "waiting": lambda e: e["message"],
-        "file-system": lambda e: e["message"],
-        "put-aside": lambda e: f"the old run is kept as {e['run']}",
-        "checking": lambda e: f"checking {e['shards']} results of an earlier run",
-        "checked": lambda e: f"{e['valid']} results of an earlier run are valid, {e['bad']} files are not",
-        "adopting": lambda e: f"adopting from {', '.join(e['sources'])}",
-        "adopted": _adopted,
-        "began": _began,
-        "compiling": lambda e: _there(e) + TEXT,
-        "compiled": lambda e: _there(e) + compiled_text(e["seconds"]),
-        "not-encrypted": lambda e: (
-            f"warning: {e['address']} is not encrypted: whoever reaches its port runs programs as its user; see "
-            "docs/cluster.md"
-        ),
-        "joined": _joined,
-        "unfit": lambda e: f"the Dask worker {e['worker']} gets no tasks: {e['reason']}",
-        "lost": lambda e: f"the Dask worker {e['worker']} on {e['host']} is gone, with {e['tasks']} task(s) in hand",
-        "alone": _alone,
-        "not-closed": lambda e: (
-            f"the cluster could not be closed in an orderly way ({e['message']}); jobs that stay end by themselves: "
-            f"{', '.join(e['jobs']) or 'none is known'}"
-        ),
-        "slurm-refuses": lambda e: f"SLURM does not do as asked ({e['message']}); tried again in {e['again_s']:g} s",
-        "jobs-in-vain": lambda e: f"{e['message']}; others are at work, and the next follows in {e['again_s']:g} s",
-        "start-killed": lambda e: f"a worker did not start: {e['message']}; the next one starts in {e['again_s']:g} s",
-        "engine-lost": lambda e: f"{e['message']}; what is stored is merged",
-        "failed": lambda e: f"{e['key']} failed: {e['message']}",
-        "retry": lambda e: f"{e['key']}: {e['message']}; it is tried again",
-        "quarantined": lambda e: f"{e['file']}: {e['verdict']}, {e['reason']}; moved to {e['where']}",
-        "storage-refuses": lambda e: f"the disk takes nothing ({e['message']}); no new tasks until it does",
-        "storage-accepts": lambda e: f"the disk takes results again, after {e['seconds']:.0f} s",
-        "stopping": _stopping,
-        "stopped": lambda e: "stopped; everything finished is stored",
-        "again": lambda e: f"{e['lost']} result(s) did not verify, or are gone; computing {e['tasks']} task(s) again",
-        "merging": lambda e: f"merging {e['results']} results",
-        "merged": lambda e: f"{e['output']}: {e['results']} results",
-    }
-    shown = said.get(event["event"])
-    return None if shown is None else shown(event)
+    """Return what to say of an event; None for those that only move the bar."""
+    said = SENTENCES.get(event["event"])
+    return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
 
 
 def _there(event: dict[str, Any]) -> str:
@@ -180,11 +132,6 @@ def _joined(event: dict[str, Any]) -> str | None:
     )
 
 
-def _alone(event: dict[str, Any]) -> str:
-    expected = event["expected"] or "none is known to be on its way"
-    return f"no worker of {event['address']} for {event['seconds']} s; {expected}"
-
-
 def _adopted(event: dict[str, Any]) -> str:
     parts = [f"{event['adopted']} results adopted"]
     if event["recomputed"]:
@@ -201,11 +148,52 @@ def _adopted(event: dict[str, Any]) -> str:
             parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
     if event["disagreeing"]:
         parts.append(f"{len(event['disagreeing'])} had another AEP than the wake engine computes, which counts")
-    return "\n  ".join(["; ".join(parts), *map(_disagreement, event["disagreeing"])])
+    disagreements = (
+        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+        for one in event["disagreeing"]
+    )
+    return "\n  ".join(["; ".join(parts), *disagreements])
 
 
-def _disagreement(one: dict[str, Any]) -> str:
-    return f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
+    "waiting": "{message}",
+    "file-system": "{message}",
+    "put-aside": "the old run is kept as {run}",
+    "checking": "checking {shards} results of an earlier run",
+    "checked": "{valid} results of an earlier run are valid, {bad} files are not",
+    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
+    "adopted": _adopted,
+    "began": _began,
+    "compiling": lambda event: _there(event) + COMPILING,
+    "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
+    "not-encrypted": "warning: {address} is not encrypted: whoever reaches its port runs programs as its user; see "
+    "docs/cluster.md",
+    "joined": _joined,
+    "unfit": "the Dask worker {worker} gets no tasks: {reason}",
+    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) in hand",
+    "alone": lambda event: (
+        f"no worker of {event['address']} for {event['seconds']} s; "
+        f"{event['expected'] or 'none is known to be on its way'}"
+    ),
+    "not-closed": lambda event: (
+        f"the cluster could not be closed in an orderly way ({event['message']}); jobs that stay end by themselves: "
+        f"{', '.join(event['jobs']) or 'none is known'}"
+    ),
+    "slurm-refuses": "SLURM does not do as asked ({message}); tried again in {again_s:g} s",
+    "jobs-in-vain": "{message}; others are at work, and the next follows in {again_s:g} s",
+    "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
+    "engine-lost": "{message}; what is stored is merged",
+    "failed": "{key} failed: {message}",
+    "retry": "{key}: {message}; it is tried again",
+    "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
+    "storage-refuses": "the disk takes nothing ({message}); no new tasks until it does",
+    "storage-accepts": "the disk takes results again, after {seconds:.0f} s",
+    "stopping": _stopping,
+    "stopped": "stopped; everything finished is stored",
+    "again": "{lost} result(s) did not verify, or are gone; computing {tasks} task(s) again",
+    "merging": "merging {results} results",
+    "merged": "{output}: {results} results",
+}
 
 
 class _Lines:
@@ -215,8 +203,8 @@ class _Lines:
         self._pace = Pace()
         self._last = time.monotonic()
 
-    def hear(self, event: dict[str, Any]) -> None:
-        self._pace.hear(event)
+    def on_event(self, event: dict[str, Any]) -> None:
+        self._pace.on_event(event)
         text = sentence(event)
         if text is None and event["event"] == "done":
             now = time.monotonic()
@@ -225,70 +213,4 @@ class _Lines:
                 self._last = now
                 text = str(self._pace)
         if text is not None:
-            print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
-
-
-class _Bar:
-    """For people: a bar, and below it the best AEP of each farm so far."""
-
-    def __init__(self, campaign: "Campaign") -> None:
-        from rich.console import Console
-        from rich.live import Live
-        from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
-
-        self._names = campaign.farms
-        self._pace = Pace()
-        self._best: dict[int, tuple[float, str]] = {}
-        columns = (TextColumn("{task.description}"), BarColumn(), TextColumn("{task.fields[state]}"))
-        self._bar = Progress(*columns, TimeElapsedColumn(), console=Console(stderr=True))
-        self._task = self._bar.add_task("preparing", total=None, state="")
-        self._compiling = CompilingRow()
-        # not redirected: rich would write its control sequences to our stream, which escapes them
-        self._live = Live(
-            self._bar, console=self._bar.console, refresh_per_second=4, redirect_stdout=False, redirect_stderr=False
-        )
-
-    def __enter__(self) -> "_Bar":
-        self._live.start()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._live.update(self._bar)  # the summary has the table
-        self._live.stop()
-
-    def hear(self, event: dict[str, Any]) -> None:
-        self._pace.hear(event)
-        pace = self._pace
-        text = None if event["event"] == "compiling" else sentence(event)  # that has a row with the elapsed time
-        if text is not None:
-            self._live.console.print(printable(text), highlight=False, markup=False)
-        if event["event"] == "done" and event.get("aep") is not None:
-            farm = int(event["key"].partition("_")[0].removeprefix("farm"))
-            if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                self._best[farm] = event["aep"], event["key"]
-        if event["event"] in ("compiling", "compiled"):
-            self._compiling.note(event["event"] == "compiling")
-            self._live.update(self._view(), refresh=True)
-        if event["event"] in ("began", "done", "failed", "again"):
-            self._bar.update(
-                self._task, description="layouts", total=pace.total, completed=pace.done + pace.failed, state=str(pace)
-            )
-            self._live.update(self._view())
-
-    def _view(self) -> "RenderableType":
-        from rich.console import Group
-        from rich.table import Table
-        from rich.text import Text
-
-        bar = self._compiling.below(self._bar)
-        if not self._best:
-            return bar
-        table = Table("farm", "best so far", "", box=None, padding=(0, 2))
-        shown = sorted(self._best.items())
-        for farm, (aep, key) in shown[:MOST_FARMS]:
-            table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
-        if len(shown) > MOST_FARMS:
-            table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
-        return Group(bar, table)
+            log(text)

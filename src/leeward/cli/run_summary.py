@@ -7,12 +7,12 @@ from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 from leeward.capacity import capacity_factor, merit
-from leeward.cli.wording import table
-from leeward.wording import count, duration
+from leeward.cli.output import counted, first_of, table
+from leeward.wording import count, duration, listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.runs.run import RunReport
+    from leeward.runs.context import RunReport
     from leeward.store import Brief
 
 MOST_LISTED = 10
@@ -35,27 +35,23 @@ def capacity_lines(campaign: "Campaign") -> list[str]:
             installed = campaign.installed_mw(farm, kind)
             groups.setdefault((kind, campaign.n_turbines(farm, kind), installed, wanted), []).append(farm)
     ordered = sorted(groups.items(), key=lambda group: (group[1][0], group[0][0]))
-    lines = [f"  {_capacity_line(campaign, *numbers, farms)}" for numbers, farms in ordered[:MOST_CAPACITIES]]
-    if len(ordered) > MOST_CAPACITIES:
-        lines.append(f"  and {len(ordered) - MOST_CAPACITIES} more; `leeward report` has all of them")
-    return ["installed power:", *lines, *comparison_remarks(campaign)]
+    lines = (f"  {_capacity_line(campaign, *numbers, farms)}" for numbers, farms in ordered)
+    shown = first_of(lines, "; `leeward report` has all of them", MOST_CAPACITIES)
+    return ["installed power:", *shown, *comparison_remarks(campaign)]
 
 
 def _capacity_line(
     campaign: "Campaign", kind: int, turbines: int, installed: float, wanted: float | None, farms: Sequence[int]
 ) -> str:
-    where = "" if len(farms) == len(campaign.farms) else f"{_listed_farms(campaign, farms)}, "
+    where = ""
+    if len(farms) < len(campaign.farms):
+        named = listed([f"{farm} {campaign.farms[farm]}" for farm in farms], MOST_FARMS)
+        where = f"{'farm' if len(farms) == 1 else 'farms'} {named}, "
     words = f"{where}t{kind} {campaign.types[kind]}: {count(turbines, 'turbine')}, {installed:.6g} MW"
     if wanted is None:
         return words
     short = shortfall(installed, wanted)
     return f"{words} of {wanted:.6g} MW" + (f", {short:.4g} MW ({short / wanted:.1%}) short" if short else "")
-
-
-def _listed_farms(campaign: "Campaign", farms: Sequence[int]) -> str:
-    named = ", ".join(f"{farm} {campaign.farms[farm]}" for farm in farms[:MOST_FARMS])
-    more = f" and {len(farms) - MOST_FARMS} more" if len(farms) > MOST_FARMS else ""
-    return f"{'farm' if len(farms) == 1 else 'farms'} {named}{more}"
 
 
 def shortfall(installed_mw: float, wanted_mw: float) -> float:
@@ -84,7 +80,12 @@ def print_summary(report: "RunReport", command: str) -> None:
     if others:
         print(f"{others} more result(s), of tasks that were not asked for now, are kept with them")
     print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
-    _print_failures(report)
+    if report.failed:
+        print(f"{len(report.failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
+    failures = ((key, report.failures[key].failure) for key in report.failed)
+    causes = (f"  {key}: {one.message if one else 'cut off too often with its coordinator'}" for key, one in failures)
+    for line in first_of(causes, f": leeward status {report.paths.root}", MOST_LISTED):
+        print(line)
     if report.signal is not None and not report.is_complete:
         merged = "" if report.merged is not None else "; the next run merges"
         name = signal.Signals(report.signal).name
@@ -114,11 +115,11 @@ def _table(report: "RunReport") -> str:
     best = _best_types(campaign, cells)
     rows = [
         [
-            *_names(campaign, *pair),
-            *_numbers(campaign, pair, expected[pair], cells.get(pair, []), has_wanted),
-            "best type" if pair in best else "",
+            *(_short(name) for name in (f"{farm} {campaign.farms[farm]}", f"t{kind} {campaign.types[kind]}")),
+            *_numbers(campaign, (farm, kind), expected[farm, kind], cells.get((farm, kind), []), has_wanted),
+            "best type" if (farm, kind) in best else "",
         ]
-        for pair in sorted(expected)
+        for farm, kind in sorted(expected)
     ]
     return table([header, *rows], right=range(2, len(header) - 1))
 
@@ -136,9 +137,8 @@ def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]
     return {(farm, max(types, key=lambda ranks: ranks[0])[1]) for farm, types in ranked.items() if len(types) > 1}
 
 
-def _names(campaign: "Campaign", farm: int, kind: int) -> list[str]:
-    named = (f"{farm} {campaign.farms[farm]}", f"t{kind} {campaign.types[kind]}")
-    return [name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…" for name in named]
+def _short(name: str) -> str:
+    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
 
 
 def _numbers(
@@ -158,25 +158,12 @@ def _numbers(
     return [*cells, f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed):.2%}", f"{median:.2f}", loss]
 
 
-def _print_failures(report: "RunReport") -> None:
-    failed = report.failed
-    if not failed:
-        return
-    print(f"{len(failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
-    for key in failed[:MOST_LISTED]:
-        failure = report.failures[key].failure
-        print(f"  {key}: {failure.message if failure else 'cut off too often with its coordinator'}")
-    if len(failed) > MOST_LISTED:
-        print(f"  and {len(failed) - MOST_LISTED} more: leeward status {report.paths.root}")
-
-
 def _advice(report: "RunReport", command: str) -> Iterator[str]:
     """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
     from leeward.watch.data import MAKE_ROOM, is_out_of_room
 
     failures = [report.failures[key].failure for key in report.failed]
     out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)
-    if out_of_room:
-        yield f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
+    yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
     if len(failures) > out_of_room:
         yield f"To try failed ones again: {command} --retry-failed"

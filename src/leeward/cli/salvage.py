@@ -3,32 +3,22 @@
 import sys
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
-import typer
+from typer import Argument, Exit, Option
 
-from leeward.cli.merge import Prefer, facts_of, judge_of_salvaged
-from leeward.cli.progress import progress
-from leeward.cli.sources import CampaignFile, Quiet, told_campaigns
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, table
-from leeward.store import Verdict, demand_possible
+from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
+from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
+from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
+from leeward.cli.sources import campaign_words
+from leeward.store import Verdict
 from leeward.wording import command, count, json_text, listed, run_command, size
 
 if TYPE_CHECKING:
-    from leeward.store import MergeReport, Salvaged, SourceReport
+    from leeward.store import MergeReport, SourceReport
 
 
-def salvage(
-    sources: Annotated[list[Path], typer.Argument(help="Damaged files, and folders with such files in them.")],
-    output: Annotated[Path, typer.Option("--output", "-o", help="A new file for what is recovered.")],
-    prefer: Annotated[
-        Prefer | None, typer.Option(help="Of different results of one key take this one. Default: an error.")
-    ] = None,
-    campaign: CampaignFile = None,
-    dry_run: Annotated[bool, typer.Option("--dry-run", help="Write nothing; say what could be recovered.")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the report as JSON.")] = False,
-    quiet: Quiet = False,
-) -> None:
+class SalvageOptions(Options):
     """Recover every result that damaged HDF5 files still hold.
 
     Truncated files, files of killed writers, files whose beginning is gone, flipped bits. The files themselves are only
@@ -48,40 +38,32 @@ def salvage(
     Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
     4 the output cannot be written.
     """
-    from leeward.processes import usable_cores
-    from leeward.store import MergeRefusedError, merge
-    from leeward.watch.comparison import Comparison
 
-    demand_possible(output)
-    told, problems = told_campaigns(campaign, sources)
-    known = told[0] if len(told) == 1 else None
-    comparison = Comparison(sources, None if campaign is None else known, known)
+    sources: list[Path] = Argument(..., help="Damaged files, and folders with such files in them.")
+    output: Path = Option(..., "--output", "-o", help="A new file for what is recovered.")
+    prefer: Prefer | None = PREFER
+    campaign: str | None = CAMPAIGN_FILE
+    dry_run: bool = Option(False, "--dry-run", help="Write nothing; say what could be recovered.")
+    as_json: bool = Option(False, "--json", help="Print the report as JSON.")
+    quiet: bool = QUIET
+
+
+def salvage(options: SalvageOptions) -> None:
+    """Recover what damaged files hold, and print what was found."""
+    from leeward.store import MergeRefusedError
+
     try:
-        with progress(quiet or as_json) as tell:
-            report = merge(
-                sources,
-                output,
-                on_bad="salvage",
-                prefer=None if prefer is None else prefer.value,
-                recompute=known.recompute if known is not None and campaign is not None else None,
-                judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
-                compare=comparison,
-                facts=None if known is None else facts_of(known),
-                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
-                dry_run=dry_run,
-                tell=tell,
-                processes=usable_cores(),
-            )
+        report = merged(options, OnBad.SALVAGE, quiet=options.quiet or options.as_json)
     except MergeRefusedError as error:
         report = error.report
-    if as_json:
+    if options.as_json:
         print(json_text(_as_data(report)))
     else:
-        print("\n".join(_lines(report, dry_run)))
-        print("\n".join(_next(report, sources, campaign, prefer, dry_run)))
+        print("\n".join(_lines(report, options.dry_run)))
+        print("\n".join(_next(report, options)))
     if report.problem:
         print(f"leeward: nothing was written: {report.problem}", file=sys.stderr)
-    raise typer.Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
+    raise Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
 
 
 def _is_well(report: "MergeReport") -> bool:
@@ -93,14 +75,10 @@ def _is_well(report: "MergeReport") -> bool:
 
 def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
     """How many of its results are verified, and how many only plausible; those that a judge refused are neither."""
-    about = _salvaged(report).get(file.place)
+    about = next((one for one in report.salvaged if one.place == file.place), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
     return about.verified, max(0, file.valid - about.verified)
-
-
-def _salvaged(report: "MergeReport") -> "dict[str, Salvaged]":
-    return {one.place: one for one in report.salvaged}
 
 
 def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
@@ -121,9 +99,10 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
             yield "  +: and what has left no trace in a damaged file"
     if sound:
         yield f"{count(sound, 'file')} whole, with a digest for everything"
-    yield from _about_lost(ordered)
-    verified = sum(_recovered(report, file)[0] for file in report.files)
-    plausible = sum(_recovered(report, file)[1] for file in report.files)
+    losses = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in ordered for bad in file.bad)
+    yield from first_of(losses, ", in the log")
+    counts = [_recovered(report, file) for file in report.files]
+    verified, plausible = (sum(each) for each in zip((0, 0), *counts, strict=True))
     what = f"{verified} verified and {plausible} plausible"
     if report.problem:
         return
@@ -136,39 +115,21 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if plausible:
         yield "  plausible: complete and consistent, but without a digest that proves it"
-    remarks = (
-        (len(report.duplicates), "found more than once, and the same"),
-        (len(report.recomputed), "whose AEP was recomputed"),
-        (report.no_aep, 'without an AEP (status "no-aep")'),
-    )
-    yield from (f"  {count(number, 'result')} {remark}" for number, remark in remarks if number)
-    yield from (f"  note: {note}" for note in report.notes)
-    if report.moved is not None:
-        yield f"  the file that was there is now {report.moved}"
+    yield from merge_remarks(report)
+    yield from noted(report)
     yield from (f"  log: {path}" for path in report.logs)
 
 
-def _about_lost(files: "Sequence[SourceReport]") -> Iterator[str]:
-    lost = [(file, bad) for file in files for bad in file.bad]
-    for file, bad in lost[:MOST_LISTED]:
-        yield f"  lost: {bad.name} in {file.path.name}: {bad.reason}"
-    if len(lost) > MOST_LISTED:
-        yield f"  and {len(lost) - MOST_LISTED} more, in the log"
-
-
-def _next(
-    report: "MergeReport", sources: list[Path], campaign: str | None, prefer: Prefer | None, dry_run: bool
-) -> Iterator[str]:
+def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
+    sources, campaign, prefer = options.sources, options.campaign, options.prefer
     again = ["salvage", *sources, "-o", report.output]
-    told = [] if campaign is None else ["--campaign", campaign]
     preferred = [] if prefer is None else ["--prefer", prefer.value]
     refused = sum(file.refused for file in report.files)
     if refused:
         yield f"{count(refused, 'result')} refused by the campaign; is it the one that the files were made for?"
         yield f"To keep them without its judgement: {command(*again, *preferred)}"
     if report.unsettled:
-        yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
-        yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
+        yield from ways_to_prefer(again, campaign_words(campaign))
     if report.problem:
         return
     yield from _beside(sources, report.output)
@@ -181,7 +142,7 @@ def _next(
         yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {adopt}"
     else:
         yield "Nothing that was expected is missing."
-    if not dry_run:
+    if not options.dry_run:
         yield "The files themselves are as they were: keep them until all is well."
 
 
@@ -199,21 +160,19 @@ def _beside(sources: list[Path], output: Path) -> Iterator[str]:
 
 def _as_data(report: "MergeReport") -> dict[str, Any]:
     files = []
-    known = _salvaged(report)
+    ways = {one.place: dict(one.tried) for one in report.salvaged}
     for file in report.files:
         verified, plausible = _recovered(report, file)
-        lost = [{"name": bad.name, "verdict": bad.verdict, "reason": bad.reason} for bad in file.bad]
-        facts = {"path": file.place, "size": file.size, "verdict": file.verdict, "reason": file.reason}
-        ways = dict(known[file.place].tried) if file.place in known else {}
-        files.append({**facts, "verified": verified, "plausible": plausible, "lost": lost, "ways": ways})
+        lost = [picked(bad, "name", "verdict", "reason") for bad in file.bad]
+        facts = {"path": file.place, **picked(file, "size", "verdict", "reason")}
+        found = {"verified": verified, "plausible": plausible, "lost": lost, "ways": ways.get(file.place, {})}
+        files.append({**facts, **found})
     return {
         "output": str(report.output),
-        "results": report.results,
-        "no_aep": report.no_aep,
+        **picked(report, "results", "no_aep"),
         "recomputed": list(map(str, report.recomputed)),
         "missing": None if report.missing is None else list(map(str, report.missing)),
         "files": files,
-        "notes": report.notes,
-        "problem": report.problem,
+        **picked(report, "notes", "problem"),
         "logs": list(map(str, report.logs)),
     }

@@ -3,13 +3,14 @@
 import math
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Argument
 
-from leeward.cli.sources import CampaignFile, Names, given_place, told_campaigns
-from leeward.cli.tables import check_files, table_text, write_table
-from leeward.cli.wording import table
+from leeward.capacity import capacity_factor, comparison_remark
+from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER, Options
+from leeward.cli.output import csv_table, csv_target, table, write_file
+from leeward.cli.sources import Names, given_place, told_campaigns
 from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
@@ -19,22 +20,7 @@ if TYPE_CHECKING:
 COLUMNS = ["turbine", "x_m", "y_m"]
 
 
-def show(
-    key: Annotated[
-        str,
-        typer.Argument(
-            help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or with names "farm name/type name/3".'
-        ),
-    ],
-    path: Annotated[
-        Path | None,
-        typer.Argument(help="Run directory, layouts.h5, or a folder. Default: the only run in the current folder."),
-    ] = None,
-    csv_file: Annotated[
-        str | None, typer.Option("--csv", metavar="FILE", help="Write the coordinates to a CSV file; - for the screen.")
-    ] = None,
-    campaign: CampaignFile = None,
-) -> None:
+class ShowOptions(Options):
     """Show one layout: its coordinates, what it yields and what made it.
 
     What it yields: AEP, installed power, capacity factor, wake loss, closest spacing, and the phases of the
@@ -43,41 +29,42 @@ def show(
     Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use; 4 the storage is unavailable, or FILE cannot be
     written.
     """
-    target = None if csv_file in (None, "-") else Path(str(csv_file))
-    check_files(target, None)
+
+    key: str = Argument(
+        ..., help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or with names "farm name/type name/3".'
+    )
+    path: Path | None = PLACE_OR_FOLDER
+    csv_file: str | None = CSV(help="Write the coordinates to a CSV file; - for the screen.")
+    campaign: str | None = CAMPAIGN_FILE
+
+
+def show(options: ShowOptions) -> None:
+    """Print one layout."""
+    target = csv_target(options.csv_file)
+    from leeward.campaign.remarks import is_by_capacity_factor
     from leeward.watch.single import find_result
 
-    place = given_place(path)
-    seen = find_result(place, Names(campaign, place).keys([key])[0])
-    positions = list(enumerate(seen.result.layout.T.tolist()))
-    rows: list[list[object]] = [[turbine, x, y] for turbine, (x, y) in positions]
-    if target is not None:
-        write_table(target, COLUMNS, rows)
-    if csv_file == "-":
-        print(table_text(COLUMNS, rows), end="")
+    place = given_place(options.path)
+    seen = find_result(place, Names(options.campaign, place).keys([options.key])[0])
+    rows = [[turbine, x, y] for turbine, (x, y) in enumerate(seen.result.layout.T.tolist())]
+    if options.csv_file == "-":
+        print(csv_table(COLUMNS, rows), end="")
         return
-    if target is None:
-        shown = ([turbine, f"{x:.2f}", f"{y:.2f}"] for turbine, (x, y) in positions)
+    if target is not None:
+        write_file(target, csv_table(COLUMNS, rows))
+    else:
+        shown = ([turbine, f"{x:.2f}", f"{y:.2f}"] for turbine, x, y in rows)
         print(table([COLUMNS, *shown], right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
-    campaigns, _ = told_campaigns(campaign, [place])
+    campaigns, _ = told_campaigns(options.campaign, [place])
     made_for = campaigns[0] if len(campaigns) == 1 else None
     print(table(_facts(seen.result, made_for)))
-    for remark in _remarks(seen.result, made_for):
-        print(remark)
+    farm = seen.result.key.farm_idx
+    if made_for is not None and farm in made_for.farms and is_by_capacity_factor(made_for, farm):
+        print(comparison_remark([f"{farm} {made_for.farms[farm]}"], len(made_for.farms)))
     if target is not None:
         print(f"written: {target}")
-
-
-def _remarks(result: "Result", campaign: "Campaign | None") -> Iterator[str]:
-    """Yield the sentence that says how the types of this farm are compared, where it is not by AEP."""
-    from leeward.campaign.remarks import is_by_capacity_factor
-    from leeward.capacity import comparison_remark
-
-    farm = result.key.farm_idx
-    if campaign is not None and farm in campaign.farms and is_by_capacity_factor(campaign, farm):
-        yield comparison_remark([f"{farm} {campaign.farms[farm]}"], len(campaign.farms))
 
 
 def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
@@ -95,7 +82,6 @@ def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str
 
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
     from leeward.campaign.remarks import installed_of
-    from leeward.capacity import capacity_factor
     from leeward.watch.rise import phases_of
 
     details = dict(result.details)

@@ -5,11 +5,13 @@ import shlex
 import sys
 from pathlib import Path
 from string import Template
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Option
 
-from leeward.cli.options import GivenCampaign, RunOutput
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, Options, given
+from leeward.cli.output import picked
+from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,20 +72,18 @@ exit "$$code"
 """)
 
 
-def slurm_script(
-    campaign: GivenCampaign = None,
-    output: RunOutput = Path("layouts.h5"),
-    engine: Annotated[
-        str, typer.Option(help="local: on the job's own cores. slurm: the job starts others, of which these are sizes.")
-    ] = "local",
-    jobs: Annotated[str | None, typer.Option(help="With --engine slurm: how many jobs, 8; or a range, 2:20.")] = None,
-    cores: Annotated[int | None, typer.Option(help="Cores of a job; each computes a layout.")] = None,
-    memory: Annotated[str | None, typer.Option(help="Memory of a job, 64GB.")] = None,
-    walltime: Annotated[str | None, typer.Option(help="Time limit of a job, 2:00:00; two minutes or more.")] = None,
-    partition: Annotated[str | None, typer.Option(help="Partition of the jobs.")] = None,
-    account: Annotated[str | None, typer.Option(help="Account that pays for them.")] = None,
-    seeds: Annotated[str | None, typer.Option(help="As for `leeward run`: 50, 0:50, 3,7,9.")] = None,
-) -> None:
+class JobOptions(Options):
+    """The jobs."""
+
+    jobs: str | None = Option(None, help="With --engine slurm: how many jobs, 8; or a range, 2:20.")
+    cores: int | None = Option(None, help="Cores of a job; each computes a layout.")
+    memory: str | None = Option(None, help="Memory of a job, 64GB.")
+    walltime: str | None = Option(None, help="Time limit of a job, 2:00:00; two minutes or more.")
+    partition: str | None = Option(None, help="Partition of the jobs.")
+    account: str | None = Option(None, help="Account that pays for them.")
+
+
+class SlurmScriptOptions(Options):
     """Print a batch file for sbatch that runs a campaign inside a job of SLURM until it is complete.
 
     Before its time limit the job is warned by SIGTERM: tasks in hand finish, and the job goes back into the queue,
@@ -93,26 +93,30 @@ def slurm_script(
     Exit codes: 0 it is printed; 1 the campaign cannot be read; 2 wrong use. Those of the job are those of `leeward
     run`.
     """
-    from leeward.campaign import builtin_campaign, load
+
+    campaign: Path | None = CAMPAIGN
+    output: Path = RUN_OUTPUT
+    engine: str = Option(
+        "local", help="local: on the job's own cores. slurm: the job starts others, of which these are sizes."
+    )
+    job: JobOptions
+    seeds: str | None = Option(None, help="As for `leeward run`: 50, 0:50, 3,7,9.")
+
+
+def slurm_script(options: SlurmScriptOptions) -> None:
+    """Print a batch file."""
     from leeward.campaign.defaults import with_user_defaults
 
+    engine = options.engine
     if engine not in ("local", "slurm"):
         raise InputError(f"--engine is {engine!r}; expected local or slurm")
-    if jobs is not None and engine != "slurm":
+    if options.job.jobs is not None and engine != "slurm":
         raise InputError("--jobs goes with --engine slurm; with --engine local the campaign runs in one job at a time")
-    given = {
-        name: value
-        for name, value in {
-            **{"jobs": jobs, "cores": cores, "memory": memory, "walltime": walltime},
-            **{"partition": partition, "account": account},
-        }.items()
-        if value is not None
-    }
-    chosen = builtin_campaign() if campaign is None else load(str(campaign))
-    settings = with_user_defaults(chosen.with_overrides(slurm=given)).execution.slurm
-    options = [*([] if campaign is None else [str(campaign)]), "-o", str(output)]
-    options += [] if seeds is None else ["--seeds", seeds]
-    print(script(chosen.name, settings, engine, options, output.stem), end="")
+    chosen = run_campaign(options.campaign)
+    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.job)))).execution.slurm
+    words = [*([] if options.campaign is None else [str(options.campaign)]), "-o", str(options.output)]
+    words += [] if options.seeds is None else ["--seeds", options.seeds]
+    print(script(chosen.name, settings, engine, words, options.output.stem), end="")
 
 
 def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str], stem: str) -> str:
@@ -124,11 +128,10 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         )
     warning = int(max(SHORTEST_WARNING_S, min(LONGEST_WARNING_S, settings.walltime_s // 4)))
     job = COORDINATOR if engine == "slurm" else {"cores": settings.cores, "memory": settings.memory}
-    directives = [
-        *([] if settings.partition is None else [f"--partition={settings.partition}"]),
-        *([] if settings.account is None else [f"--account={settings.account}"]),
-        *(settings.options if engine == "local" else []),  # those of the jobs that do the work
-    ]
+    directives = [f"--{name}={value}" for name, value in given(picked(settings, "partition", "account")).items()]
+    directives += settings.options if engine == "local" else []  # those of the jobs that do the work
+    beside = Path(sys.executable).parent / "leeward"  # the one that prints it, wherever the job starts
+    program = beside if beside.exists() else "leeward"
     return SCRIPT.substitute(
         campaign=campaign.replace("\n", " "),
         name="leeward-" + re.sub(r"[^\w.-]", "_", stem),
@@ -140,13 +143,11 @@ def script(campaign: str, settings: "SlurmSpec", engine: str, options: list[str]
         directives="".join(f"#SBATCH {directive}\n" for directive in directives),
         folder=shlex.quote(str(Path.cwd())),
         prologue="".join(f"{line}\n" for line in settings.prologue),
-        command=shlex.join([_program(), "run", *options, *_engine(settings, engine), *_once_more(warning)]),
+        # taken over: the job before this one may have died with its node, and cannot give back what it held
+        command=shlex.join(
+            [str(program), "run", *options, *_engine(settings, engine), "--take-over", "--grace", str(warning // 2)]
+        ),
     )
-
-
-def _once_more(warning: int) -> list[str]:
-    """The job before this one may have died with its node, and cannot give back what it held."""
-    return ["--take-over", "--grace", str(warning // 2)]
 
 
 def _megabytes(memory: str) -> str:
@@ -159,13 +160,5 @@ def _megabytes(memory: str) -> str:
 def _engine(settings: "SlurmSpec", engine: str) -> list[str]:
     if engine == "local":
         return ["--engine", "local", "--workers", str(settings.cores)]
-    named = {"jobs": settings.jobs, "cores": settings.cores, "memory": settings.memory, "walltime": settings.walltime}
-    named |= {} if settings.partition is None else {"partition": settings.partition}
-    named |= {} if settings.account is None else {"account": settings.account}
+    named = given(picked(settings, "jobs", "cores", "memory", "walltime", "partition", "account"))
     return ["--engine", "slurm", *(word for name, value in named.items() for word in (f"--{name}", str(value)))]
-
-
-def _program() -> str:
-    """The leeward that prints it, wherever the job starts."""
-    beside = Path(sys.executable).parent / "leeward"
-    return str(beside) if beside.exists() else "leeward"

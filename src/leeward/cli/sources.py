@@ -4,9 +4,7 @@ import functools
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING
 
 from leeward.errors import InputError
 from leeward.store import demand_possible, is_run
@@ -18,16 +16,15 @@ if TYPE_CHECKING:
 
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
 
-CampaignFile = Annotated[
-    str | None,
-    typer.Option(
-        "--campaign",
-        metavar="FILE",
-        help="Campaign file, a built-in campaign's name, or a run directory or layouts.h5 that tells it. Default: what "
-        "PATH tells.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress, and only what matters of the rest.")]
+
+def campaign_words(campaign: str | None) -> list[str]:
+    """Return the option that names the campaign, for a command to copy."""
+    return ["--campaign", campaign] if campaign else []
+
+
+def adopt_words(sources: Sequence[Path]) -> list[object]:
+    """Return the options of `leeward run` that bring in results, for a command to copy."""
+    return [word for source in sources for word in ("--adopt", source)]
 
 
 def given_place(path: Path | None) -> Path:
@@ -39,7 +36,9 @@ def given_place(path: Path | None) -> Path:
     if path is not None:
         return path
     files = sorted(found for found in Path().glob("*.h5") if found.is_file())
-    runs = _runs()
+    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
+    names = {run.stem for run in runs}
+    runs = [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
     alone = [file for file in files if file.with_suffix(".run") not in runs]
     found = [*runs, *(file for file in alone if file.name == "layouts.h5")] or alone
     if len(found) == 1:
@@ -52,13 +51,6 @@ def given_place(path: Path | None) -> Path:
     )
 
 
-def _runs() -> list[Path]:
-    """Return the run directories in the current folder, without those that were put aside."""
-    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
-    names = {run.stem for run in runs}
-    return [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
-
-
 class Names:
     """The numbers of farms and types that a person wrote, as numbers or as names of a campaign.
 
@@ -66,30 +58,26 @@ class Names:
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
-        self._campaign = campaign
-        self._place = place
-
-    @functools.cached_property
-    def _known(self) -> "Campaign":
-        return demanded_campaign(self._campaign, [] if self._place is None else [self._place], "a name")
+        places = [] if place is None else [place]
+        self._known = functools.cache(lambda: demanded_campaign(campaign, places, "a name"))
 
     def farms(self, texts: Sequence[str] | None) -> list[int]:
         """Return the farm_idx of each."""
         from leeward.campaign.names import farm_of, word_of
 
-        return [farm_of(word_of(text), lambda: self._known) for text in texts or ()]
+        return [farm_of(word_of(text), self._known) for text in texts or ()]
 
     def types(self, texts: Sequence[str] | None) -> list[int]:
         """Return the type_idx of each."""
         from leeward.campaign.names import type_of, word_of
 
-        return [type_of(word_of(text), lambda: self._known) for text in texts or ()]
+        return [type_of(word_of(text), self._known) for text in texts or ()]
 
     def keys(self, texts: Sequence[str] | None) -> "list[Key]":
         """Return the key that each text stands for."""
         from leeward.campaign.names import key_of
 
-        return [key_of(text, lambda: self._known) for text in texts or ()]
+        return [key_of(text, self._known) for text in texts or ()]
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
@@ -103,6 +91,13 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
     from leeward.campaign import load
 
     return load(campaign)
+
+
+def run_campaign(source: Path | None) -> "Campaign":
+    """Return the campaign to run: that of a file, or the built-in one."""
+    from leeward.campaign import builtin_campaign, load
+
+    return builtin_campaign() if source is None else load(str(source))
 
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":

@@ -5,34 +5,24 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
-import typer
+from typer import Exit, Option
 
 from leeward.capacity import yield_words
+from leeward.cli.options import PLACE, Options
+from leeward.cli.output import EXIT_INCOMPLETE, EXIT_INTERRUPTED, MOST_LISTED, counted, is_terminal, send_control, table
 from leeward.cli.sources import given_place
-from leeward.cli.wording import EXIT_INCOMPLETE, MOST_LISTED, is_terminal, send_control, table
 from leeward.wording import command, count, duration, json_text, run_command
 
 if TYPE_CHECKING:
-    from leeward.watch import Cell, HostSeen, Snapshot, WorkerSeen
+    from leeward.watch import Cell, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
-EXIT_INTERRUPTED = 130  # before anything was seen
 WIDTH_ELSEWHERE = 120  # where there is no terminal
 
 
-def status(
-    path: Annotated[
-        Path | None,
-        typer.Argument(help="Run directory or layouts.h5. Default: the only run in the current folder."),
-    ] = None,
-    seed: Annotated[list[int] | None, typer.Option(help="Only the tasks of this seed. Repeatable.")] = None,
-    watch: Annotated[
-        bool, typer.Option("--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
-    ] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="Print the snapshot as JSON.")] = False,
-) -> None:
+class StatusOptions(Options):
     """Show how far a campaign is, and what to do next.
 
     Totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their traceback,
@@ -45,21 +35,30 @@ def status(
     Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 it cannot be read;
     2 wrong use; 4 the storage is unavailable.
     """
+
+    path: Path | None = PLACE
+    seed: list[int] | None = Option(None, help="Only the tasks of this seed. Repeatable.")
+    watch: bool = Option(False, "--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
+    as_json: bool = Option(False, "--json", help="Print the snapshot as JSON.")
+
+
+def status(options: StatusOptions) -> None:
+    """Print a snapshot of a campaign."""
     from leeward.watch import snapshot
 
-    place = given_place(path)
-    code = EXIT_INTERRUPTED
+    place = given_place(options.path)
+    code = EXIT_INTERRUPTED  # before anything was seen
     try:
         while True:
-            seen = snapshot(place, seeds=seed)
+            seen = snapshot(place, seeds=options.seed)
             code = exit_code(seen)  # before it is shown: from then on somebody may end this
-            _print(seen, as_json, watch)
-            if not (watch and seen.is_running):
+            _print(seen, options)
+            if not (options.watch and seen.is_running):
                 break
             time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
         pass  # the way to end --watch
-    raise typer.Exit(code)
+    raise Exit(code)
 
 
 def exit_code(seen: "Snapshot") -> int:
@@ -67,13 +66,13 @@ def exit_code(seen: "Snapshot") -> int:
     return 0 if seen.is_running or not (seen.missing or seen.failed) else EXIT_INCOMPLETE
 
 
-def _print(seen: "Snapshot", as_json: bool, watch: bool) -> None:
-    if as_json:
+def _print(seen: "Snapshot", options: StatusOptions) -> None:
+    if options.as_json:
         print(json_text(seen.as_data()), flush=True)
         return
-    if watch and is_terminal(sys.stdout):
+    if options.watch and is_terminal(sys.stdout):
         send_control(sys.stdout, "\x1b[H\x1b[2J")
-    elif watch:
+    elif options.watch:
         print(time.strftime("--- %Y-%m-%d %H:%M:%S"))
     print("\n".join(lines(seen)), flush=True)
 
@@ -90,7 +89,12 @@ def lines(seen: "Snapshot") -> Iterator[str]:
         yield from _grid(seen)
     yield from _workers(seen)
     yield from _failures(seen)
-    yield from _oddities(seen)
+    odd = counted(
+        (seen.quarantined, "file", f"in quarantine: {Path(str(seen.run)) / 'quarantine'}"),
+        (seen.unreadable_lines, "line", "of the index cannot be read; the next run mends it"),
+    )
+    notes = [f"note: {text}" for text in (*seen.notes, *odd)]
+    yield from ["", *notes] if notes else []
     yield ""
     yield from _next(seen)
 
@@ -141,17 +145,13 @@ def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Se
     yield ["farm", *(f"t{number}" for number in types), "best GWh", "MW", "capacity factor", ""]
     for farm, name in seen.farms.items():
         row = [cells[farm, kind] for kind in types]
+        words = ["-", "-", "-", ""]
         best = best_cell(row, farm in seen.by_capacity_factor)
-        yield [f"{farm} {name}", *map(_cell_text, row), *_best_words(best)]
-
-
-def _best_words(best: "Cell | None") -> list[str]:
-    """Return AEP, installed power, capacity factor and key of the best result of a farm."""
-    if best is None:
-        return ["-", "-", "-", ""]
-    power = "-" if best.installed_mw is None else f"{best.installed_mw:.6g}"
-    factor = "-" if best.capacity_factor is None else f"{best.capacity_factor:.2%}"
-    return [f"{best.best_aep:.2f}", power, factor, str(best.best_key)]
+        if best is not None:
+            power = "-" if best.installed_mw is None else f"{best.installed_mw:.6g}"
+            factor = "-" if best.capacity_factor is None else f"{best.capacity_factor:.2%}"
+            words = [f"{best.best_aep:.2f}", power, factor, str(best.best_key)]
+        yield [f"{farm} {name}", *map(_cell_text, row), *words]
 
 
 def _cell_text(cell: "Cell") -> str:
@@ -167,7 +167,13 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
     yield ""
     yield f"{count(len(seen.workers), 'live worker')}{f' on {len(hosts)} hosts' if len(hosts) > 1 else ''}:"
     if len(hosts) > 1:
-        yield table(_host_row(host) for host in hosts)
+        yield table(
+            [
+                *(host.host, count(host.workers, "worker"), f"{host.busy} with a task in hand"),
+                f"{host.hung} LOOK HUNG" if host.hung else "",
+            ]
+            for host in hosts
+        )
         yield ""
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     yield table(_worker_row(worker, seen) for worker in order[:MOST_LISTED])
@@ -175,26 +181,18 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
         yield f"  and {len(order) - MOST_LISTED} more: {command('status', seen.path, '--json')}"
 
 
-def _host_row(host: "HostSeen") -> list[str]:
-    hung = f"{host.hung} LOOK HUNG" if host.hung else ""
-    return [host.host, count(host.workers, "worker"), f"{host.busy} with a task in hand", hung]
-
-
 def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
-    best = "" if worker.best_aep is None else f", {worker.best_aep:.2f} GWh so far{_power(worker, seen)}"
+    from leeward.watch.present import key_of
+
+    best = ""
+    if worker.best_aep is not None:
+        key = key_of(worker.task or "")
+        power = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
+        best = f", {worker.best_aep:.2f} GWh so far" + (f" ({power})" if power else "")
     doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
     since = "" if worker.task_s is None else f"for {duration(worker.task_s)}"
     hung = "LOOKS HUNG: " if worker.looks_hung else ""
     return [worker.name, worker.task or "-", doing, since, f"{hung}last sign of life {duration(worker.age_s)} ago"]
-
-
-def _power(worker: "WorkerSeen", seen: "Snapshot") -> str:
-    """Return installed power and capacity factor of a worker's task, as far as they are known."""
-    from leeward.watch.present import key_of
-
-    key = key_of(worker.task or "")
-    words = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
-    return f" ({words})" if words else ""
 
 
 def _failures(seen: "Snapshot") -> Iterator[str]:
@@ -212,18 +210,9 @@ def _failures(seen: "Snapshot") -> Iterator[str]:
             yield f"  tracebacks: {Path(str(seen.run)) / 'failures'}"
 
 
-def _oddities(seen: "Snapshot") -> Iterator[str]:
-    odd = list(seen.notes)
-    if seen.quarantined:
-        odd.append(f"{count(seen.quarantined, 'file')} in quarantine: {Path(str(seen.run)) / 'quarantine'}")
-    if seen.unreadable_lines:
-        odd.append(f"{count(seen.unreadable_lines, 'line')} of the index cannot be read; the next run mends it")
-    if odd:
-        yield ""
-        yield from (f"note: {sentence}" for sentence in odd)
-
-
 def _next(seen: "Snapshot") -> Iterator[str]:
+    from leeward.watch.data import MAKE_ROOM
+
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
     go_on = run_command(seen.output)
@@ -232,20 +221,12 @@ def _next(seen: "Snapshot") -> Iterator[str]:
             yield f"To go on: {command(*go_on)}"
         elif not seen.output_exists and seen.done:
             yield f"Not merged yet: {command(*go_on)} makes {seen.output} of what is there."
-        yield from _about_failed(seen, command(*go_on, "--retry-failed"))
+        out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+        yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
+        if seen.failed > out_of_room:
+            yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
     elif seen.missing and not seen.run:
         yield f"To see which are missing: {command('missing', seen.path)}"
     places = [seen.run] if seen.run else []
     places += [seen.output] if seen.output_exists else []
     yield f"Counted, not verified: {command('check', *places)} verifies."
-
-
-def _about_failed(seen: "Snapshot", retry: str) -> Iterator[str]:
-    """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
-    from leeward.watch.data import MAKE_ROOM
-
-    out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
-    if out_of_room:
-        yield f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
-    if seen.failed > out_of_room:
-        yield f"To try failed tasks again: {retry}"

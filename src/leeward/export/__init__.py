@@ -1,7 +1,8 @@
-"""Results for other programs: NetCDF, Parquet, CSV, GeoJSON, windIO, FLORIS, and arrays for PyWake."""
+"""Results for other programs: NetCDF, Parquet, CSV, GeoJSON, windIO, FLORIS, and arrays for PyWake.
 
-from leeward.export.choice import Choice, chosen, damaged, open_results
-from leeward.export.target import FORMATS
-from leeward.export.write import export_layouts
+`__init__.pyi` lists the names; a name is imported when it is first used, so that a command starts quickly.
+"""
 
-__all__ = ["FORMATS", "Choice", "chosen", "damaged", "export_layouts", "open_results"]
+from leeward.lazy import lazy_names
+
+__getattr__ = lazy_names(__name__, __file__)

@@ -1,6 +1,6 @@
 """One layout as plain arrays, from which PyWake and FLORIS models are built: .npz, or the same names in .json."""
 
-from typing import Any, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import numpy as np
 
@@ -8,6 +8,14 @@ from leeward import __version__
 from leeward.capacity import capacity_factor
 from leeward.export.plant import Plant, curve_points
 from leeward.wording import json_text
+
+if TYPE_CHECKING:
+    from leeward.export.write import Request
+
+
+def write_arrays(file: BinaryIO, request: "Request") -> None:
+    """Write .npz, or .json by its ending."""
+    (write_npz if request.ending == ".npz" else write_json)(file, request.plant)
 
 
 def write_npz(file: BinaryIO, plant: Plant) -> None:

@@ -14,6 +14,7 @@ from leeward.export.plant import Plant, closed_curve_points
 from leeward.export.yaml_text import yaml_text
 
 if TYPE_CHECKING:
+    from leeward.export.write import Request
     from leeward.wind import Turbine
 
 AIR_DENSITY = 1.225  # kg/m3; of the curves and of the air alike, so that FLORIS corrects nothing
@@ -27,8 +28,9 @@ NEAREST = {
 }
 
 
-def write_floris(file: BinaryIO, plant: Plant) -> None:
-    file.write(yaml_text(_comments(plant), floris_input(plant)).encode())
+def write_floris(file: BinaryIO, request: "Request") -> None:
+    """Write the input of FLORIS."""
+    file.write(yaml_text(_comments(request.plant), floris_input(request.plant)).encode())
 
 
 def floris_input(plant: Plant) -> dict[str, Any]:

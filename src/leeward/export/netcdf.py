@@ -8,7 +8,7 @@ import numpy as np
 
 from leeward import __version__
 from leeward.capacity import GWH_PER_MW
-from leeward.export.tables import crs_of
+from leeward.formats.rows import LAYOUT_COLUMNS
 from leeward.store import UNITS
 from leeward.wording import printable
 
@@ -16,42 +16,29 @@ if TYPE_CHECKING:
     import xarray
 
     from leeward.campaign import Campaign
-    from leeward.store import Layouts
+    from leeward.export.write import Request
 
-# long_name, and standard_name where CF has one
-NAMES = {
-    "x": ("easting of the turbine", "projection_x_coordinate"),
-    "y": ("northing of the turbine", "projection_y_coordinate"),
-    "aep": ("annual energy production", ""),
-    "installed_mw": ("installed power of the layout", ""),
-    "capacity_factor": ("energy as a share of that at full load all year (8760 h)", ""),
-    "wake_loss": ("share of the energy that is lost to wakes", ""),
-    "min_spacing_m": ("distance of the closest two turbines; none of one turbine", ""),
-    "n_turbines": ("number of turbines, 0 where there is no layout; beyond it x and y are not a number", ""),
-    "diameter": ("rotor diameter", ""),
-    "hub_height": ("hub height", "height"),
-    "rated_power": ("rated power of one turbine", ""),
-    "steps": ("steps of the optimiser", ""),
-    "seconds": ("how long it was computed", ""),
-    "status": ("success, or no-aep where nobody knows the energy", ""),
-    "origin": ("leeward, or foreign for a layout of another program", ""),
-    "stop_reason": ("why the optimiser ended", ""),
-    "fingerprint": ("SHA-256 of all settings that the numbers depend on", ""),
-    "farm_idx": ("number of the farm", ""),
-    "type_idx": ("number of the turbine type", ""),
-    "seed": ("random seed", ""),
-    "turbine": ("number of the turbine in its layout", ""),
-    "key": ("name of the layout, empty where there is none", ""),
-    "farm": ("name of the farm", ""),
-    "turbine_type": ("name of the turbine type", ""),
+# long_name of each variable, and standard_name where CF has one
+LONG_NAMES = {column.name: column.meaning for column in LAYOUT_COLUMNS} | {
+    "x": "easting of the turbine",
+    "y": "northing of the turbine",
+    "aep": "annual energy production",
+    "installed_mw": "installed power of the layout",
+    "n_turbines": "number of turbines, 0 where there is no layout; beyond it x and y are not a number",
+    "diameter": "rotor diameter",
+    "hub_height": "hub height",
+    "rated_power": "rated power of one turbine",
+    "turbine": "number of the turbine in its layout",
+    "key": "name of the layout, empty where there is none",
 }
+STANDARD_NAMES = {"x": "projection_x_coordinate", "y": "projection_y_coordinate", "hub_height": "height"}
 GRID_MAPPING = "crs"
 NO_NUMBER = -1
 
 
-def write_netcdf(file: BinaryIO, layouts: "Layouts", campaign: "Campaign | None", by_seed: bool) -> None:
+def write_netcdf(file: BinaryIO, request: "Request") -> None:
     """Made in memory: libhdf5 can crash where a disk is full, and plain writes cannot."""
-    dataset = netcdf_dataset(layouts, campaign, by_seed)
+    dataset = netcdf_dataset(request)
     numbers = [name for name in dataset.variables if dataset[name].dtype.kind in "fi" and dataset[name].ndim]
     encoding: dict[Any, dict[str, Any]] = {name: {"zlib": True, "complevel": 4, "shuffle": True} for name in numbers}
     for name in ("steps", "seed"):
@@ -62,17 +49,16 @@ def write_netcdf(file: BinaryIO, layouts: "Layouts", campaign: "Campaign | None"
     file.write(content.getbuffer())
 
 
-def netcdf_dataset(layouts: "Layouts", campaign: "Campaign | None", by_seed: bool) -> "xarray.Dataset":
+def netcdf_dataset(request: "Request") -> "xarray.Dataset":
     """What `Layouts.to_xarray` gives, with names, units and the coordinate system for other programs."""
-    dataset = layouts.to_xarray(by_seed=by_seed)
-    crs = crs_of(layouts, campaign)
+    campaign, crs = request.known_campaign, request.crs
+    dataset = request.layouts.to_xarray(by_seed=request.by_seed)
     if campaign is not None:
         _add_campaign(dataset, campaign)
-    for name, (long_name, standard_name) in NAMES.items():
-        if name in dataset.variables:
-            dataset[name].attrs["long_name"] = long_name
-            if standard_name:
-                dataset[name].attrs["standard_name"] = standard_name
+    for name in LONG_NAMES.keys() & dataset.variables.keys():
+        dataset[name].attrs["long_name"] = LONG_NAMES[name]
+        if name in STANDARD_NAMES:
+            dataset[name].attrs["standard_name"] = STANDARD_NAMES[name]
     if crs:
         dataset[GRID_MAPPING] = ((), np.int32(0), grid_mapping(crs))
         for name in ("x", "y"):
@@ -83,7 +69,7 @@ def netcdf_dataset(layouts: "Layouts", campaign: "Campaign | None", by_seed: boo
         "Conventions": "CF-1.11",
         "title": title,
         "source": f"leeward {__version__}",
-        "history": f"{now} leeward {__version__}: exported from {printable(layouts.path.name)}",
+        "history": f"{now} leeward {__version__}: exported from {printable(request.layouts.path.name)}",
         **({} if campaign is None else {"campaign_name": campaign.name}),
         **({"crs": crs} if crs else {}),
     }
@@ -106,11 +92,7 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
     rated = {kind: campaign.rated_power_mw(kind) for kind in known}
     dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
-    _fill_capacity(dataset)
-
-
-def _fill_capacity(dataset: "xarray.Dataset") -> None:
-    """Take the installed power from the campaign where the results and their own campaign do not tell it."""
+    # from the campaign where the results and their own campaign do not tell the installed power
     planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)
     dataset["installed_mw"] = dataset["installed_mw"].fillna(planned)
     dataset["capacity_factor"] = dataset["aep"] / (GWH_PER_MW * dataset["installed_mw"])

@@ -15,7 +15,7 @@ from leeward.wind.conditions import Conditions
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.layout import Area
-    from leeward.store import Layouts, Result
+    from leeward.store import Result
 
 Array = npt.NDArray[np.float64]
 
@@ -63,18 +63,6 @@ class Plant:
     def wake_settings(self) -> dict[str, Any]:
         """The wake model as a campaign file has it."""
         return {"name": self.wake_model.name, **vars(self.wake_model)}
-
-
-def only_plant(layouts: "Layouts", campaign: "Campaign", what: str) -> Plant:
-    """Of the single layout that was chosen. what: the file, as an error calls it."""
-    keys = list(layouts)
-    if len(keys) > 1:
-        named = ", ".join(map(str, keys[:3])) + (", ..." if len(keys) > 3 else "")
-        raise InputError(
-            f"{len(keys)} layouts were chosen ({named}); expected one for {what}: name it with --key, or the farm and "
-            "turbine type of which it is the best with --farm, --type and --best"
-        )
-    return plant_of(layouts[keys[0]], campaign)
 
 
 def plant_of(result: "Result", campaign: "Campaign") -> Plant:

@@ -12,6 +12,7 @@ from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
 from leeward.wind.wake_models.jensen import Jensen
 
 if TYPE_CHECKING:
+    from leeward.export.write import Request
     from leeward.wind import Turbine
 
 DEFICITS = {
@@ -22,9 +23,9 @@ DEFICITS = {
 }
 
 
-def write_windio(file: BinaryIO, plant: Plant) -> None:
-    """Refers to no other file."""
-    file.write(yaml_text(_comments(plant), windio_plant(plant)).encode())
+def write_windio(file: BinaryIO, request: "Request") -> None:
+    """Write the plant, which refers to no other file."""
+    file.write(yaml_text(_comments(request.plant), windio_plant(request.plant)).encode())
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:
@@ -60,16 +61,15 @@ def _coordinates(x: Any, y: Any, crs: str) -> dict[str, Any]:
 
 def _boundaries(plant: Plant) -> dict[str, Any]:
     """Outlines; the holes in them are exclusions. Curves are drawn with many corners."""
+
+    def polygon(ring: Any) -> dict[str, Any]:
+        x, y = shapely.get_coordinates(ring)[:-1].T
+        return _coordinates(x, y, plant.crs)
+
     pieces = shapely.get_parts(plant.area.to_shapely())
-    outlines = [_ring(piece.exterior, plant.crs) for piece in pieces]
-    holes = [_ring(hole, plant.crs) for piece in pieces for hole in piece.interiors]
-    found: dict[str, Any] = {"boundaries": {"polygons": outlines}}
+    holes = [polygon(hole) for piece in pieces for hole in piece.interiors]
+    found: dict[str, Any] = {"boundaries": {"polygons": [polygon(piece.exterior) for piece in pieces]}}
     return {**found, "exclusions": {"polygons": holes}} if holes else found
-
-
-def _ring(ring: Any, crs: str) -> dict[str, Any]:
-    corners = shapely.get_coordinates(ring)[:-1]
-    return _coordinates(corners[:, 0], corners[:, 1], crs)
 
 
 def _data(values: Any, *dims: str) -> dict[str, Any]:

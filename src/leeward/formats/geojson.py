@@ -3,7 +3,7 @@
 import functools
 import json
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -28,35 +28,35 @@ LONGEST_EDGE_M = 1000.0
 
 def layout_geojson(result: "Result", campaign: "Campaign") -> str:
     """One layout: the area of its farm, and a point for each turbine, those that stand already first."""
-    area = area_feature(result.key.farm_idx, campaign)
-    features = [area, *neighbour_features(campaign), *turbine_features(result, campaign)]
-    return collection_start(campaign) + ",\n".join(map(dumped, features)) + COLLECTION_END
+    return "".join(collection([result.key.farm_idx], [result], campaign))
 
 
-def collection_start(campaign: "Campaign") -> str:
-    """What comes before the features, for files that are written piece by piece. There is no "crs": it is WGS84."""
+def collection(farms: Iterable[int], results: "Iterable[Result]", campaign: "Campaign") -> Iterator[str]:
+    """Yield the text of a file piece by piece, a feature a line: areas of farms, existing turbines, then layouts.
+
+    There is no "crs": it is WGS84.
+    """
     facts = {"type": "FeatureCollection", "campaign": campaign.name, "projected_crs": demanded_crs(campaign)}
-    return dumped(facts)[:-1] + ', "features": [\n'
+    first = [*(_area_feature(farm, campaign) for farm in farms), *_neighbour_features(campaign)]
+    yield _dumped(facts)[:-1] + ', "features": [\n' + ",\n".join(map(_dumped, first))
+    for result in results:
+        yield ",\n".join(["", *map(_dumped, _turbine_features(result, campaign))])
+    yield "\n]}\n"
 
 
-COLLECTION_END = "\n]}\n"
-
-
-def dumped(data: dict[str, Any]) -> str:
+def _dumped(data: dict[str, Any]) -> str:
     """As JSON, which has no word for "not a number"."""
     return json.dumps(data, ensure_ascii=False, allow_nan=False)
 
 
-def area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
+def _area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
     """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
-    crs = demanded_crs(campaign)
-    properties = {"kind": "area", "farm_idx": farm_idx, "name": campaign.farms.get(farm_idx)}
-    area = campaign.area(farm_idx)
-    properties["area_km2"] = area.area_m2 / 1e6
-    return {"type": "Feature", "properties": properties, "geometry": _geometry(area, crs)}
+    area, name = campaign.area(farm_idx), campaign.farms.get(farm_idx)
+    properties = {"kind": "area", "farm_idx": farm_idx, "name": name, "area_km2": area.area_m2 / 1e6}
+    return {"type": "Feature", "properties": properties, "geometry": _geometry(area, demanded_crs(campaign))}
 
 
-def turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
+def _turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
     """A Point for each turbine of a layout."""
     about = description(result, campaign)
     properties = {
@@ -77,7 +77,7 @@ def turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[st
         yield {"type": "Feature", "properties": {**properties, "turbine": turbine}, "geometry": point}
 
 
-def neighbour_features(campaign: "Campaign") -> Iterator[dict[str, Any]]:
+def _neighbour_features(campaign: "Campaign") -> Iterator[dict[str, Any]]:
     """A Point for each turbine that stands already. Their wakes reach all farms, so a file has them once."""
     crs = demanded_crs(campaign)
     for group in campaign.neighbours:

@@ -59,7 +59,7 @@ def read_layouts(path: Path) -> list[TableLayout]:
         groups.setdefault(tuple(_identity(path, line, cells, telling)), []).append((line, cells))
     firsts = [(members[0][0], dict(zip(telling, identity, strict=True))) for identity, members in groups.items()]
     _demand_agreement(path, firsts)
-    return [_layout(path, header, told, members) for (_, told), members in zip(firsts, groups.values(), strict=True)]
+    return [_layout(path, told, members) for (_, told), members in zip(firsts, groups.values(), strict=True)]
 
 
 def _rows(path: Path) -> tuple[list[str], list[Row]]:
@@ -122,18 +122,25 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
                     )
 
 
-def _layout(path: Path, header: list[str], told: dict[str, str | int], rows: list[Row]) -> TableLayout:
+def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLayout:
     """Return one layout. All of its rows must agree about its turbines and its coordinate system."""
-    if "turbine" in header:
-        _demand_different_turbines(path, rows)
+    first, cells = rows[0]
+    seen: dict[str, int] = {}
+    for line, others in rows:
+        number = others.get("turbine")
+        if number and seen.setdefault(number, line) != line:
+            raise InputError(f"{path}, lines {seen[number]} and {line}: two turbines {number} in one layout; {HINT}")
     for column in (*FIGURES, "crs"):
-        if column in header:
-            _demand_one_value(path, column, rows)
-    line, cells = rows[0]
+        for line, others in rows:
+            if others.get(column) != cells.get(column):
+                raise InputError(
+                    f"{path}, lines {first} and {line}: {column} is {cells[column] or 'empty'} and "
+                    f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
+                )
     key = str(told.get("key", ""))
     numbers = Key.parse(key)._asdict() if is_key(key) else {}
     numbers |= {column: int(told[column]) for column in NUMBERS if column in told}
-    figures = {column: _number(path, line, column, cells[column]) for column in FIGURES if cells.get(column)}
+    figures = {column: _number(path, first, column, cells[column]) for column in FIGURES if cells.get(column)}
     x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))
     name = key or ", ".join(
         str(value) if column in ("farm", "turbine_type") else f"{column.removesuffix('_idx')} {value}"
@@ -142,24 +149,6 @@ def _layout(path: Path, header: list[str], told: dict[str, str | int], rows: lis
     kind = str(told.get("turbine_type", ""))
     told_otherwise = {"turbine_type": kind, "crs": cells.get("crs", ""), **figures}
     return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **told_otherwise)  # type: ignore[arg-type]
-
-
-def _demand_different_turbines(path: Path, rows: list[Row]) -> None:
-    seen: dict[str, int] = {}
-    for line, cells in rows:
-        number = cells["turbine"]
-        if number and seen.setdefault(number, line) != line:
-            raise InputError(f"{path}, lines {seen[number]} and {line}: two turbines {number} in one layout; {HINT}")
-
-
-def _demand_one_value(path: Path, column: str, rows: list[Row]) -> None:
-    first, cells = rows[0]
-    for line, others in rows:
-        if others[column] != cells[column]:
-            raise InputError(
-                f"{path}, lines {first} and {line}: {column} is {cells[column] or 'empty'} and "
-                f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
-            )
 
 
 def _number(path: Path, line: int, column: str, cell: str) -> float:

@@ -1,0 +1,77 @@
+"""Bars on the terminal at standard error: of any command, and of `leeward run`. It imports rich, which takes time."""
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from rich.console import Console, RenderableType
+from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+from rich.text import Text
+
+from leeward.cli.progress import COMPILING
+from leeward.cli.run_display import Pace, sentence
+from leeward.wording import printable
+
+MOST_FARMS = 12
+
+
+class Bar(Progress):
+    """A bar, with a row below it while the wake engine is being compiled."""
+
+    def __init__(self, **settings: Any) -> None:
+        description, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
+        # not redirected: rich would write its control sequences to our stream, which escapes them
+        settings |= {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
+        super().__init__(description, BarColumn(), state, TimeElapsedColumn(), **settings)
+        self._compiling: TaskID | None = None
+
+    def on_compile(self, begins: bool) -> None:
+        """Show the row, with the elapsed time, or hide it."""
+        if self._compiling is None:
+            self._compiling = self.add_task(COMPILING, total=None, state="")
+        self.update(self._compiling, visible=begins, refresh=True)
+
+
+class RunBar(Bar):
+    """The bar of a run, and below it the best AEP of each farm so far. farms: their names."""
+
+    def __init__(self, farms: Mapping[int, str]) -> None:
+        self._names = farms
+        self._pace = Pace()
+        self._best: dict[int, tuple[float, str]] = {}
+        super().__init__(refresh_per_second=4)
+        self._task = self.add_task("preparing", total=None, state="")
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        """Show an event of the run."""
+        kind, pace = event["event"], self._pace
+        pace.on_event(event)
+        if kind in ("compiling", "compiled"):
+            self.on_compile(kind == "compiling")
+        text = None if kind == "compiling" else sentence(event)  # that has a row with the elapsed time
+        if text is not None:
+            self.console.print(printable(text), highlight=False, markup=False)
+        if kind == "done" and event.get("aep") is not None:
+            farm = int(event["key"].partition("_")[0].removeprefix("farm"))
+            if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
+                self._best = {**self._best, farm: (event["aep"], event["key"])}  # another thread may be drawing it
+        if kind in ("began", "done", "failed", "again"):
+            done = pace.done + pace.failed
+            self.update(self._task, description="layouts", total=pace.total, completed=done, state=str(pace))
+
+    def get_renderables(self) -> Iterable[RenderableType]:
+        """Return the bar and the table."""
+        yield from super().get_renderables()
+        shown = sorted(self._best.items())
+        if shown:
+            table = Table("farm", "best so far", "", box=None, padding=(0, 2))
+            for farm, (aep, key) in shown[:MOST_FARMS]:
+                table.add_row(Text(printable(f"{farm} {self._names.get(farm, '')}")), f"{aep:.2f} GWh", key)
+            if len(shown) > MOST_FARMS:
+                table.add_row(f"and {len(shown) - MOST_FARMS} more", "", "")
+            yield table
+
+    def stop(self) -> None:
+        """End the display, without the table, which the summary has."""
+        self._best = {}
+        super().stop()

@@ -1,0 +1,165 @@
+"""What commands print and write: aligned tables, CSV files, streams without control sequences, and exit codes.
+
+DESIGN and docs/commands.md list the exit codes.
+"""
+
+import contextlib
+import sys
+import tempfile
+import time
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, TextIO
+
+from leeward.errors import InputError, StorageError, is_storage_error, write_error
+from leeward.files import replace_file
+from leeward.store import demand_outside_runs, demand_possible
+from leeward.wording import count, printable
+
+EXIT_ERROR = 1
+EXIT_WRONG_USE = 2
+EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
+EXIT_STORAGE = 4
+EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
+RESET = "\x1b[0m"  # of colours: harmless
+MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
+
+
+def exit_code(error: Exception) -> int:
+    """Return the exit code of a command that ends with this error."""
+    if isinstance(error, InputError):
+        return EXIT_WRONG_USE
+    if isinstance(error, StorageError) or (isinstance(error, OSError) and is_storage_error(error)):
+        return EXIT_STORAGE
+    return EXIT_ERROR
+
+
+def note(text: str) -> None:
+    """Print a note on standard error."""
+    print(f"leeward: note: {text}", file=sys.stderr)
+
+
+def log(text: str) -> None:
+    """Print a line with the time on standard error."""
+    print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
+
+
+def picked(thing: object, *names: str) -> dict[str, Any]:
+    """Return some attributes, by their names, for JSON."""
+    return {name: getattr(thing, name) for name in names}
+
+
+def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:
+    """Yield how many there are of each thing, and what about them; nothing where there are none."""
+    yield from (f"{indent}{count(number, noun)} {text}" for number, noun, text in facts if number)
+
+
+def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> Iterator[str]:
+    """Yield the first lines, and how many more there are. rest: what they are, and where to find them."""
+    lines = list(lines)
+    yield from lines[:most]
+    if len(lines) > most:
+        yield f"  and {len(lines) - most} more{rest}"
+
+
+def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: str = "  ") -> str:
+    """Columns as wide as what is in them, never wrapped; `right`: those that stand to the right."""
+    texts = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in rows]
+    widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
+    lines = []
+    for row in texts:
+        cells = [
+            cell.rjust(width) if number in right else cell.ljust(width)
+            for number, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+
+def csv_target(csv_file: str | None, as_json: bool = False) -> Path | None:
+    """Return the file that --csv names, which can be written; None for none, and for the screen (-)."""
+    if as_json and csv_file is not None:
+        raise InputError("--csv and --json are both given; expected one of them")
+    target = None if csv_file in (None, "-") else Path(str(csv_file))
+    check_files(target)
+    return target
+
+
+def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
+    """As CSV, with the line ends of this system's other programs."""
+    from leeward.formats.tabular import csv_text
+
+    return csv_text(header, rows, line_end="\n")
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file, which appears whole or not at all."""
+    try:
+        replace_file(path, text.encode())
+    except OSError as error:
+        raise write_error(path, error) from error
+
+
+def check_files(output: Path | None, picture: Path | None = None) -> None:
+    """Refuse, before any work is done, files that cannot be written after it.
+
+    A name that cannot be a file's is an InputError, a disk that is full or read-only a StorageError.
+    """
+    if picture is not None:
+        from leeward.plots import check_picture_path
+
+        check_picture_path(picture)
+        if output is not None and output.resolve() == picture.resolve():
+            raise InputError(f"{output}: is both --output and --picture; expected two files")
+    for path in filter(None, (output, picture)):
+        demand_possible(path)
+        demand_outside_runs(path)
+        if path.is_dir():
+            raise InputError(f"{path}: is a folder; expected the name of a file")
+        try:
+            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+                pass
+        except OSError as error:
+            raise write_error(path, error) from error
+
+
+class Printable:
+    """A text stream that escapes what a terminal would obey: names may come from anywhere.
+
+    Rich knows `rich_proxied_file` and writes there, past this; what it is given has to be escaped before.
+    """
+
+    def __init__(self, stream: TextIO) -> None:
+        self.rich_proxied_file = stream
+
+    def write(self, text: str) -> int:
+        # colorama, which numba uses if it is there, sends the reset at the end of a process that has compiled
+        self.rich_proxied_file.write(text if text == RESET else printable(text))
+        return len(text)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.rich_proxied_file, name)
+
+
+@contextlib.contextmanager
+def printable_streams() -> Iterator[None]:
+    """Let all that is printed pass through `Printable`."""
+    streams = sys.stdout, sys.stderr
+    for stream in streams:
+        if hasattr(stream, "reconfigure"):
+            stream.reconfigure(errors="backslashreplace")  # for terminals that are not UTF-8
+    try:
+        sys.stdout, sys.stderr = (None if stream is None else Printable(stream) for stream in streams)
+        yield
+    finally:
+        sys.stdout, sys.stderr = streams
+
+
+def send_control(stream: TextIO, sequence: str) -> None:
+    """Send a control sequence of our own to a terminal."""
+    getattr(stream, "rich_proxied_file", stream).write(sequence)
+
+
+def is_terminal(stream: TextIO | None) -> bool:
+    """None: the stream was closed before Python started."""
+    return stream is not None and stream.isatty()
