@@ -13,8 +13,9 @@ from leeward.campaign.spec import RECIPES, OptimiserSpec
 from leeward.campaign.template import template_text
 from leeward.errors import InputError
 from leeward.layout import optimise as layout_optimise
-from leeward.layout.optimise import LARGEST_SEED as LAYOUT_LARGEST_SEED
+from leeward.layout.driver import LARGEST_SEED as LAYOUT_LARGEST_SEED
 from leeward.layout.recipes import EFFORTS
+from leeward.layout.registry import RECIPES as ALL_RECIPES
 from leeward.store.format.keys import Key
 
 
@@ -41,7 +42,7 @@ def test_built_in_problems_are_those_of_the_library(built_in):
     assert problem.area == builtin.area(4)
     assert problem.farm.turbine == builtin.turbines()[2]
     np.testing.assert_array_equal(problem.farm.site.conditions.weight, builtin.site().conditions.weight)
-    assert problem.room[0] == 3 * 214
+    assert problem.min_distances_m[0] == 3 * 214
     assert built_in.problem(4, 2) is problem
 
 
@@ -122,7 +123,7 @@ def test_limits_are_those_of_the_optimiser():
     assert LARGEST_SEED == LAYOUT_LARGEST_SEED
     efforts = OptimiserSpec.model_fields["effort"].annotation
     assert set(efforts.__args__) == set(EFFORTS)
-    assert set(RECIPES) == {name for name in layout_optimise.__globals__["RECIPES"] if not name.startswith("start")}
+    assert set(RECIPES) == {name for name in ALL_RECIPES if not name.startswith("start")}
 
 
 def test_optimise_is_the_library_s(tmp_path):

@@ -216,7 +216,7 @@ def test_neighbours(tmp_path):
     campaign = load_study(tmp_path, more=f"neighbours: [{{file: there.csv, turbine: {GENERIC}}}]\n")
     same = load_study(tmp_path, more="neighbours: [{x_m: [-3000, -3000], y_m: [0, 900], turbine: 0}]\n")
     assert campaign.fingerprint(0, 0) == same.fingerprint(0, 0) != load_study(tmp_path).fingerprint(0, 0)
-    assert len(campaign.problem(0, 0).room) == 14
+    assert len(campaign.problem(0, 0).min_distances_m) == 14
 
 
 def test_sites_of_files(tmp_path):

@@ -20,7 +20,7 @@ from leeward.engines.compute import compute
 from leeward.engines.inline import last_line
 from leeward.errors import InfeasibleError
 from leeward.export import export_layouts, open_results
-from leeward.layout.optimise import _no_room
+from leeward.layout.driver import _no_room
 from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps

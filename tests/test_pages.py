@@ -13,7 +13,7 @@ import shapely
 
 from foreign_files import own_result
 from leeward.errors import InputError
-from leeward.layout.labels import label_place
+from leeward.layout.pictures import label_place
 from leeward.pages import settings as settings_page
 from leeward.pages.charts import (
     convergence,

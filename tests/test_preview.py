@@ -12,7 +12,7 @@ from leeward.campaign.places import farm_places, place_remarks, projection
 from leeward.cli.preview import estimate_lines, preview, rose_line, wind_lines
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
-from leeward.layout.room import room_for
+from leeward.layout.starts import room_for
 from leeward.runs.estimate import Estimate, estimate
 from leeward.runs.selection import task_counts
 from leeward.store.directory.lock import Lock

@@ -345,7 +345,7 @@ class Campaign:
             time_budget_s=settings.time_budget_s,
             work=settings.work,
             smart_start=smart,
-            watch=watch,
+            callback=watch,
         )
 
     def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:

@@ -274,7 +274,7 @@ def _optimised(
                 work=work,
                 smart_start=options if recipe.startswith("smart_start") else None,
                 start=given,
-                watch=watch,
+                callback=watch,
             )
     except KeyboardInterrupt as interrupt:
         line.clear()
@@ -338,7 +338,7 @@ class _ProgressLine:
 
 def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") -> None:
     turbine = problem.turbines[0]
-    room = float(problem.room[: problem.n_turbines].max())
+    room = float(problem.min_distances_m[: problem.n_turbines].max())
     closest = f"{solution.min_spacing_m:.1f}" if math.isfinite(solution.min_spacing_m) else "-"
     print(f"{title}, {problem.area.area_m2 / 1e6:.1f} km2")
     _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")

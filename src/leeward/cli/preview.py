@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from leeward.campaign.execution import Execution
     from leeward.campaign.places import FarmPlace
     from leeward.errors import LeewardError
-    from leeward.layout.room import Room
+    from leeward.layout.starts import Room
     from leeward.runs.estimate import Estimate
     from leeward.runs.run import Options
     from leeward.wind import Site
@@ -104,7 +104,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     from leeward.campaign.places import farm_places, place_remarks
     from leeward.campaign.remarks import wind_remarks
     from leeward.errors import InputError
-    from leeward.layout.room import room_for
+    from leeward.layout.starts import room_for
 
     places = farm_places(campaign)
     warnings = [*campaign.remarks, *place_remarks(campaign, places), *duplicate_names(campaign)]

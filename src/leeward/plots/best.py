@@ -15,8 +15,7 @@ from matplotlib.patheffects import withStroke
 
 from leeward.capacity import capacity_factor
 from leeward.errors import InputError
-from leeward.layout.labels import apart, label_place
-from leeward.layout.surroundings import Bounds, loss_span, widened
+from leeward.layout.pictures import Bounds, apart, label_place, loss_span, widened
 from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     Positions,

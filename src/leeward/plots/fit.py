@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.text import Text
 
-    from leeward.layout.surroundings import Bounds
+    from leeward.layout.pictures import Bounds
 
 LONGEST = 8.0  # inches of a map
 NARROWEST = 2.8  # inches of a figure: its words need so much

@@ -12,7 +12,7 @@ from matplotlib.patheffects import withStroke
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
-from leeward.layout.surroundings import widened
+from leeward.layout.pictures import widened
 from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     GREY_ONES,

@@ -12,7 +12,7 @@ from matplotlib.ticker import FuncFormatter, MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, near
+from leeward.layout.pictures import Bounds, near
 from leeward.plots.style import FAINT, INK, LABEL, SEA, SHORE, SMALL, dress
 
 if TYPE_CHECKING:

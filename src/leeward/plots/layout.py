@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from leeward.capacity import yield_words
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, loss_span, widened
+from leeward.layout.pictures import Bounds, loss_span, widened
 from leeward.plots.fit import fit, is_wide, map_size
 from leeward.plots.ground import (
     SMALLEST_DOT,
@@ -150,7 +150,7 @@ def layout_figure(
             wake_loss=simulation.wake_loss,
             loss_range=loss_span(losses),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
-            spacing_m=float(problem.room[: problem.n_turbines].min()),
+            spacing_m=float(problem.min_distances_m[: problem.n_turbines].min()),
             neighbours=neighbours,
             title=f"{what}\n{_energy(aep)}, wake loss {100 * simulation.total_wake_loss:z.2f} %"
             + _power(problem, solution, aep),

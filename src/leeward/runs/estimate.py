@@ -81,7 +81,7 @@ def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
     try:
         warm_up(campaign)  # so that compiling is not measured
         meter = _Meter()
-        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
+        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, callback=meter)
     except InfeasibleError:
         return None
     return meter

@@ -97,7 +97,7 @@ def _view(campaign: Campaign | None, result: Result, *, with_losses: bool) -> La
     problem = campaign.problem(key.farm_idx, key.type_idx)
     others = problem.farm.neighbours
     standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
-    spacing = float(problem.room[: problem.n_turbines].min())
+    spacing = float(problem.min_distances_m[: problem.n_turbines].min())
     try:
         loss = problem.farm.simulate(*problem.positions(result.x, result.y)).wake_loss
     except InputError as error:  # of a layout by somebody else: too few turbines, two at one point

@@ -7,7 +7,7 @@ import numpy.typing as npt
 import shapely
 
 from leeward.capacity import yield_words
-from leeward.layout.labels import apart, label_place
+from leeward.layout.pictures import apart, label_place
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
 from leeward.pages.html import Markup, tag

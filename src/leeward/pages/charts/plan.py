@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leeward.layout.surroundings import loss_span, near
+from leeward.layout.pictures import loss_span, near
 from leeward.pages.charts.axes import Scale, figure, text
 from leeward.pages.charts.colours import colour
 from leeward.pages.html import Attribute, Markup, join, tag
