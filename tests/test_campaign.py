@@ -12,7 +12,6 @@ from leeward.campaign.seeds import LARGEST_SEED
 from leeward.campaign.spec import RECIPES, OptimiserSpec
 from leeward.campaign.template import template_text
 from leeward.errors import InputError
-from leeward.layout import optimise as layout_optimise
 from leeward.layout.driver import LARGEST_SEED as LAYOUT_LARGEST_SEED
 from leeward.layout.recipes import EFFORTS
 from leeward.layout.registry import RECIPES as ALL_RECIPES
@@ -211,7 +210,7 @@ def test_template_shows_every_key():
     from leeward.campaign import spec
 
     models = (spec.CampaignSpec, spec.WeibullSpec, spec.OptimiserSpec, spec.Execution, spec.GenericTurbine)
-    hidden = {"format_version", "frozen", "recipe_sha256", "built_in"}
+    hidden = {"format_version", "frozen", "recipe_sha256", "objective_sha256", "built_in"}
     for model in models:
         for name in set(model.model_fields) - hidden:
             assert f"{name}:" in template_text(), name

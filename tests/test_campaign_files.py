@@ -1,12 +1,13 @@
 """Campaign files: what is wrong with one is said with its file, line and key."""
 
+import hashlib
 import json
 import sys
 
 import pytest
 
 from campaign_cases import load_study, study
-from leeward.campaign import load, own_recipe
+from leeward.campaign import custom, load
 from leeward.errors import InputError
 
 NORTH = "polygon_m: [[0, 0], [8000, 0], [8000, 2500], [2500, 2500], [2500, 8000], [0, 8000]]"
@@ -279,6 +280,8 @@ def test_a_custom_recipe_leaves_no_byte_code(tmp_path, monkeypatch):
     """Python does not sync byte code: torn by a power cut, it would fail every task of the resumed run."""
     (tmp_path / "recipe_without_byte_code.py").write_text("def place(problem, seed): ...\n")
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    own_recipe.import_recipe("recipe_without_byte_code:place", [str(tmp_path)])
+    path = "recipe_without_byte_code:place"
+    digest = hashlib.sha256((tmp_path / "recipe_without_byte_code.py").read_bytes()).hexdigest()
+    custom.import_custom(custom.CustomCode("recipe", ("optimiser", "recipe"), path, digest), [str(tmp_path)])
     assert [path.name for path in tmp_path.iterdir()] == ["recipe_without_byte_code.py"]
     assert sys.dont_write_bytecode is False

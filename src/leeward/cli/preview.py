@@ -112,7 +112,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     tight, impossible = {}, 0
     for pair in tasks:
         try:
-            room = room_for(campaign.problem(*pair))
+            room = room_for(campaign.physics.constraints(*pair))
         except InputError:  # the run says so itself
             impossible += 1
             continue

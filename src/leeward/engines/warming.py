@@ -20,6 +20,7 @@ Question = Callable[[], object]
 
 def warm_up(campaign: Campaign) -> None:
     """Compile what the recipe of the campaign calls, together with other processes that do the same."""
+    campaign.physics.import_wake_model()
     problem = _small_problem(campaign)
     recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom one is called for tasks only
     _ask_together(_questions(problem, recipe))

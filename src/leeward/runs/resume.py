@@ -75,7 +75,7 @@ class Stored:
 
     def version(self, campaign: Campaign, key: Key) -> int | None:
         """Return the method version that made a result of a task; None if it was made with other settings."""
-        return campaign.version_of(key, self.fingerprints.get(key), self.makers[key].method_version)
+        return campaign.fingerprints.version_of(key, self.fingerprints.get(key), self.makers[key].method_version)
 
     def add(self, key: Key, found: FoundResult | Result) -> None:
         line = index_line(found)
