@@ -75,7 +75,7 @@ def optimise(
     seed: int,
     *,
     recipe: str | Own = "smart_start+refine",
-    objective: str | Callable[[LayoutProblem], ObjectiveFunction] = "aep",
+    objective: str | type[ObjectiveFunction] = "aep",
     effort: str = "normal",
     time_budget_s: float | None = None,
     work: int | None = None,
@@ -219,10 +219,10 @@ def _objective(objective: object, problem: LayoutProblem) -> ObjectiveFunction:
             known = ", ".join(OBJECTIVES)
             raise InputError(f"objective is {objective!r}; expected one of {known}, or your own as 'module:Class'")
         made = imported(path, "objective", "Class")
-    function: Any = made(problem) if callable(made) else None
-    if not all(callable(getattr(function, method, None)) for method in ("value", "gradient")):
+    is_one = callable(made) and all(callable(getattr(made, method, None)) for method in ("value", "gradient"))
+    if not is_one:
         raise InputError(f"objective is {objective!r:.100}; expected a class with the methods value and gradient")
-    return cast(ObjectiveFunction, function)
+    return cast(ObjectiveFunction, made(problem))
 
 
 def _name(given: object) -> str:
