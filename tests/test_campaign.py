@@ -113,7 +113,7 @@ def test_unknown_farm_and_type(tmp_path):
     with pytest.raises(InputError, match="farm_idx is 3; expected one of those of study: 0"):
         campaign.fingerprint(3, 0)
     with pytest.raises(InputError, match="type_idx is 1"):
-        campaign.n_turbines(0, 1)
+        campaign.physics.n_turbines(0, 1)
     with pytest.raises(InputError, match="farm0_t0_s9 is not a task"):
         campaign.optimise(Key(0, 0, 9))
 
@@ -189,7 +189,7 @@ def test_listing_a_frozen_campaign_is_light(tmp_path, built_in):
         "import sys, pathlib; from leeward.campaign import Campaign; "
         "campaign = Campaign.from_text(pathlib.Path(sys.argv[1]).read_text(), 'frozen'); "
         "count = sum(key in campaign for key in campaign.tasks()); "
-        "campaign.fingerprint(0, 0); campaign.n_turbines(0, 5); "
+        "campaign.fingerprint(0, 0); campaign.physics.n_turbines(0, 5); "
         "print(count, [m for m in ('numpy', 'numba', 'shapely', 'xarray', 'pyproj', 'h5py') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=600)

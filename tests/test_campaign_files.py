@@ -270,7 +270,7 @@ def test_capacity(tmp_path):
         ("turbines_per_farm: 12", "capacity_mw: 3.3"),
         ("mw: 15, rotor_diameter_m: 240, hub_height_m: 150", "mw: 1.1, rotor_diameter_m: 70, hub_height_m: 60"),
     )
-    assert campaign.n_turbines(0, 0) == 3  # 3.3 / 1.1 is a little less than 3
+    assert campaign.physics.n_turbines(0, 0) == 3  # 3.3 / 1.1 is a little less than 3
     own = load_study(tmp_path, ("name: north", "name: north\n    capacity_mw: 61"))
     assert own.n_turbines(0, 0) == 4
     assert load_study(tmp_path, ("name: north", "name: north\n    n_turbines: 5")).n_turbines(0, 0) == 5

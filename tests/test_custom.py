@@ -5,6 +5,7 @@ import sys
 import numpy as np
 import pytest
 
+import leeward
 from campaign_cases import load_study
 from leeward.campaign import load
 from leeward.errors import InputError
@@ -72,12 +73,14 @@ def command(*arguments, cwd):
 
 def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
     path = custom_campaign(tmp_path, execution={"workers": 1})
+    assert command("run", path, "--dry-run", cwd=tmp_path).returncode == 0
     done = command("run", path, cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     fingerprint = load(path).fingerprint(0, 0)
     again = command("run", path, "--seeds", 3, cwd=tmp_path)
     assert again.returncode == 0, again.stderr
-    assert "1" in again.stdout
+    with leeward.open_layouts(tmp_path / "layouts.h5") as layouts:
+        assert [str(key) for key in layouts] == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s2"]
     (tmp_path / "imported").unlink()
     for words in (["status"], ["check"], ["merge", "layouts.run", "-o", "merged.h5"], ["report"], ["show", "0,0,1"]):
         read = command(*words, cwd=tmp_path)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from leeward.campaign.physics import Physics
-from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, FarmSpec, OptimiserSpec, SiteSpec
+from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec, SiteSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 
@@ -75,8 +75,11 @@ class Fingerprints:
     def _long(self, farm_idx: int) -> dict[str, Any]:
         return {
             "site": site_settings(self._spec.site),
-            "area": area_settings(self._physics.farms[farm_idx]),
-            "neighbours": neighbour_settings(self._spec),
+            "area": self._physics.farms[farm_idx].area.model_dump(exclude_none=True),
+            "neighbours": [
+                {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)}
+                for entry in self._spec.neighbours
+            ],
         }
 
 
@@ -105,21 +108,9 @@ def site_settings(site: SiteSpec) -> dict[str, Any]:
     return settings
 
 
-def area_settings(farm: FarmSpec) -> dict[str, Any]:
-    if farm.area is None:
-        raise TypeError("a farm without its figures")
-    return farm.area.model_dump(exclude_none=True)
-
-
 def turbine_settings(turbine: Any) -> dict[str, Any]:
     """Its figures, not its name."""
     return dict(turbine.model_dump(exclude={"name", "type_idx"}))
-
-
-def neighbour_settings(spec: CampaignSpec) -> list[dict[str, Any]]:
-    return [
-        {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)} for entry in spec.neighbours
-    ]
 
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:

@@ -252,7 +252,7 @@ def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, F
         features = [feature for feature in features if feature[0] in given.only]
     place = ("farms",) if isinstance(spec.farms, BuiltIn) else ("farms", "file")
     return [
-        (place, FarmSpec(farm_idx=number, name=name, geojson=feature, exclude=given.exclude))
+        (place, FarmSpec(farm_idx=number, name=name or f"farm {number}", geojson=feature, exclude=given.exclude))
         for number, name, feature in features
     ]
 

@@ -1,6 +1,6 @@
 """The shape of a campaign file. docs/campaigns.md describes it key by key."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 from leeward.campaign.execution import Count, Execution, Name, Positive, nothing_as_keys
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
-from leeward.campaign.validation import Strict, misspelt, one_of
+from leeward.campaign.validation import Strict, misspelt, named, one_of
 from leeward.layout import registry as layout_registry
 
 FORMAT_VERSION = 1
@@ -287,16 +287,6 @@ class OptimiserSpec(Strict):
     def reproducible(self) -> bool:
         """Whether the same task gives the same layout again: not where the clock ends it."""
         return self.time_budget_s is None
-
-
-def named(value: str, known: Sequence[str], form: str, example: str) -> str:
-    """Return a name that is known, or that of custom code, `module:name`; raise ValueError for others."""
-    module, colon, name = value.partition(":")
-    if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
-        raise ValueError(f"is {value!r}; expected {form}, for example {example}")
-    if not colon and value not in known:
-        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or your own as {form}")
-    return value
 
 
 def _wake_model(value: Any) -> Any:

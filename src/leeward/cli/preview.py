@@ -13,7 +13,7 @@ from leeward.wording import count, duration, size
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.campaign.execution import Execution
-    from leeward.campaign.places import FarmPlace
+    from leeward.campaign.remarks import FarmPlace
     from leeward.errors import LeewardError
     from leeward.layout.starts import Room
     from leeward.runs.estimate import Estimate
@@ -59,7 +59,7 @@ class Preview:
             yield f"warning: {warning}"
 
     def _farm_lines(self, most: int) -> Iterator[str]:
-        from leeward.campaign.places import projection
+        from leeward.campaign.remarks import projection
 
         yield f"farms, in {projection(self.campaign)}:"
         rows = [
@@ -101,8 +101,7 @@ def header(campaign: "Campaign", tasks: Tasks) -> str:
 def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     """Look at the farms, and pack turbines into those that are asked for."""
     from leeward.campaign.names import duplicate_names
-    from leeward.campaign.places import farm_places, place_remarks
-    from leeward.campaign.remarks import wind_remarks
+    from leeward.campaign.remarks import farm_places, place_remarks, wind_remarks
     from leeward.errors import InputError
     from leeward.layout.starts import room_for
 

@@ -51,7 +51,7 @@ def area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
     """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
     crs = demanded_crs(campaign)
     properties = {"kind": "area", "farm_idx": farm_idx, "name": campaign.farms.get(farm_idx)}
-    area = campaign.area(farm_idx)
+    area = campaign.physics.area(farm_idx)
     properties["area_km2"] = area.area_m2 / 1e6
     return {"type": "Feature", "properties": properties, "geometry": _geometry(area, crs)}
 

@@ -2,9 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from leeward.layout.area_parts import (
     polygon_of,
     zone_parts,
 )
+from leeward.layout.kernels import compiled
 from leeward.layout.kernels.data import Boundary
 from leeward.wind.checks import finite_array, positive
 
@@ -258,7 +258,7 @@ class Area:
     def _measure(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         """Signed distance and derivatives."""
         distance, by_x, by_y = np.empty((3, len(x)))
-        _kernel()(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
+        compiled("signed_distances")(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
         return distance, by_x, by_y
 
     def _step(self, x: Array, y: Array, beyond: float) -> tuple[Array, Array]:
@@ -266,16 +266,6 @@ class Area:
         distance, by_x, by_y = self._measure(x, y)
         length = np.where(distance < -ON_BOUNDARY_M, beyond - distance, 0.0)
         return x + length * by_x, y + length * by_y
-
-
-@functools.cache
-def _kernel() -> Callable[..., None]:
-    """The compiled loop, shared by all areas of this process."""
-    from leeward.layout.kernels import distance
-    from leeward.wind.kernels.compile import kernel
-
-    loop: Callable[..., None] = kernel(distance.signed_distances, "area", source=Path(distance.__file__))
-    return loop
 
 
 def _of_polygons(reading: Reading) -> Area:

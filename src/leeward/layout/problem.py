@@ -1,9 +1,8 @@
 """The question: how many turbines, where they may stand, and how far apart."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,6 +11,7 @@ import numpy.typing as npt
 from leeward.deprecation import warn_renamed
 from leeward.errors import InputError
 from leeward.layout.area import Area
+from leeward.layout.kernels import compiled
 from leeward.wind import Turbine, WindFarm
 from leeward.wind.checks import finite_array, positive
 
@@ -107,7 +107,7 @@ class LayoutProblem:
     def violation(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Violation:
         """By how much each turbine violates the constraints."""
         worst = np.zeros((2, self.n_turbines))
-        _kernels()["violations"](*self.relative(*self.positions(x, y)), *self.constraints, worst)
+        compiled("violations")(*self.relative(*self.positions(x, y)), *self.constraints, worst)
         return Violation(worst[0], worst[1])
 
     def min_spacing_m(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -140,7 +140,7 @@ class LayoutProblem:
     def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = 4000) -> tuple[Array, Array]:
         """The layout with turbines pushed apart and inside until all is feasible, or nearly so if that fails."""
         east, north = self.relative(*self.positions(x, y))
-        _kernels()["repair"](east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
+        compiled("repair")(east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
         return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
 
     def positions(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
@@ -229,18 +229,3 @@ def _spacing_of(
     else:
         numbers = dict.fromkeys(types, positive(spacing, name))  # type: ignore[arg-type]
     return {kind: number * (kind.rotor_diameter_m if in_diameters else 1.0) for kind, number in numbers.items()}
-
-
-@functools.cache
-def _kernels() -> dict[str, Callable[..., Any]]:
-    """The compiled loops, shared by all problems of this process."""
-    from leeward.layout.kernels import constraints
-    from leeward.wind.kernels.compile import kernel
-
-    loops = (constraints.violations, constraints.repair, constraints.descend)
-    return {loop.__name__: kernel(loop, "layout", source=Path(constraints.__file__)) for loop in loops}
-
-
-def descend(*arguments: Any) -> None:
-    """See `leeward.layout.kernels.constraints.descend`."""
-    _kernels()["descend"](*arguments)

@@ -1,14 +1,12 @@
 """First layouts: at random, and on lattices; and whether the turbines fit at all."""
 
-import functools
-from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.layout.area import Area
+from leeward.layout.kernels import compiled
 from leeward.layout.problem import LayoutProblem
 
 Array = npt.NDArray[np.float64]
@@ -119,14 +117,4 @@ def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array
 
 def _fill_lattice(area: Area, rows: Array, offset: Array, x: Array, y: Array) -> int:
     boxes = np.array([part.bounds for part in area.parts]) - np.array([*area.origin, *area.origin])
-    return int(_kernel()(rows, offset @ rows, boxes, area.boundary, x, y))
-
-
-@functools.cache
-def _kernel() -> Callable[..., int]:
-    """The compiled loop, shared by all problems of this process."""
-    from leeward.layout.kernels import lattice
-    from leeward.wind.kernels.compile import kernel
-
-    loop: Callable[..., int] = kernel(lattice.lattice_points, "layout", source=Path(lattice.__file__))
-    return loop
+    return int(compiled("lattice_points")(rows, offset @ rows, boxes, area.boundary, x, y))
