@@ -107,7 +107,7 @@ def optimised(case, seed, options, repeats=1):
     name, *arguments = case
     like = CASES[name](*arguments)
     optimise(
-        LayoutProblem(like.farm, like.area, 6, spacing_m=like.room[0]), 0, effort="fast"
+        LayoutProblem(like.farm, like.area, 6, spacing_m=like.min_distances_m[0]), 0, effort="fast"
     )  # loads, or compiles, all kernels
     seconds = []
     for _ in range(repeats):

@@ -53,7 +53,7 @@ def optimise(problem, seed, steps=STEPS):
     wakes = Nygaard_2022(peer_site(problem.farm.site), peer_turbine(turbine))
     corners = np.array(problem.area.to_shapely().exterior.coords)[:-1]
     origin = corners.mean(axis=0)  # TopFarm squares distances: small coordinates keep their digits
-    count, apart = problem.n_turbines, float(problem.room[0])
+    count, apart = problem.n_turbines, float(problem.min_distances_m[0])
 
     boundary = XYBoundaryConstraint(corners - origin, "polygon")
     tf = TopFarmProblem(

@@ -39,7 +39,7 @@ def assert_feasible(problem, x, y):
     assert np.any(inside, axis=0).all()
     for zone in problem.area.zones:
         assert (shapely.distance(zone.geometry, points) >= zone.margin - TOLERANCE_M).all()
-    room = problem.room
+    room = problem.min_distances_m
     fixed = problem.farm.neighbours
     everyone_x = np.r_[x, [] if fixed is None else fixed.x]
     everyone_y = np.r_[y, [] if fixed is None else fixed.y]

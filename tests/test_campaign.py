@@ -12,9 +12,9 @@ from leeward.campaign.seeds import LARGEST_SEED
 from leeward.campaign.spec import RECIPES, OptimiserSpec
 from leeward.campaign.template import template_text
 from leeward.errors import InputError
-from leeward.layout import optimise as layout_optimise
-from leeward.layout.optimise import LARGEST_SEED as LAYOUT_LARGEST_SEED
+from leeward.layout.driver import LARGEST_SEED as LAYOUT_LARGEST_SEED
 from leeward.layout.recipes import EFFORTS
+from leeward.layout.registry import RECIPES as ALL_RECIPES
 from leeward.store.format.keys import Key
 
 
@@ -41,7 +41,7 @@ def test_built_in_problems_are_those_of_the_library(built_in):
     assert problem.area == builtin.area(4)
     assert problem.farm.turbine == builtin.turbines()[2]
     np.testing.assert_array_equal(problem.farm.site.conditions.weight, builtin.site().conditions.weight)
-    assert problem.room[0] == 3 * 214
+    assert problem.min_distances_m[0] == 3 * 214
     assert built_in.problem(4, 2) is problem
 
 
@@ -113,7 +113,7 @@ def test_unknown_farm_and_type(tmp_path):
     with pytest.raises(InputError, match="farm_idx is 3; expected one of those of study: 0"):
         campaign.fingerprint(3, 0)
     with pytest.raises(InputError, match="type_idx is 1"):
-        campaign.n_turbines(0, 1)
+        campaign.physics.n_turbines(0, 1)
     with pytest.raises(InputError, match="farm0_t0_s9 is not a task"):
         campaign.optimise(Key(0, 0, 9))
 
@@ -122,7 +122,7 @@ def test_limits_are_those_of_the_optimiser():
     assert LARGEST_SEED == LAYOUT_LARGEST_SEED
     efforts = OptimiserSpec.model_fields["effort"].annotation
     assert set(efforts.__args__) == set(EFFORTS)
-    assert set(RECIPES) == {name for name in layout_optimise.__globals__["RECIPES"] if not name.startswith("start")}
+    assert set(RECIPES) == {name for name in ALL_RECIPES if not name.startswith("start")}
 
 
 def test_optimise_is_the_library_s(tmp_path):
@@ -189,7 +189,7 @@ def test_listing_a_frozen_campaign_is_light(tmp_path, built_in):
         "import sys, pathlib; from leeward.campaign import Campaign; "
         "campaign = Campaign.from_text(pathlib.Path(sys.argv[1]).read_text(), 'frozen'); "
         "count = sum(key in campaign for key in campaign.tasks()); "
-        "campaign.fingerprint(0, 0); campaign.n_turbines(0, 5); "
+        "campaign.fingerprint(0, 0); campaign.physics.n_turbines(0, 5); "
         "print(count, [m for m in ('numpy', 'numba', 'shapely', 'xarray', 'pyproj', 'h5py') if m in sys.modules])"
     )
     result = subprocess.run([sys.executable, "-c", program, str(path)], capture_output=True, text=True, timeout=600)
@@ -210,7 +210,7 @@ def test_template_shows_every_key():
     from leeward.campaign import spec
 
     models = (spec.CampaignSpec, spec.WeibullSpec, spec.OptimiserSpec, spec.Execution, spec.GenericTurbine)
-    hidden = {"format_version", "frozen", "recipe_sha256", "built_in"}
+    hidden = {"format_version", "frozen", "recipe_sha256", "objective_sha256", "built_in"}
     for model in models:
         for name in set(model.model_fields) - hidden:
             assert f"{name}:" in template_text(), name

@@ -1,12 +1,13 @@
 """Campaign files: what is wrong with one is said with its file, line and key."""
 
+import hashlib
 import json
 import sys
 
 import pytest
 
 from campaign_cases import load_study, study
-from leeward.campaign import load, own_recipe
+from leeward.campaign import custom, load
 from leeward.errors import InputError
 
 NORTH = "polygon_m: [[0, 0], [8000, 0], [8000, 2500], [2500, 2500], [2500, 8000], [0, 8000]]"
@@ -216,7 +217,7 @@ def test_neighbours(tmp_path):
     campaign = load_study(tmp_path, more=f"neighbours: [{{file: there.csv, turbine: {GENERIC}}}]\n")
     same = load_study(tmp_path, more="neighbours: [{x_m: [-3000, -3000], y_m: [0, 900], turbine: 0}]\n")
     assert campaign.fingerprint(0, 0) == same.fingerprint(0, 0) != load_study(tmp_path).fingerprint(0, 0)
-    assert len(campaign.problem(0, 0).room) == 14
+    assert len(campaign.problem(0, 0).min_distances_m) == 14
 
 
 def test_sites_of_files(tmp_path):
@@ -269,7 +270,7 @@ def test_capacity(tmp_path):
         ("turbines_per_farm: 12", "capacity_mw: 3.3"),
         ("mw: 15, rotor_diameter_m: 240, hub_height_m: 150", "mw: 1.1, rotor_diameter_m: 70, hub_height_m: 60"),
     )
-    assert campaign.n_turbines(0, 0) == 3  # 3.3 / 1.1 is a little less than 3
+    assert campaign.physics.n_turbines(0, 0) == 3  # 3.3 / 1.1 is a little less than 3
     own = load_study(tmp_path, ("name: north", "name: north\n    capacity_mw: 61"))
     assert own.n_turbines(0, 0) == 4
     assert load_study(tmp_path, ("name: north", "name: north\n    n_turbines: 5")).n_turbines(0, 0) == 5
@@ -279,6 +280,8 @@ def test_a_custom_recipe_leaves_no_byte_code(tmp_path, monkeypatch):
     """Python does not sync byte code: torn by a power cut, it would fail every task of the resumed run."""
     (tmp_path / "recipe_without_byte_code.py").write_text("def place(problem, seed): ...\n")
     monkeypatch.setattr(sys, "dont_write_bytecode", False)
-    own_recipe.import_recipe("recipe_without_byte_code:place", [str(tmp_path)])
+    path = "recipe_without_byte_code:place"
+    digest = hashlib.sha256((tmp_path / "recipe_without_byte_code.py").read_bytes()).hexdigest()
+    custom.import_custom(custom.CustomCode("recipe", ("optimiser", "recipe"), path, digest), [str(tmp_path)])
     assert [path.name for path in tmp_path.iterdir()] == ["recipe_without_byte_code.py"]
     assert sys.dont_write_bytecode is False

@@ -21,7 +21,7 @@ from leeward.cli.status import lines
 from leeward.engines.worker import last_line
 from leeward.errors import InfeasibleError
 from leeward.export import export_layouts, open_results
-from leeward.layout.optimise import _no_room
+from leeward.layout.driver import _no_room
 from leeward.pages.overview import progress
 from leeward.pages.settings import settings
 from leeward.plots.runs import Choice, aep_cells, best_key, best_of_each_farm, known_aeps
@@ -84,9 +84,9 @@ def test_the_hours_are_those_of_the_wake_engine():
 
 
 def test_installed_power_and_labels(campaign):
-    assert [campaign.n_turbines(0, kind) for kind in (0, 1)] == [4, 7]
-    assert [campaign.installed_mw(0, kind) for kind in (0, 1)] == pytest.approx([60.0, 53.2], rel=1e-15)
-    assert campaign.capacity_wanted_mw(0) == 60.0
+    assert [campaign.physics.n_turbines(0, kind) for kind in (0, 1)] == [4, 7]
+    assert [campaign.physics.installed_mw(0, kind) for kind in (0, 1)] == pytest.approx([60.0, 53.2], rel=1e-15)
+    assert campaign.physics.capacity_wanted_mw(0) == 60.0
     assert dict(campaign.types) == {0: "generic 15 MW", 1: "7.6 MW, rotor 164 m"}
     assert capacity_lines(campaign) == [
         "installed power:",
@@ -99,7 +99,7 @@ def test_installed_power_and_labels(campaign):
 
 def test_given_turbine_counts_fall_short_of_nothing(tmp_path):
     campaign = load_study(tmp_path)
-    assert campaign.capacity_wanted_mw(0) is None
+    assert campaign.physics.capacity_wanted_mw(0) is None
     assert capacity_lines(campaign) == ["installed power:", "  t0 generic 15 MW: 12 turbines, 180 MW"]
 
 

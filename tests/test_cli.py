@@ -154,7 +154,7 @@ def test_a_timed_run_can_be_repeated_by_its_work(inside, tmp_path, monkeypatch):
     """Here a millisecond passes whenever the optimiser looks at the clock, which it does after each step."""
     ticks = itertools.count()
     moved = SimpleNamespace(perf_counter=lambda: next(ticks) / 1000)
-    monkeypatch.setattr(importlib.import_module("leeward.layout.optimise"), "time", moved)
+    monkeypatch.setattr(importlib.import_module("leeward.layout.driver"), "time", moved)
     (tmp_path / "area.json").write_text(json.dumps(SQUARE))
     common = ["optimise", "--area", "area.json", "--turbines", "5"]
     code, out, _ = inside(*common, "--time-budget-s", "1.5", "-o", "timed.csv")

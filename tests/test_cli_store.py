@@ -73,7 +73,9 @@ def real_result(campaign, key):
     aep, wake_loss, spacing = campaign.recompute(key, *layout)
     details = {"wake_loss": wake_loss, "min_spacing_m": spacing, "seconds": 1.5, "work": 1200}
     fingerprint = campaign.fingerprint(key.farm_idx, key.type_idx)
-    return Result(key, layout, aep, campaign.diameter(key.type_idx), fingerprint, "completed", 0, details=details)
+    return Result(
+        key, layout, aep, campaign.physics.diameter(key.type_idx), fingerprint, "completed", 0, details=details
+    )
 
 
 def store(paths, campaign, *keys):

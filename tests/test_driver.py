@@ -69,7 +69,7 @@ def clock(monkeypatch):
     """Let a millisecond pass whenever the optimiser looks at the clock, which it does after each step."""
     ticks = itertools.count()
     moved = SimpleNamespace(perf_counter=lambda: next(ticks) / 1000)
-    monkeypatch.setattr(importlib.import_module("leeward.layout.optimise"), "time", moved)
+    monkeypatch.setattr(importlib.import_module("leeward.layout.driver"), "time", moved)
 
 
 @pytest.mark.parametrize("stochastic", [False, True])
@@ -95,7 +95,7 @@ def test_efforts_are_amounts_of_work(small_site, turbine):
 
 def test_a_driver_sees_every_step(problem):
     seen = []
-    solution = optimise(problem, 0, work=LITTLE, watch=seen.append)
+    solution = optimise(problem, 0, work=LITTLE, callback=seen.append)
     assert [progress.step for progress in seen] == list(range(1, solution.steps + 1))
     assert [phase.name for phase in solution.phases] == list(dict.fromkeys(p.phase for p in seen))
     descending = [p for p in seen if p.phase == "descent"]
@@ -110,7 +110,7 @@ def test_a_driver_sees_every_step(problem):
 @pytest.mark.parametrize("when", [4, 40, 800])
 def test_stop_on_request_with_the_best_so_far(problem, when):
     """While turbines are placed, in the descent, in the search."""
-    solution = optimise(problem, 0, watch=lambda progress: progress.step >= when)
+    solution = optimise(problem, 0, callback=lambda progress: progress.step >= when)
     assert solution.stop_reason is StopReason.REQUESTED
     assert solution.steps == when
     assert_feasible(problem, solution.x, solution.y)
@@ -227,7 +227,7 @@ def test_own_function(small_site, turbine):
         ({"seed": 2**32}, "seed is 4294967296"),
         ({"effort": ["fast"]}, "effort is"),
         ({"time_budget_s": "soon"}, "time_budget_s"),
-        ({"watch": 3}, "watch is 3"),
+        ({"callback": 3}, "callback is 3"),
         ({"smart_start": {"grid_size": 5}}, "expected SmartStart"),
         ({"recipe": "random", "smart_start": SmartStart()}, "no use for it"),
         ({"effort": "heroic"}, "effort is 'heroic'; expected one of fast, normal, thorough"),

@@ -53,7 +53,7 @@ def made(tmp_path_factory):
     for each in paths.folders():
         each.mkdir(parents=True)
     paths.campaign.write_text(campaign.frozen_text())
-    results = [own_result(*key, turbines=campaign.n_turbines(*key[:2])) for key in campaign.tasks()][:7]
+    results = [own_result(*key, turbines=campaign.physics.n_turbines(*key[:2])) for key in campaign.tasks()][:7]
     for result in results:
         store_result(paths, result)
     write_own_file(paths.output, results, campaign=campaign.frozen_text())

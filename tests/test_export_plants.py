@@ -78,7 +78,7 @@ def plant_and_aep(**changes):
     campaign = load(campaign_data(**changes))
     aep = campaign.problem(0, 0).farm.aep(X, Y)
     fingerprint = campaign.fingerprint(0, 0)
-    result = Result(Key(0, 0, 0), np.array([X, Y]), aep, campaign.diameter(0), fingerprint, "steps", 1)
+    result = Result(Key(0, 0, 0), np.array([X, Y]), aep, campaign.physics.diameter(0), fingerprint, "steps", 1)
     return plant_of(result, campaign), aep
 
 

@@ -89,11 +89,11 @@ def test_results_of_another_method_version(campaign, result):
     """They are compared under that version; the wake engine of today says nothing of their AEP."""
     newer = replace(result, fingerprint=campaign.fingerprint(0, 0, 7), details={"method_version": 7}, aep=1.0)
     assert campaign.judge(newer) is None
-    assert campaign.judge_aep(newer) is None
+    assert campaign.judge.aep(newer) is None
     assert "made with other settings" in campaign.judge(replace(newer, details={}))  # nobody knows that version
     assert "method version 7" in campaign.judge(replace(newer, fingerprint=result.fingerprint))
     assert "outside the area" in campaign.judge(moved(newer, 0, -12.0, 6000.0))
-    assert "(2, 11)" in campaign.misfit(replace(newer, layout=result.layout[:, :-1]))
+    assert "(2, 11)" in campaign.judge.misfit(replace(newer, layout=result.layout[:, :-1]))
     adopted = replace(newer, fingerprint="", origin="foreign")
     assert campaign.judge(adopted) is None
     assert "the wake engine computes" in campaign.judge(replace(adopted, details={"method_version": 1}))
@@ -101,7 +101,7 @@ def test_results_of_another_method_version(campaign, result):
 
 def test_a_version_that_is_not_stated_is_found(campaign, result, monkeypatch):
     monkeypatch.setattr("leeward.campaign.fingerprint.METHOD_VERSION", 3)
-    assert campaign.version_of(result.key, result.fingerprint, None) == 1
-    assert campaign.version_of(result.key, campaign.fingerprint(0, 0), None) == 3
-    assert campaign.version_of(result.key, "0" * 64, None) is None
+    assert campaign.fingerprints.version_of(result.key, result.fingerprint, None) == 1
+    assert campaign.fingerprints.version_of(result.key, campaign.fingerprint(0, 0), None) == 3
+    assert campaign.fingerprints.version_of(result.key, "0" * 64, None) is None
     assert campaign.judge(replace(result, aep=1.0)) is None

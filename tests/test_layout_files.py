@@ -34,11 +34,13 @@ def ran(tmp_path_factory):
 
 def result_of(campaign, key):
     """A layout whose turbines stand where chance puts them, with its AEP."""
-    left, low, right, high = campaign.area(key.farm_idx).bounds
-    places = np.random.default_rng(key).uniform(0, 1, (2, campaign.n_turbines(*key[:2])))
+    left, low, right, high = campaign.physics.area(key.farm_idx).bounds
+    places = np.random.default_rng(key).uniform(0, 1, (2, campaign.physics.n_turbines(*key[:2])))
     layout = np.array([left + (right - left) * places[0], low + (high - low) * places[1]])
     aep, _, _ = campaign.recompute(key, *layout)
-    return dataclasses.replace(own_result(*key), layout=layout, aep=aep, diameter=campaign.diameter(key.type_idx))
+    return dataclasses.replace(
+        own_result(*key), layout=layout, aep=aep, diameter=campaign.physics.diameter(key.type_idx)
+    )
 
 
 def stored_aeps(folder):

@@ -30,7 +30,7 @@ def sum_of_squares(problem, x, y):
     east, north = problem.area.origin
     outside = np.minimum(problem.area.signed_distance(x[:6] + east, y[:6] + north), 0.0)
     close = [
-        max(0.5 * (problem.room[i] + problem.room[j]) - np.hypot(x[i] - x[j], y[i] - y[j]), 0.0)
+        max(0.5 * (problem.min_distances_m[i] + problem.min_distances_m[j]) - np.hypot(x[i] - x[j], y[i] - y[j]), 0.0)
         for i in range(6)
         for j in range(i + 1, len(x))
     ]
@@ -91,7 +91,10 @@ def test_violations_by_turbine(problem):
     constraints.violations(x, y, *problem.constraints, worst)
     for i in range(6):
         others = [j for j in range(len(x)) if j != i]
-        close = max(0.5 * (problem.room[i] + problem.room[j]) - np.hypot(x[i] - x[j], y[i] - y[j]) for j in others)
+        close = max(
+            0.5 * (problem.min_distances_m[i] + problem.min_distances_m[j]) - np.hypot(x[i] - x[j], y[i] - y[j])
+            for j in others
+        )
         assert worst[1, i] == pytest.approx(max(close, 0.0))
     east, north = problem.area.origin
     outside = -problem.area.signed_distance(x[:6] + east, y[:6] + north)

@@ -66,12 +66,12 @@ def test_types_that_mix_have_spacings_of_their_own(small_site, turbines):
     large, middle = turbines[0], turbines[1]
     farm = WindFarm(small_site, [large, middle] * 4)
     problem = LayoutProblem(farm, square(5000), spacing_m={large: 1000, middle: 600})
-    np.testing.assert_array_equal(problem.room, [1000, 600] * 4)
+    np.testing.assert_array_equal(problem.min_distances_m, [1000, 600] * 4)
     for recipe in ("smart_start+refine", "smart_start", "random"):
         solution = optimise(problem, 0, recipe=recipe, work=LITTLE)
         assert_feasible(problem, solution.x, solution.y)
     in_diameters = LayoutProblem(farm, square(5000), spacing_diameters=3)
-    np.testing.assert_allclose(in_diameters.room, [720, 585] * 4)
+    np.testing.assert_allclose(in_diameters.min_distances_m, [720, 585] * 4)
 
 
 def test_turbines_move_between_regions(small_site, turbine):
@@ -141,7 +141,7 @@ def test_neighbours_are_taken_as_they_were(small_site, turbine):
     farm = WindFarm(small_site, turbine, neighbours=there)
     x[:] = 1e6
     problem = LayoutProblem(farm, square(5000), 3, spacing_m=720)
-    assert len(problem.room) == 5
+    assert len(problem.min_distances_m) == 5
     violation = problem.violation([2000.0, 3000.0, 4500.0], [2600.0, 1000.0, 4000.0])
     assert violation.too_close_m[0] == pytest.approx(620.0)
 
@@ -224,7 +224,7 @@ def test_the_gross_yield_is_the_control_variate_of_a_sample(sampled):
 def test_the_history_of_a_run_is_a_curve(sampled):
     """It had three points, one for each phase."""
     history = History()
-    solution = optimise(sampled, 0, effort="fast", watch=history)
+    solution = optimise(sampled, 0, effort="fast", callback=history)
     history.end(solution.steps, solution.aep_gwh)
     steps, aeps = history.curve
     ends = [phase.aep_gwh for phase in solution.phases]

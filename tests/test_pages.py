@@ -14,7 +14,7 @@ import shapely
 from foreign_files import own_result
 from leeward.charts.colours import loss_range
 from leeward.errors import InputError
-from leeward.layout.labels import label_place
+from leeward.layout.pictures import label_place
 from leeward.pages import settings as settings_page
 from leeward.pages.charts.axes import share_bar
 from leeward.pages.charts.curves import convergence, rank_chart, strip_chart

@@ -9,12 +9,12 @@ import yaml
 
 from leeward.campaign import load
 from leeward.campaign.estimate import Estimate, estimate
-from leeward.campaign.places import farm_places, place_remarks, projection
+from leeward.campaign.remarks import farm_places, place_remarks, projection
 from leeward.campaign.selection import task_counts
 from leeward.cli.preview import estimate_lines, preview, rose_line, wind_lines
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem
-from leeward.layout.room import room_for
+from leeward.layout.starts import room_for
 from leeward.store.directory.lock import Lock
 from leeward.store.format.keys import Key
 from leeward.wind import Site, Turbine, WindFarm
@@ -154,7 +154,7 @@ def test_room_by_a_quick_packing():
 
 def test_lines_about_the_wind():
     campaign = load(study())
-    said = list(wind_lines(campaign.site, with_rose=True))
+    said = list(wind_lines(campaign.physics.site, with_rose=True))
     assert "read as bins of 90° that are spread over 360 directions; speeds are bin centres" in said[0]
     assert "mean speed 9.00 m/s, 7008 of 8760 hours covered" in said[0]
     assert said[1].strip() == "the probabilities add up to 0.8: 1752 hours a year yield nothing"

@@ -149,7 +149,9 @@ def _real_result(campaign: Campaign, key: Key, details: dict[str, str]) -> Resul
     x = 9000.0 * key.farm_idx + 500.0 + 1000.0 * columns + rng.uniform(-150, 150, TURBINES)
     y = 500.0 + 1000.0 * rows + rng.uniform(-150, 150, TURBINES)
     aep = float(campaign.problem(key.farm_idx, 0).farm.aep(x, y))
-    return Result(key, np.array([x, y]), aep, campaign.diameter(0), "", "", 0, origin="foreign", details=details)
+    return Result(
+        key, np.array([x, y]), aep, campaign.physics.diameter(0), "", "", 0, origin="foreign", details=details
+    )
 
 
 def _write_foreign(parent: h5py.Group, result: Result, options: dict[str, object]) -> None:

@@ -90,12 +90,12 @@ def _is_wild(found: Result) -> bool:
 def judged_aside(found: Result, campaign: Campaign) -> tuple[bool, str]:
     """Whether a merge leaves the result out for its AEP, and what went wrong: in a copy of this process if it may."""
     if not _is_wild(found):
-        return campaign.judge_aep(found) is not None, ""
+        return campaign.judge.aep(found) is not None, ""
     child = os.fork()
     if child == 0:
         code = 9
         try:
-            reason = campaign.judge_aep(found)
+            reason = campaign.judge.aep(found)
             code = 0 if reason is None else 2 if "nan GWh" in reason else 1
         finally:
             os._exit(code)
@@ -109,7 +109,11 @@ def judged_aside(found: Result, campaign: Campaign) -> tuple[bool, str]:
 def _has_other_aep(found: Result, campaign: Campaign) -> bool:
     """Clearly: by a hundred millionth."""
     key = found.key
-    if key not in campaign or found.n_turbines != campaign.n_turbines(key.farm_idx, key.type_idx) or _is_wild(found):
+    if (
+        key not in campaign
+        or found.n_turbines != campaign.physics.n_turbines(key.farm_idx, key.type_idx)
+        or _is_wild(found)
+    ):
         return False
     aep = campaign.problem(key.farm_idx, key.type_idx).farm.aep(found.x, found.y)
     return abs(found.aep - aep) > 1e-8 * aep

@@ -179,7 +179,10 @@ class Adopter:
 
     def _too_close(self, key: Key, result: Result) -> str | None:
         """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
-        problem, diameter = self._campaign.problem(key.farm_idx, key.type_idx), self._campaign.diameter(key.type_idx)
+        problem, diameter = (
+            self._campaign.problem(key.farm_idx, key.type_idx),
+            self._campaign.physics.diameter(key.type_idx),
+        )
         spacing = problem.min_spacing_m(*result.layout)
         if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
             return None
@@ -207,7 +210,7 @@ class Adopter:
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
-        details["method_version"] = campaign.method_version  # of the wake engine that computed the AEP
+        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine that computed the AEP
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
@@ -216,6 +219,6 @@ class Adopter:
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[key] = violation.worst_m
-        diameter = result.diameter if result.diameter == result.diameter else campaign.diameter(key.type_idx)
+        diameter = result.diameter if result.diameter == result.diameter else campaign.physics.diameter(key.type_idx)
         facts = {"aep": computed.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
         return replace(result, **facts, details=details)  # type: ignore[arg-type]

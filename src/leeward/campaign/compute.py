@@ -92,14 +92,14 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
         "phases": ",".join(phase.name for phase in solution.phases),
         "wake_loss": solution.wake_loss,
         "min_spacing_m": solution.min_spacing_m,
-        "installed_mw": len(solution.x) * campaign.rated_power_mw(key.type_idx),
+        "installed_mw": len(solution.x) * campaign.physics.rated_power_mw(key.type_idx),
         "seconds": solution.seconds,
         "host": socket.gethostname(),
         "created": utc_now(),
         "work": solution.work,
-        "reproducible": campaign.reproducible,
+        "reproducible": campaign.spec.optimiser.reproducible,
         "versions": versions(),
-        "method_version": campaign.method_version,
+        "method_version": campaign.fingerprints.method_version,
     }
     if solution.notes:
         details["notes"] = "; ".join(solution.notes)
@@ -107,7 +107,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
         key=key,
         layout=np.array([solution.x, solution.y]),
         aep=solution.aep_gwh,
-        diameter=campaign.diameter(key.type_idx),
+        diameter=campaign.physics.diameter(key.type_idx),
         fingerprint=campaign.fingerprint(key.farm_idx, key.type_idx),
         stop_reason=solution.stop_reason.name.lower(),
         steps=solution.steps,

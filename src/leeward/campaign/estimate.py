@@ -57,7 +57,7 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
     """
     if ":" in campaign.recipe or not tasks:
         return None
-    problem = campaign.problem(*max(tasks, key=lambda pair: campaign.n_turbines(*pair)))
+    problem = campaign.problem(*max(tasks, key=lambda pair: campaign.physics.n_turbines(*pair)))
     meter = _measured(campaign, problem)
     if meter is None:
         return None
@@ -67,7 +67,7 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
     refining_s = _refining_s(campaign, problem, meter) if campaign.recipe.endswith("+refine") else 0.0
     each = {}
     for pair in tasks:
-        share = campaign.n_turbines(*pair) / most
+        share = campaign.physics.n_turbines(*pair) / most
         pairs = 1.0 if "work" in settings else max(share, FEW / most) ** 2
         each[pair] = settings.get("time_budget_s") or share * placing_s + pairs * refining_s
     core_s = sum(count * each[pair] for pair, count in tasks.items())
@@ -77,11 +77,15 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
 
 def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
     """Optimise for a while; None if no layout is feasible."""
-    smart = SmartStart(campaign.grid_size, campaign.random_pct) if campaign.recipe.startswith("smart") else None
+    smart = (
+        SmartStart(campaign.spec.optimiser.grid_size, campaign.spec.optimiser.random_pct)
+        if campaign.recipe.startswith("smart")
+        else None
+    )
     try:
         warm_up(campaign)  # so that compiling is not measured
         meter = _Meter()
-        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, watch=meter)
+        optimise(problem, 0, recipe=campaign.recipe, effort="thorough", smart_start=smart, callback=meter)
     except InfeasibleError:
         return None
     return meter

@@ -5,8 +5,10 @@ import json
 from collections.abc import Iterator, Mapping
 from typing import Any
 
-from leeward.campaign.counts import turbine_count
-from leeward.campaign.spec import CampaignSpec, FarmSpec, OptimiserSpec, SiteSpec
+from leeward.campaign.physics import Physics
+from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec, SiteSpec
+from leeward.layout.registry import RECIPES
+from leeward.store import Key
 
 METHOD_VERSION = 1  # raised whenever leeward computes another number from the same settings
 
@@ -17,45 +19,67 @@ class Fingerprints:
     The digests of wind, neighbours and areas, which are long and shared by many tasks, are made once.
     """
 
-    def __init__(self, spec: CampaignSpec) -> None:
+    def __init__(self, spec: CampaignSpec, physics: Physics) -> None:
         self._spec = spec
+        self._physics = physics
         self._digests: dict[str, str] = {}
 
-    def settings(self, farm: FarmSpec, turbine: Any) -> dict[str, Any]:
-        """All that the numbers of a farm and turbine type depend on, the seed aside."""
-        return {**self._short(farm, turbine), **self._long(farm)}
+    def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
+        """Return all that the numbers of a farm and turbine type depend on, the seed aside."""
+        return {**self._short(farm_idx, type_idx), **self._long(farm_idx)}
 
-    def of(self, farm: FarmSpec, turbine: Any, version: int | None = None) -> str:
-        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
+    def of(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
+        """Return the SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
 
         version: the method version; that of this leeward if None.
         """
         version = method_version() if version is None else version
-        whole = f"whole {farm.farm_idx} {turbine.type_idx} {version}"
+        whole = f"whole {farm_idx} {type_idx} {version}"
         if whole not in self._digests:
-            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm.farm_idx}"}
+            short = self._short(farm_idx, type_idx)
+            names = {"site": "site", "neighbours": "neighbours", "area": f"area {farm_idx}"}
             if not all(name in self._digests for name in names.values()):
-                for name, value in self._long(farm).items():
+                for name, value in self._long(farm_idx).items():
                     self._digests[names[name]] = digest(value)
             digests = {name: self._digests[known] for name, known in names.items()}
-            self._digests[whole] = digest({**self._short(farm, turbine), "method_version": version, **digests})
+            self._digests[whole] = digest({**short, "method_version": version, **digests})
         return self._digests[whole]
 
-    def _short(self, farm: FarmSpec, turbine: Any) -> dict[str, Any]:
+    @property
+    def method_version(self) -> int:
+        """The method version of this leeward: with another one the same settings give other numbers."""
+        return method_version()
+
+    def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
+        """Return the method version that made a result of this campaign; None if it was made with other settings.
+
+        stated: the version that the result states, if it does; otherwise all versions up to this leeward's are tried.
+        fingerprint: None for an adopted result, which is of the version that computed its AEP.
+        """
+        if fingerprint is None:
+            return method_version() if stated is None else stated
+        versions = range(method_version(), 0, -1) if stated is None else [stated]
+        made = (version for version in versions if self.of(key.farm_idx, key.type_idx, version) == fingerprint)
+        return next(made, None)
+
+    def _short(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         return {
             "method_version": method_version(),
-            "n_turbines": turbine_count(self._spec, farm, turbine),
+            "n_turbines": self._physics.n_turbines(farm_idx, type_idx),
             "spacing": self._spec.spacing,
-            "turbine": turbine_settings(turbine),
+            "turbine": turbine_settings(self._physics.types[type_idx]),
             "wake_model": dict(self._spec.wake_model),
             "optimiser": optimiser_settings(self._spec.optimiser),
         }
 
-    def _long(self, farm: FarmSpec) -> dict[str, Any]:
+    def _long(self, farm_idx: int) -> dict[str, Any]:
         return {
             "site": site_settings(self._spec.site),
-            "area": area_settings(farm),
-            "neighbours": neighbour_settings(self._spec),
+            "area": self._physics.farms[farm_idx].area.model_dump(exclude_none=True),
+            "neighbours": [
+                {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)}
+                for entry in self._spec.neighbours
+            ],
         }
 
 
@@ -84,36 +108,20 @@ def site_settings(site: SiteSpec) -> dict[str, Any]:
     return settings
 
 
-def area_settings(farm: FarmSpec) -> dict[str, Any]:
-    if farm.area is None:
-        raise TypeError("a farm without its figures")
-    return farm.area.model_dump(exclude_none=True)
-
-
 def turbine_settings(turbine: Any) -> dict[str, Any]:
     """Its figures, not its name."""
     return dict(turbine.model_dump(exclude={"name", "type_idx"}))
 
 
-def neighbour_settings(spec: CampaignSpec) -> list[dict[str, Any]]:
-    return [
-        {"x_m": entry.x_m, "y_m": entry.y_m, "turbine": turbine_settings(entry.turbine)} for entry in spec.neighbours
-    ]
-
-
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
-    """Those that the recipe looks at."""
+    """Return those that the recipe looks at; the objective only where it is not AEP, the only one there once was."""
     if spec.is_own:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
-    settings: dict[str, Any] = {"recipe": spec.recipe}
-    if spec.recipe.endswith("+refine"):
-        settings["effort"] = spec.effort
-    if spec.recipe.startswith("smart_start"):
-        settings |= {"grid_size": spec.grid_size, "random_pct": spec.random_pct}
-    for name in ("time_budget_s", "work"):
-        if getattr(spec, name) is not None:
-            settings[name] = getattr(spec, name)
-    return settings
+    names = ["recipe", *RECIPES[spec.recipe].settings]
+    names += [name for name in ("time_budget_s", "work", "objective_sha256") if getattr(spec, name) is not None]
+    if spec.objective != DEFAULT_OBJECTIVE:
+        names.append("objective")
+    return {name: getattr(spec, name) for name in names}
 
 
 def differences(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:

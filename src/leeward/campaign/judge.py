@@ -39,44 +39,74 @@ class StoredResult(Protocol):
     def details(self) -> Mapping[str, Value]: ...
 
 
-def judge(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Say what is wrong with a result, in a sentence; None if nothing is."""
-    key = result.key
-    if key not in campaign:
-        return f"{key} is not a task of the campaign {campaign.name}"
-    return misfit(campaign, result) or _judge_constraints(campaign, key, result) or _judge_aep(campaign, key, result)
+class Judge:
+    """Says what is wrong with stored results of a campaign, in a sentence; None if nothing is."""
 
+    def __init__(self, campaign: "Campaign") -> None:
+        self._campaign = campaign
 
-def judge_aep(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Say why a result is not of the campaign, or its AEP not that of its layout; None if it is of another task."""
-    key = result.key
-    if key not in campaign:
+    def __call__(self, result: StoredResult) -> str | None:
+        """Say what is physically wrong with a result; None if nothing is."""
+        if result.key not in self._campaign:
+            return f"{result.key} is not a task of the campaign {self._campaign.name}"
+        return self.misfit(result) or _judge_constraints(self._campaign, result.key, result) or self._aep(result)
+
+    def aep(self, result: StoredResult) -> str | None:
+        """Say why a result is not of the campaign, or its AEP not that of its layout; None if it is of another task."""
+        return self.misfit(result) or (self._aep(result) if result.key in self._campaign else None)
+
+    def misfit(self, result: StoredResult) -> str | None:
+        """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
+
+        It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results
+        have no fingerprint. A result of another method version is compared under that version.
+        """
+        campaign, key = self._campaign, result.key
+        if key not in campaign:
+            return None
+        if version_of(campaign, result) is None:
+            expected = campaign.fingerprint(key.farm_idx, key.type_idx, Maker.of(result.details).method_version)
+            return (
+                f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
+                f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
+            )
+        return other_layout(campaign, result)
+
+    @property
+    def notes(self) -> list[str]:
+        """What is left unjudged, in sentences."""
+        if self._campaign.physics.wake_model_is_known:
+            return []
+        name = self._campaign.spec.wake_model["name"]
+        return [f"AEP is not recomputed: the wake model {name} is custom code, which only `leeward run` imports."]
+
+    def _aep(self, result: StoredResult) -> str | None:
+        if result.status == NO_AEP:
+            return None
+        if not (math.isfinite(result.aep) and result.aep > 0):
+            return f"its AEP is {result.aep:g} GWh; expected a number above 0"
+        campaign, key = self._campaign, result.key
+        # the wake engine computes other numbers now, or cannot compute any
+        if (
+            version_of(campaign, result) != campaign.fingerprints.method_version
+            or not campaign.physics.wake_model_is_known
+        ):
+            return None
+        layout = np.asarray(result.layout, dtype=np.float64)
+        try:
+            computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
+        except InputError as error:
+            return f"the wake engine rejects its layout: {error}"
+        off = abs(result.aep - computed) / computed
+        if not off <= AEP_TOLERANCE:
+            return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"
         return None
-    return misfit(campaign, result) or _judge_aep(campaign, key, result)
-
-
-def misfit(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
-
-    It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results have
-    no fingerprint. A result of another method version is compared under that version.
-    """
-    key = result.key
-    if key not in campaign:
-        return None
-    if version_of(campaign, result) is None:
-        expected = campaign.fingerprint(key.farm_idx, key.type_idx, Maker.of(result.details).method_version)
-        return (
-            f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
-            f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
-        )
-    return other_layout(campaign, result)
 
 
 def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
     """Return the method version that made a result of a task; None if it was made with other settings."""
     fingerprint = str(result.fingerprint) if result.origin == OWN else None
-    return campaign.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
+    return campaign.fingerprints.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 
 def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
@@ -86,13 +116,13 @@ def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
 
 def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
     layout = np.asarray(result.layout, dtype=np.float64)
-    count = campaign.n_turbines(key.farm_idx, key.type_idx)
+    count = campaign.physics.n_turbines(key.farm_idx, key.type_idx)
     if layout.shape != (2, count):
         return f"its layout has the shape {layout.shape}; expected (2, {count}), for {count} turbines"
     if not np.isfinite(layout).all():
         turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
         return f"turbine {turbine} stands at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
-    diameter = campaign.diameter(key.type_idx)
+    diameter = campaign.physics.diameter(key.type_idx)
     if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=DIAMETER_TOLERANCE):
         return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
     return None
@@ -102,33 +132,15 @@ def _other_place(campaign: "Campaign", key: Key, result: StoredResult) -> str | 
     """Compare with the area: a spacing or more outside is not a matter of tolerance, but another farm."""
     import shapely
 
-    problem = campaign.problem(key.farm_idx, key.type_idx)
+    problem = campaign.physics.constraints(key.farm_idx, key.type_idx)
     points = shapely.points(*np.asarray(result.layout, dtype=np.float64))
     with np.errstate(over="ignore"):  # coordinates may be any numbers: infinitely far is outside
         outside = float(shapely.distance(problem.area.to_shapely(), points).max())
-    if outside <= problem.room.max():
+    if outside <= problem.min_distances_m.max():
         return None
     return f"turbines up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
 
 
 def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
+    violation = campaign.physics.constraints(key.farm_idx, key.type_idx).violation(*result.layout)
     return None if violation.is_feasible else f"its layout breaks a constraint: {violation}"
-
-
-def _judge_aep(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    if result.status == NO_AEP:
-        return None
-    if not (math.isfinite(result.aep) and result.aep > 0):
-        return f"its AEP is {result.aep:g} GWh; expected a number above 0"
-    if version_of(campaign, result) != campaign.method_version:  # the wake engine computes other numbers now
-        return None
-    layout = np.asarray(result.layout, dtype=np.float64)
-    try:
-        computed = campaign.problem(key.farm_idx, key.type_idx).farm.aep(layout[0], layout[1])
-    except InputError as error:
-        return f"the wake engine rejects its layout: {error}"
-    off = abs(result.aep - computed) / computed
-    if not off <= AEP_TOLERANCE:
-        return f"its AEP is {result.aep:.9g} GWh; the wake engine computes {computed:.9g} GWh, {off:.1e} off"
-    return None

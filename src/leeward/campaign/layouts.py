@@ -25,4 +25,4 @@ def rated_powers(campaign_text: str) -> Mapping[int, float]:
     except InputError as error:
         warnings.warn(f"installed_mw is not known of all results: {error}", stacklevel=2)
         return {}
-    return {kind: campaign.rated_power_mw(kind) for kind in campaign.types}
+    return {kind: campaign.physics.rated_power_mw(kind) for kind in campaign.types}

@@ -1,95 +1,185 @@
-"""Sites, turbines and wake models as a campaign file has them, made into objects."""
+"""The wind, turbines and areas of a campaign, as objects that compute."""
 
-from pathlib import Path
+import functools
+from collections import OrderedDict
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-from leeward.campaign.shapes import path_in
-from leeward.campaign.spec import CubicTurbine, GenericTurbine, NeighboursSpec, SiteSpec, TimeSeriesSpec
-from leeward.campaign.tables import columns
+from leeward.campaign.custom import custom_code, import_custom
+from leeward.campaign.document import Place
+from leeward.campaign.figures import capacity_wanted, neighbours_of, site_of, turbine_count, turbine_of
+from leeward.campaign.resolve import Source
+from leeward.campaign.shapes import area_from
+from leeward.campaign.spec import CampaignSpec
 from leeward.errors import InputError
 
 if TYPE_CHECKING:
-    from leeward.wind import Neighbours, Site, Turbine, WakeModel
+    from leeward.layout import Area, LayoutProblem
+    from leeward.wind import Neighbours, Site, Turbine, WakeModel, WindFarm
+
+PROBLEMS_KEPT = 64
 
 
-def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
-    """The site with these figures."""
-    from leeward.wind import Site
+class Numbered(dict[int, Any]):
+    """What a campaign says of each farm or turbine type, by its number. A number that is not there is an InputError."""
 
-    if spec.weibull is not None:
-        wind = spec.weibull
-        return Site.from_weibull(
-            wind.sector_frequency,
-            wind.weibull_a_m_s,
-            wind.weibull_k,
-            wind.turbulence_intensity,
-            directions=wind.wind_directions_deg,
-            speeds=wind.wind_speeds_m_s,
-            interpolation=wind.interpolation,
+    def __init__(self, key: str, campaign: str, entries: Mapping[int, Any]) -> None:
+        super().__init__(entries)
+        self._key, self._campaign = key, campaign
+
+    def __missing__(self, number: object) -> Any:
+        known = ", ".join(map(str, self))
+        raise InputError(f"{self._key} is {number!r}; expected one of those of {self._campaign}: {known}")
+
+
+class Physics:
+    """The farms, turbine types and wind of a campaign, by their numbers. places: of the farms in the campaign file."""
+
+    def __init__(
+        self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], import_folders: Sequence[str]
+    ) -> None:
+        name = spec.name or "campaign"
+        self.farms = Numbered("farm_idx", name, {farm.farm_idx or 0: farm for farm in spec.farm_list})
+        self.types = Numbered("type_idx", name, {turbine.type_idx or 0: turbine for turbine in spec.type_list})
+        self.places = places
+        self.spacing = spec.spacing  # the minimum distance of turbines, by its key
+        self._spec, self._source, self._import_folders = spec, source, import_folders
+        self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code has to be imported before
+        self._custom_model: WakeModel | None = None
+        self._turbines: dict[int, Turbine] = {}
+        self._problems: OrderedDict[tuple[int, int, bool], LayoutProblem] = OrderedDict()
+
+    def n_turbines(self, farm_idx: int, type_idx: int) -> int:
+        return turbine_count(self._spec, self.farms[farm_idx], self.types[type_idx])
+
+    def capacity_wanted_mw(self, farm_idx: int) -> float | None:
+        """Return the capacity that was asked for (MW); None where the number of turbines was given."""
+        return capacity_wanted(self._spec, self.farms[farm_idx])
+
+    def installed_mw(self, farm_idx: int, type_idx: int) -> float:
+        """Return the installed power of a farm (MW): number of turbines × rated power."""
+        return self.n_turbines(farm_idx, type_idx) * self.rated_power_mw(type_idx)
+
+    def diameter(self, type_idx: int) -> float:
+        """Return the rotor diameter of a turbine type, m."""
+        return float(self.types[type_idx].rotor_diameter_m)
+
+    def hub_height_m(self, type_idx: int) -> float:
+        """Return the hub height of a turbine type, m."""
+        return float(self.types[type_idx].hub_height_m)
+
+    def rated_power_mw(self, type_idx: int) -> float:
+        """Return the rated power as it was given; a generic turbine's curve ends a little below."""
+        return float(self.types[type_idx].rated_power_mw)
+
+    def turbine(self, type_idx: int) -> "Turbine":
+        """Return a turbine type with its curves."""
+        if type_idx not in self._turbines:
+            self._turbines[type_idx] = turbine_of(self.types[type_idx])
+        return self._turbines[type_idx]
+
+    def area(self, farm_idx: int) -> "Area":
+        """Return where the turbines of a farm may stand."""
+        farm = self.farms[farm_idx]
+        if farm.area is None:
+            raise TypeError("a farm without its figures")
+        return area_from(farm.area, self._spec.crs)
+
+    @functools.cached_property
+    def site(self) -> "Site":
+        """The wind of all farms."""
+        with self._source.at("site"):
+            return site_of(self._spec.site)
+
+    def import_wake_model(self) -> None:
+        """Import the wake model if it is custom code; before that, nothing can be computed with it."""
+        from leeward.wind import WakeModel
+
+        options = {key: value for key, value in self._spec.wake_model.items() if key not in ("name", "sha256")}
+        for code in custom_code(self._spec):
+            if code.what == "wake model" and self._custom_model is None:
+                with self._source.at(*code.place):
+                    found = import_custom(code, self._import_folders)
+                    try:
+                        model = found(**options)
+                    except TypeError as error:
+                        raise InputError(f"{code.path} cannot be made with the options {options} ({error})") from error
+                    if not isinstance(model, WakeModel):
+                        raise InputError(f"is {code.path}, which made {model!r:.60}; expected a WakeModel")
+                    self._custom_model, self.wake_model_is_known = model, True
+
+    def wind_farm(
+        self,
+        type_idx: int,
+        *,
+        site: "Site | None" = None,
+        turbine: "Turbine | None" = None,
+        wake_model: "str | WakeModel | None" = None,
+    ) -> "WindFarm":
+        """Return the wind farm of a turbine type, with neighbours. What is given replaces what the campaign has."""
+        from leeward.wind import WindFarm
+
+        return WindFarm(
+            self.site if site is None else site,
+            self.turbine(type_idx) if turbine is None else turbine,
+            self._wake_model if wake_model is None else wake_model,
+            neighbours=self._neighbours,
+            threads=1,
         )
-    if spec.table is not None:
-        rose = spec.table
-        return Site.from_table(
-            rose.wind_directions_deg,
-            rose.wind_speeds_m_s,
-            rose.probability,
-            rose.turbulence_intensity,
-            kind=rose.kind,
-            speed_bins=rose.speed_bins,
-        )
-    if spec.time_series is not None:
-        return _series(spec.time_series, folder)
-    return Site.from_netcdf(
-        path_in(folder, str(spec.file)),
-        directions=spec.wind_directions_deg,
-        speeds=spec.wind_speeds_m_s,
-        interpolation=spec.interpolation or "nearest",
-    )
 
+    def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
+        """Return what the optimiser is asked; the latest ones are kept."""
+        return self._kept_problem(farm_idx, type_idx, True)
 
-def _series(spec: TimeSeriesSpec, folder: Path | None) -> "Site":
-    from leeward.wind import Site
+    def constraints(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
+        """Return the problem for its area and distances alone: a custom wake model is not imported, nor used."""
+        return self._kept_problem(farm_idx, type_idx, self.wake_model_is_known)
 
-    direction, speed, weight = spec.wind_direction_deg, spec.wind_speed_m_s, spec.weight
-    intensity = spec.turbulence_intensity
-    if spec.file is not None:
-        path = path_in(folder, spec.file)
-        table = columns(path, ("wind_direction_deg", "wind_speed_m_s"), ("turbulence_intensity", "weight"))
-        direction, speed, weight = table["wind_direction_deg"], table["wind_speed_m_s"], table.get("weight")
-        if "turbulence_intensity" in table:
-            if intensity is not None:
-                raise InputError(f"{path} has a column turbulence_intensity, and it is given too; expected one of them")
-            intensity = table["turbulence_intensity"]
-    return Site.from_time_series(direction or [], speed or [], 0.1 if intensity is None else intensity, weight)
+    def check(self) -> None:
+        """Make the problem of every farm and turbine type, once: an InputError lists those that cannot be."""
+        found: list[tuple[Place, str]] = []
+        for farm_idx in self.farms:
+            for type_idx in self.types:
+                try:
+                    self._new_problem(farm_idx, type_idx, True)
+                except InputError as error:
+                    kind = f"farm {farm_idx}, type {type_idx}"
+                    found.append((self.places.get(farm_idx, ("farms",)), f"{kind}: {error}"))
+        if found:
+            raise self._source.document.errors(found)
 
+    def _kept_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
+        which = farm_idx, type_idx, with_wakes
+        if which not in self._problems:
+            with self._source.at(*self.places.get(farm_idx, ("farms",))):
+                self._problems[which] = self._new_problem(*which)
+            if len(self._problems) > PROBLEMS_KEPT:
+                self._problems.popitem(last=False)
+        self._problems.move_to_end(which)
+        return self._problems[which]
 
-def turbine_of(spec: Any) -> "Turbine":
-    """The turbine with these figures."""
-    from leeward.wind import Turbine
+    def _new_problem(self, farm_idx: int, type_idx: int, with_wakes: bool) -> "LayoutProblem":
+        from leeward.layout import LayoutProblem
 
-    figures = spec.model_dump(exclude={"type_idx", "name"})
-    name = spec.name or "turbine"
-    if isinstance(spec, GenericTurbine):
-        return Turbine.generic(**figures, name=name)
-    if isinstance(spec, CubicTurbine):
-        return Turbine.cubic(**figures, name=name)
-    return Turbine(**figures, name=name)
+        farm = self.wind_farm(type_idx, wake_model=None if with_wakes else "no_wake")
+        return LayoutProblem(farm, self.area(farm_idx), self.n_turbines(farm_idx, type_idx), **self.spacing)
 
+    @property
+    def _wake_model(self) -> "WakeModel":
+        from leeward.wind.wake_models import wake_model
 
-def wake_model_of(spec: dict[str, Any]) -> "WakeModel":
-    """The wake model with these options."""
-    from leeward.wind.wake_models import wake_model
+        spec = self._spec.wake_model
+        if self._custom_model is not None:
+            return self._custom_model
+        with self._source.at("wake_model"):
+            if ":" in spec["name"]:
+                raise InputError(
+                    f"is {spec['name']}, custom code that only `leeward run` and its workers import; expected a "
+                    "built-in wake model for this (in Python, Campaign.import_custom() imports it)"
+                )
+            return type(wake_model(spec["name"]))(**{key: value for key, value in spec.items() if key != "name"})
 
-    return type(wake_model(spec["name"]))(**{key: value for key, value in spec.items() if key != "name"})
-
-
-def neighbours_of(specs: list[NeighboursSpec]) -> "Neighbours | None":
-    """All that stand already, together."""
-    from leeward.wind import Neighbours
-
-    if not specs:
-        return None
-    x = [value for spec in specs for value in spec.x_m or []]
-    y = [value for spec in specs for value in spec.y_m or []]
-    turbines = [turbine for spec in specs for turbine in [turbine_of(spec.turbine)] * len(spec.x_m or [])]
-    return Neighbours(x, y, turbines)
+    @functools.cached_property
+    def _neighbours(self) -> "Neighbours | None":
+        with self._source.at("neighbours"):
+            return neighbours_of(self._spec.neighbours)

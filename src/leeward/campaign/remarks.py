@@ -1,7 +1,11 @@
-"""Sentences for every summary of a campaign: installed power, comparison of types, hub heights, recipe and effort."""
+"""What every summary of a campaign says: power, comparison of types, recipe, wind, and where the farms lie."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+import numpy as np
+import numpy.typing as npt
 
 from leeward.capacity import HOURS_PER_YEAR, by_capacity_factor, comparison_remark, installed_power
 from leeward.wording import count
@@ -15,18 +19,23 @@ HUB_HEIGHTS = (
     "Hub heights differ between the turbine types and have no effect on the wind: wind speeds are taken at each type's "
     "own hub height."
 )
+LARGEST_KM2 = 20_000.0
+FARTHEST_KM = 500.0
+EARTH_RADIUS_KM = 6371.0
+EUROPE = (-25.0, 45.0, 35.0, 72.0)  # west, east, south, north: where most of the areas lie that people give
+OUTSIDE_DEG = 3.0  # by how much a farm may lie outside of where its projection is meant for
 
 
 def installed_of(campaign: "Campaign | None", result: "Result") -> float:
     """Return the installed power of a result (MW); not a number where neither it nor the campaign tells it."""
     kind = result.key.type_idx
-    rated = None if campaign is None or kind not in campaign.types else campaign.rated_power_mw(kind)
+    rated = None if campaign is None or kind not in campaign.types else campaign.physics.rated_power_mw(kind)
     return installed_power(result.details, result.n_turbines, rated)
 
 
 def is_by_capacity_factor(campaign: "Campaign", farm_idx: int) -> bool:
     """Return whether the turbine types of a farm are compared by capacity factor instead of by AEP."""
-    return by_capacity_factor(campaign.installed_mw(farm_idx, kind) for kind in campaign.types)
+    return by_capacity_factor(campaign.physics.installed_mw(farm_idx, kind) for kind in campaign.types)
 
 
 def optimiser_words(campaign: "Campaign") -> str:
@@ -49,7 +58,7 @@ def wind_remarks(campaign: "Campaign") -> Iterator[str]:
     """Yield what is wrong with the wind, and by how much it changes every AEP."""
     from leeward.wind.table_site import BinnedSite
 
-    site = campaign.site
+    site = campaign.physics.site
     excess = site.covered_hours / HOURS_PER_YEAR - 1.0
     if excess > SUM_SLACK:
         yield (
@@ -69,5 +78,136 @@ def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
     if differing:
         yield comparison_remark(differing, len(campaign.farms))
     yield from wind_remarks(campaign)
-    if len({campaign.hub_height_m(kind) for kind in campaign.types}) > 1:
+    if len({campaign.physics.hub_height_m(kind) for kind in campaign.types}) > 1:
         yield HUB_HEIGHTS
+
+
+@dataclass(frozen=True)
+class FarmPlace:
+    """A farm's area (km²) and its centre: projected metres, and degrees where the coordinate system is known."""
+
+    farm_idx: int
+    name: str
+    area_km2: float
+    x_m: float
+    y_m: float
+    longitude: float | None
+    latitude: float | None
+
+    def centre(self) -> str:
+        """Return the centre as text: degrees if they are known, else metres."""
+        if self.longitude is None or self.latitude is None:
+            return f"x {self.x_m:.0f} m, y {self.y_m:.0f} m"
+        return degrees(self.longitude, self.latitude)
+
+
+def degrees(longitude: float, latitude: float) -> str:
+    """Return a position as text, such as 56.12° N 6.20° E."""
+    north, east = "N" if latitude >= 0 else "S", "E" if longitude >= 0 else "W"
+    return f"{abs(latitude):.2f}° {north} {abs(longitude):.2f}° {east}"
+
+
+def farm_places(campaign: "Campaign") -> list[FarmPlace]:
+    """Return where each farm lies."""
+    import pyproj
+
+    transformer = None
+    if campaign.crs is not None:
+        transformer = pyproj.Transformer.from_crs(campaign.crs, "EPSG:4326", always_xy=True)
+    places = []
+    for farm_idx, name in campaign.farms.items():
+        area = campaign.physics.area(farm_idx)
+        centre = area.to_shapely().centroid
+        longitude = latitude = None
+        if transformer is not None:
+            longitude, latitude = map(float, transformer.transform(centre.x, centre.y))
+        places.append(FarmPlace(farm_idx, name, area.area_m2 / 1e6, centre.x, centre.y, longitude, latitude))
+    return places
+
+
+def projection(campaign: "Campaign") -> str:
+    """Return the name of the coordinate system of the farms."""
+    import pyproj
+
+    if campaign.crs is None:
+        return "metres, without a coordinate system"
+    return f"{campaign.crs}, {pyproj.CRS.from_user_input(campaign.crs).name}"
+
+
+def place_remarks(campaign: "Campaign", places: Sequence[FarmPlace]) -> list[str]:
+    """Return warnings about areas that are huge, far apart, outside of their projection, or look swapped."""
+    remarks = [
+        f"farm {place.farm_idx} {place.name}: its area is {place.area_km2:.0f} km², more than {LARGEST_KM2:.0f} km²: "
+        "check the coordinates"
+        for place in places
+        if place.area_km2 > LARGEST_KM2
+    ]
+    remarks += [remark for place in places if (remark := _swapped(place) or _outside(campaign, place))]
+    distance, first, second = _farthest(places)
+    if distance > FARTHEST_KM:
+        remarks.append(
+            f"farms {places[first].farm_idx} and {places[second].farm_idx} are {distance:.0f} km apart, more than "
+            f"{FARTHEST_KM:.0f} km, and share one wind climate and one projection: check the coordinates"
+        )
+    return remarks
+
+
+def _swapped(place: FarmPlace) -> str | None:
+    if place.longitude is None or place.latitude is None:
+        return None
+    if _is_in_europe(place.longitude, place.latitude) or not _is_in_europe(place.latitude, place.longitude):
+        return None
+    return (
+        f"farm {place.farm_idx} {place.name}: its centre is {place.centre()}. Latitude and longitude look swapped: the "
+        f"other way round it is {degrees(place.latitude, place.longitude)}. GeoJSON has the longitude first"
+    )
+
+
+def _is_in_europe(longitude: float, latitude: float) -> bool:
+    west, east, south, north = EUROPE
+    return west <= longitude <= east and south <= latitude <= north
+
+
+def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
+    """Return a warning if the farm lies outside of where its projection is meant for."""
+    import pyproj
+
+    if place.longitude is None or place.latitude is None or campaign.crs is None:
+        return None
+    use = pyproj.CRS.from_user_input(campaign.crs).area_of_use
+    if use is None:
+        return None
+    east = 0.0 if use.west <= use.east else 360.0  # areas of use may cross the 180th meridian
+    within = (
+        use.west - OUTSIDE_DEG <= place.longitude <= use.east + east + OUTSIDE_DEG
+        or use.west - OUTSIDE_DEG <= place.longitude + 360.0 <= use.east + east + OUTSIDE_DEG
+    ) and use.south - OUTSIDE_DEG <= place.latitude <= use.north + OUTSIDE_DEG
+    if within:
+        return None
+    return (
+        f"farm {place.farm_idx} {place.name}: its centre, {place.centre()}, lies outside of the area that "
+        f"{campaign.crs} is made for ({use.name}): check the coordinates and `crs`"
+    )
+
+
+def _farthest(places: Sequence[FarmPlace]) -> tuple[float, int, int]:
+    """Return the largest distance between two farms (km), and which two they are."""
+    if any(place.longitude is None or place.latitude is None for place in places):
+        points = np.array([[place.x_m, place.y_m, 0.0] for place in places]) / 1e3
+        radius = np.inf
+    else:
+        longitude, latitude = np.radians([[place.longitude or 0.0, place.latitude or 0.0] for place in places]).T
+        points = (
+            EARTH_RADIUS_KM
+            * np.array([np.cos(latitude) * np.cos(longitude), np.cos(latitude) * np.sin(longitude), np.sin(latitude)]).T
+        )
+        radius = EARTH_RADIUS_KM
+    best = 0.0, 0, 0
+    for i in range(len(points)):
+        chords: npt.NDArray[np.float64] = np.linalg.norm(points[i:] - points[i], axis=1)
+        j = int(np.argmax(chords))
+        chord = float(chords[j])
+        distance = chord if np.isinf(radius) else 2.0 * radius * float(np.arcsin(min(1.0, chord / (2.0 * radius))))
+        if distance > best[0]:
+            best = distance, i, i + j
+    return best

@@ -10,9 +10,8 @@ from typing import TYPE_CHECKING, Any
 from pydantic import TypeAdapter
 
 from leeward.campaign import shapes
-from leeward.campaign.counts import turbine_count
 from leeward.campaign.document import Document, Place
-from leeward.campaign.physics import site_of, turbine_of
+from leeward.campaign.figures import site_of, turbine_count, turbine_of
 from leeward.campaign.spec import (
     TURBINE_FORMS,
     BuiltIn,
@@ -27,9 +26,9 @@ from leeward.campaign.spec import (
     TurbineSpec,
     turbine_form,
 )
-from leeward.campaign.tables import columns
 from leeward.campaign.validation import misspelt, validated
 from leeward.errors import InputError
+from leeward.parsing import read_columns
 from leeward.wording import printable
 
 if TYPE_CHECKING:
@@ -152,7 +151,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
     path = shapes.path_in(folder, entry.file)
     own = entry.model_dump(exclude={"file"}, exclude_none=True)
     if path.suffix.lower() == ".csv":
-        table = columns(path, ("wind_speed_m_s", *CURVES[1:]))
+        table = read_columns(path, ("wind_speed_m_s", *CURVES[1:]))
         lengths = ("rotor_diameter_m", "hub_height_m")
         missing = [name for name in lengths if name not in own]
         if missing:
@@ -253,7 +252,7 @@ def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, F
         features = [feature for feature in features if feature[0] in given.only]
     place = ("farms",) if isinstance(spec.farms, BuiltIn) else ("farms", "file")
     return [
-        (place, FarmSpec(farm_idx=number, name=name, geojson=feature, exclude=given.exclude))
+        (place, FarmSpec(farm_idx=number, name=name or f"farm {number}", geojson=feature, exclude=given.exclude))
         for number, name, feature in features
     ]
 
@@ -262,7 +261,7 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source
     with source.at("neighbours", number):
         x, y = entry.x_m, entry.y_m
         if entry.file is not None:
-            table = columns(shapes.path_in(source.folder, entry.file), ("x_m", "y_m"))
+            table = read_columns(shapes.path_in(source.folder, entry.file), ("x_m", "y_m"))
             x, y = table["x_m"], table["y_m"]
         if x is None or y is None or len(x) != len(y):
             raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected as many of each")
@@ -282,6 +281,8 @@ def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
     """Its name and all of its options."""
     from leeward.wind.wake_models import known_wake_models, wake_model
 
+    if ":" in given["name"]:
+        return given  # custom code is not imported to read a campaign: its own file has the rest of its options
     options = {key: value for key, value in given.items() if key != "name"}
     known = known_wake_models()
     if given["name"] not in known:

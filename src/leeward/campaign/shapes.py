@@ -1,6 +1,5 @@
 """Shapes as a campaign file has them, areas made from them, and areas as plain figures."""
 
-from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
 
@@ -8,7 +7,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from leeward.campaign.validation import Strict, one_of
 from leeward.errors import InputError
-from leeward.parsing import LARGEST_DATA, parse_json, read_text
 
 if TYPE_CHECKING:
     from shapely.geometry.base import BaseGeometry
@@ -135,28 +133,24 @@ def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs:
     return area
 
 
-def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
+def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
     """Return number, name and GeoJSON of each polygon feature of a file; see `feature_name`."""
-    from leeward.layout.area_file import feature_name
+    from leeward.layout.area_file import feature_name, features_in, load_geojson
+    from leeward.layout.area_parts import POLYGONS
 
-    data = parse_json(read_text(path, "a GeoJSON file", LARGEST_DATA), str(path))
-    items = data.get("features") if isinstance(data, Mapping) else None
-    if not isinstance(data, Mapping) or (data.get("type") == "FeatureCollection" and not isinstance(items, list)):
-        raise InputError(f"{path}: expected a GeoJSON FeatureCollection, Feature or geometry")
-    features = items if isinstance(items, list) else [data]
-    numbered = any("farm_idx" in _properties(feature) for feature in features)
+    data, where = load_geojson(path)
+    features = features_in(data, where)
+    crs = {"crs": data["crs"]} if "crs" in data else {}  # stands at the top of a file
+    numbered = any("farm_idx" in feature.properties for feature in features)
     found = []
-    for position, feature in enumerate(features):
-        properties = _properties(feature)
+    for position, (geometry, properties, _) in enumerate(features):
         number = properties.get("farm_idx", None if numbered else position)
-        geometry = feature.get("geometry", feature) if isinstance(feature, Mapping) else None
-        if number is None or not isinstance(geometry, Mapping) or "olygon" not in str(geometry.get("type")):
+        if number is None or geometry.get("type") not in POLYGONS:
             continue  # substations, cables and the like
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
             raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number from 0 on")
-        # a coordinate system stands at the top of a file
-        alone = {**feature, "crs": data["crs"]} if "crs" in data else dict(feature)
-        found.append((number, feature_name(properties) or f"farm {number}", alone))
+        alone = {"type": "Feature", "geometry": geometry, "properties": properties, **crs}
+        found.append((number, feature_name(properties), alone))
     if not found:
         raise InputError(f"{path}: no polygons in it; expected the areas of farms")
     return found
@@ -164,16 +158,9 @@ def features_of(path: Path) -> list[tuple[int, str, dict[str, Any]]]:
 
 def names_of(shape: Shape, folder: Path | None) -> list[str | None]:
     """Return the names of the polygon features that a shape takes from GeoJSON; None for one without a name."""
-    from leeward.layout.area_file import feature_name
-
     if shape.file is None or shape.feature is not None:
         return [shape.feature] if isinstance(shape.feature, str) else []
-    return [feature_name(_properties(feature)) for _, _, feature in features_of(path_in(folder, shape.file))]
-
-
-def _properties(feature: Any) -> Mapping[str, Any]:
-    properties = feature.get("properties") if isinstance(feature, Mapping) else None
-    return properties if isinstance(properties, Mapping) else {}
+    return [name for _, name, _ in features_of(path_in(folder, shape.file))]
 
 
 def pieces_of(area: "Area") -> Pieces:

@@ -8,13 +8,16 @@ from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator
 from leeward.campaign.execution import Count, Execution, Name, Positive, nothing_as_keys
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
-from leeward.campaign.validation import Strict, misspelt, one_of
+from leeward.campaign.validation import Strict, misspelt, named, one_of
+from leeward.layout import registry as layout_registry
 
 FORMAT_VERSION = 1
-RECIPES = ("smart_start+refine", "smart_start", "random+refine", "random")
+RECIPES = tuple(name for name, recipe in layout_registry.RECIPES.items() if recipe.takes != "start")
+DEFAULT_OBJECTIVE = "aep"
 LARGEST_INDEX = 999_999_999  # keys have room for nine digits
 
 Numbers = Annotated[list[float], Field(min_length=1)]
+Sha256 = Annotated[str, Field(pattern="^[0-9a-f]{64}$")]
 Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
 
 
@@ -240,25 +243,26 @@ class OptimiserSpec(Strict):
     """How each layout is found."""
 
     recipe: Name = RECIPES[0]
+    objective: Name = DEFAULT_OBJECTIVE
     effort: Literal["fast", "normal", "thorough"] = "normal"
     time_budget_s: Positive | None = None
     work: Count | None = None
     grid_size: Annotated[int, Field(ge=2, le=2000)] = 18
     random_pct: Annotated[float, Field(ge=0, le=100)] = 30.0
-    recipe_sha256: Annotated[str, Field(pattern="^[0-9a-f]{64}$")] | None = None
+    recipe_sha256: Sha256 | None = None
+    objective_sha256: Sha256 | None = None
 
     @field_validator("recipe")
     @classmethod
-    def _known(cls, recipe: str) -> str:
-        module, colon, function = recipe.partition(":")
-        if colon:
-            if not (all(part.isidentifier() for part in module.split(".")) and function.isidentifier()):
-                raise ValueError(f"is {recipe!r}; expected module:function, for example my_recipes:in_rows")
-        elif recipe in ("start", "start+refine"):
+    def _known_recipe(cls, recipe: str) -> str:
+        if recipe in ("start", "start+refine"):
             raise ValueError(f"is {recipe!r}, which needs a layout for each task; {misspelt('', RECIPES)}")
-        elif recipe not in RECIPES:
-            raise ValueError(f"is {recipe!r}; {misspelt(recipe, RECIPES)}, or your own as module:function")
-        return recipe
+        return named(recipe, RECIPES, "module:function", "my_recipes:in_rows")
+
+    @field_validator("objective")
+    @classmethod
+    def _known_objective(cls, objective: str) -> str:
+        return named(objective, tuple(layout_registry.OBJECTIVES), "module:Class", "my_objectives:Profit")
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
@@ -266,14 +270,23 @@ class OptimiserSpec(Strict):
             raise ValueError("has time_budget_s and work; expected one of them, or none")
         if self.is_own and (self.time_budget_s is not None or self.work is not None):
             raise ValueError(f"has time_budget_s or work with the recipe {self.recipe}, which would not see them")
-        if self.recipe_sha256 is not None and not self.is_own:
-            raise ValueError(f"has recipe_sha256 with the recipe {self.recipe}; it goes with a module:function")
+        if self.is_own and self.objective != DEFAULT_OBJECTIVE:
+            raise ValueError(f"has an objective with the recipe {self.recipe}, which would not see it")
+        for name in ("recipe", "objective"):
+            value = getattr(self, name)
+            if getattr(self, f"{name}_sha256") is not None and ":" not in value:
+                raise ValueError(f"has {name}_sha256 with the {name} {value}; it goes with a module:name")
         return self
 
     @property
     def is_own(self) -> bool:
-        """Whether the recipe is somebody's own function."""
+        """Whether the recipe is a custom function."""
         return ":" in self.recipe
+
+    @property
+    def reproducible(self) -> bool:
+        """Whether the same task gives the same layout again: not where the clock ends it."""
+        return self.time_budget_s is None
 
 
 def _wake_model(value: Any) -> Any:
@@ -281,6 +294,8 @@ def _wake_model(value: Any) -> Any:
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError(f"is {value!r:.60}; expected a name, or {{name: jensen, expansion: 0.05}}")
+    if ":" in value["name"]:
+        named(value["name"], (), "module:Class", "my_wakes:Wide")
     for option, setting in value.items():
         if isinstance(setting, bool) or not isinstance(setting, int | float | str):
             raise ValueError(f"has {option} = {setting!r:.60}; expected a number or a word")

@@ -63,6 +63,16 @@ def misspelt(word: object, known: Sequence[str]) -> str:
     return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
 
 
+def named(value: str, known: Sequence[str], form: str, example: str) -> str:
+    """Return a name that is known, or that of custom code, `module:name`; raise ValueError for others."""
+    module, colon, name = value.partition(":")
+    if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
+        raise ValueError(f"is {value!r}; expected {form}, for example {example}")
+    if not colon and value not in known:
+        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or your own as {form}")
+    return value
+
+
 def shown(value: object) -> str:
     """A value, shortened."""
     if value is None:

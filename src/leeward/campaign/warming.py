@@ -20,6 +20,7 @@ Question = Callable[[], object]
 
 def warm_up(campaign: Campaign) -> None:
     """Compile what the recipe of the campaign calls, together with other processes that do the same."""
+    campaign.physics.import_wake_model()
     problem = _small_problem(campaign)
     recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom one is called for tasks only
     _ask_together(_questions(problem, recipe))
@@ -28,7 +29,7 @@ def warm_up(campaign: Campaign) -> None:
 def _small_problem(campaign: Campaign) -> LayoutProblem:
     farm, kind = next(iter(campaign.farms)), next(iter(campaign.types))
     wanted = campaign.problem(farm, kind)
-    spacing = float(wanted.room.max())
+    spacing = float(wanted.min_distances_m.max())
     square = Area.from_arrays([0.0, 4.0 * spacing, 4.0 * spacing, 0.0], [0.0, 0.0, 4.0 * spacing, 4.0 * spacing])
     return LayoutProblem(
         WindFarm(wanted.farm.site, wanted.turbines[0], wanted.farm.wake_model), square, 3, spacing_m=spacing
@@ -38,7 +39,10 @@ def _small_problem(campaign: Campaign) -> LayoutProblem:
 def _questions(problem: LayoutProblem, recipe: str) -> list[Question]:
     """Return calls that need one or two kernels each, the slowest to compile first."""
     objective, rng = Objective(problem), np.random.default_rng(0)
-    x, y = np.array([0.0, 2.0, 0.0]) * problem.room[0], np.array([0.0, 0.0, 2.0]) * problem.room[0]
+    x, y = (
+        np.array([0.0, 2.0, 0.0]) * problem.min_distances_m[0],
+        np.array([0.0, 0.0, 2.0]) * problem.min_distances_m[0],
+    )
     state, settings = descent.start(problem, x, y), descent.Descent(1, 1.0)
     asked: list[Question] = []
     if recipe.startswith("smart_start"):

@@ -26,8 +26,8 @@ class LayoutWork:
         self.source = campaign
         self.name = campaign.name
         self.n_tasks = campaign.n_tasks
-        self.method_version = campaign.method_version
-        self.check, self.version_of = campaign.check, campaign.version_of
+        self.method_version = campaign.fingerprints.method_version
+        self.check, self.version_of = campaign.check, campaign.fingerprints.version_of
         self.frozen_text, self.study_text = campaign.frozen_text, campaign.study_text
 
     @classmethod
@@ -68,8 +68,8 @@ class LayoutWork:
         return {
             "campaign": campaign.study_text(),
             "campaign_name": campaign.name,
-            "grid_size": campaign.grid_size,
-            "random_pct": float(campaign.random_pct),
+            "grid_size": campaign.spec.optimiser.grid_size,
+            "random_pct": float(campaign.spec.optimiser.random_pct),
             "crs": campaign.crs or "",
         }
 
@@ -94,4 +94,4 @@ class LayoutWork:
         campaign = self.source
         everything = ((farm, kind) for farm in campaign.farms for kind in campaign.types)
         pairs = everything if keys is None else {self.group(key) for key in keys}
-        return 16 * max((campaign.n_turbines(*pair) for pair in pairs), default=0)
+        return 16 * max((campaign.physics.n_turbines(*pair) for pair in pairs), default=0)

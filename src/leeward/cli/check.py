@@ -87,11 +87,12 @@ def check(options: CheckOptions) -> None:
             tell=listing.add,
             processes=usable_cores(),
         )
+    notes = [*comparison.notes(), *(chosen.judge.notes if chosen is not None and deep else [])]
     if options.as_json:
-        print(json_text({**_as_data(report, listing), "notes": comparison.notes()}))
+        print(json_text({**_as_data(report, listing), "notes": notes}))
     else:
         print("\n".join(_lines(report, listing, options.quiet)))
-        print("".join(f"{note}\n" for note in comparison.notes()), end="")
+        print("".join(f"{note}\n" for note in notes), end="")
         print("\n".join(_next(report, listing, paths, campaign, deep)))
     raise Exit(0 if report.is_well else EXIT_INCOMPLETE)
 

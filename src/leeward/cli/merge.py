@@ -147,7 +147,7 @@ def merged(
 def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
     """Of results without a digest: whether their AEP is that of their layout; and all of it where damage is known."""
     if on_bad is not OnBad.SALVAGE:
-        return campaign.judge_aep
+        return campaign.judge.aep
     # right number of turbines, inside, spaced, with the AEP that the layout has
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
@@ -160,8 +160,8 @@ def _facts(campaign: "Campaign") -> "Facts":
         text=campaign.frozen_text(),
         name=campaign.name,
         crs=campaign.crs or "",
-        grid_size=campaign.grid_size,
-        random_pct=float(campaign.random_pct),
+        grid_size=campaign.spec.optimiser.grid_size,
+        random_pct=float(campaign.spec.optimiser.random_pct),
         expected=set(campaign.tasks()),
     )
 

@@ -57,7 +57,7 @@ class AreaOptions(Options):
         """Return the least distance of two turbines, as LayoutProblem takes it."""
         if self.spacing_m is not None or self.spacing_diameters is not None:
             return {"spacing_m": self.spacing_m, "spacing_diameters": self.spacing_diameters}
-        return {"spacing_diameters": 3.0} if campaign is None else dict(campaign.spacing)
+        return {"spacing_diameters": 3.0} if campaign is None else dict(campaign.physics.spacing)
 
 
 class SearchOptions(Options):
@@ -155,9 +155,9 @@ def _problem(
     turbines = BUILTIN_TURBINES
     if campaign is not None and given.area is None:
         farm = _farm(campaign, given.farm_idx or given.area_name, options.physics.campaign, begin)
-        title, where = f"{campaign.name}, {campaign.farms[farm]}", campaign.area(farm)
+        title, where = f"{campaign.name}, {campaign.farms[farm]}", campaign.physics.area(farm)
         if machine.type_idx is not None:
-            turbines = campaign.n_turbines(farm, machine.type_idx)
+            turbines = campaign.physics.n_turbines(farm, machine.type_idx)
     else:
         title, where = _area(given)
     if begin is not None:
@@ -200,7 +200,7 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
     else:
         farms = listed([f"{number} {name!r:.40}" for number, name in campaign.farms.items()], 10)
         raise InputError(f"{campaign.name} has {len(campaign.farms)} farms; choose one with --farm: {farms}")
-    campaign.area(found)  # says which there are
+    campaign.physics.area(found)  # says which there are
     return found
 
 
@@ -259,7 +259,7 @@ def _optimised(
                 work=options.work,
                 smart_start=smart_start if recipe.startswith("smart_start") else None,
                 start=start,
-                watch=watch,
+                callback=watch,
             )
     except KeyboardInterrupt as interrupt:
         line.clear()
@@ -313,7 +313,7 @@ class _ProgressLine:
 
 def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") -> None:
     turbine = problem.turbines[0]
-    room = float(problem.room[: problem.n_turbines].max())
+    room = float(problem.min_distances_m[: problem.n_turbines].max())
     closest = f"{solution.min_spacing_m:.1f}" if math.isfinite(solution.min_spacing_m) else "-"
     print(f"{title}, {problem.area.area_m2 / 1e6:.1f} km2")
     _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")

@@ -135,13 +135,21 @@ class Physics:
 
         campaign, turbine = self.campaign, self.turbine
         if campaign is not None and type_idx is not None:
-            farm = campaign.wind_farm(type_idx, site=self._site, wake_model=self._options.wake_model)
-            return Machine(farm, campaign.turbine(type_idx), campaign.rated_power_mw(type_idx), type_idx, self._wind)
+            farm = campaign.physics.wind_farm(type_idx, site=self._site, wake_model=self._options.wake_model)
+            return Machine(
+                farm,
+                campaign.physics.turbine(type_idx),
+                campaign.physics.rated_power_mw(type_idx),
+                type_idx,
+                self._wind,
+            )
         if turbine is None:
             raise TypeError("neither a type of a campaign nor a turbine")
         if campaign is not None:
             some = next(iter(campaign.types))
-            farm = campaign.wind_farm(some, site=self._site, turbine=turbine, wake_model=self._options.wake_model)
+            farm = campaign.physics.wind_farm(
+                some, site=self._site, turbine=turbine, wake_model=self._options.wake_model
+            )
         else:
             wind = builtin.site() if self._site is None else self._site
             farm = WindFarm(wind, turbine, self._options.wake_model or WAKE_MODEL)

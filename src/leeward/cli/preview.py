@@ -14,9 +14,9 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.campaign.estimate import Estimate
     from leeward.campaign.execution import Execution
-    from leeward.campaign.places import FarmPlace
+    from leeward.campaign.remarks import FarmPlace
     from leeward.errors import LeewardError
-    from leeward.layout.room import Room
+    from leeward.layout.starts import Room
     from leeward.runs.context import Options
     from leeward.wind import Site
 
@@ -47,7 +47,7 @@ class Preview:
         """Yield the text. is_short: for the start of a run, without what it only says when asked."""
         yield from self._farm_lines(MOST_FARMS if is_short else len(self.places))
         yield from capacity_lines(self.campaign)
-        yield from wind_lines(self.campaign.site, with_rose=not is_short)
+        yield from wind_lines(self.campaign.physics.site, with_rose=not is_short)
         if not (self.tight or self.impossible or is_short):
             yield "room: all turbines fit, by a quick packing"
         yield from self.warning_lines()
@@ -55,7 +55,7 @@ class Preview:
     def warning_lines(self) -> Iterator[str]:
         """Yield what looks wrong: turbines that do not fit, coordinates, names, probabilities."""
         for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
-            wanted = self.campaign.n_turbines(farm, kind)
+            wanted = self.campaign.physics.n_turbines(farm, kind)
             yield (
                 f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
                 f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
@@ -66,7 +66,7 @@ class Preview:
         yield from (f"warning: {warning}" for warning in self.warnings)
 
     def _farm_lines(self, most: int) -> Iterator[str]:
-        from leeward.campaign.places import projection
+        from leeward.campaign.remarks import projection
 
         yield f"farms, in {projection(self.campaign)}:"
         rows = [
@@ -96,10 +96,9 @@ def header(campaign: "Campaign", tasks: Tasks) -> str:
 def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     """Look at the farms, and pack turbines into those that are asked for."""
     from leeward.campaign.names import duplicate_names
-    from leeward.campaign.places import farm_places, place_remarks
-    from leeward.campaign.remarks import wind_remarks
+    from leeward.campaign.remarks import farm_places, place_remarks, wind_remarks
     from leeward.errors import InputError
-    from leeward.layout.room import room_for
+    from leeward.layout.starts import room_for
 
     places = farm_places(campaign)
     warnings = [*campaign.remarks, *place_remarks(campaign, places), *duplicate_names(campaign)]
@@ -107,7 +106,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     tight, impossible = {}, 0
     for pair in tasks:
         try:
-            room = room_for(campaign.problem(*pair))
+            room = room_for(campaign.physics.constraints(*pair))
         except InputError:  # the run says so itself
             impossible += 1
             continue
@@ -212,7 +211,7 @@ def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
 
 def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any]:
     """Return the preview as plain data, for --json; ahead: of a dry run."""
-    campaign, site = shown.campaign, shown.campaign.site
+    campaign, site = shown.campaign, shown.campaign.physics.site
     data: dict[str, Any] = {
         "event": "preview",
         "campaign": campaign.name,
@@ -224,9 +223,9 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
                 "farm_idx": farm,
                 "type_idx": kind,
                 "name": campaign.types[kind],
-                "n_turbines": campaign.n_turbines(farm, kind),
-                "installed_mw": campaign.installed_mw(farm, kind),
-                "wanted_mw": campaign.capacity_wanted_mw(farm),
+                "n_turbines": campaign.physics.n_turbines(farm, kind),
+                "installed_mw": campaign.physics.installed_mw(farm, kind),
+                "wanted_mw": campaign.physics.capacity_wanted_mw(farm),
                 "fits": (farm, kind) not in shown.tight,
             }
             for farm, kind in shown.tasks

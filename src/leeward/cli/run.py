@@ -213,7 +213,7 @@ def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) ->
     if picture is not None:
         from leeward.plots import save_figure, wind_rose_figure
 
-        save_figure(picture, wind_rose_figure(chosen.site, title=f"wind of {chosen.name}"))
+        save_figure(picture, wind_rose_figure(chosen.physics.site, title=f"wind of {chosen.name}"))
     return exit_code(ahead.errors[0]) if ahead.errors else 0
 
 

@@ -30,10 +30,10 @@ def capacity_lines(campaign: "Campaign") -> list[str]:
 
     groups: dict[tuple[int, int, float, float | None], list[int]] = {}
     for farm in campaign.farms:
-        wanted = campaign.capacity_wanted_mw(farm)
+        wanted = campaign.physics.capacity_wanted_mw(farm)
         for kind in campaign.types:
-            installed = campaign.installed_mw(farm, kind)
-            groups.setdefault((kind, campaign.n_turbines(farm, kind), installed, wanted), []).append(farm)
+            installed = campaign.physics.installed_mw(farm, kind)
+            groups.setdefault((kind, campaign.physics.n_turbines(farm, kind), installed, wanted), []).append(farm)
     ordered = sorted(groups.items(), key=lambda group: (group[1][0], group[0][0]))
     lines = (f"  {_capacity_line(campaign, *numbers, farms)}" for numbers, farms in ordered)
     shown = first_of(lines, "; `leeward report` has all of them", MOST_CAPACITIES)
@@ -109,7 +109,7 @@ def _table(report: "RunReport") -> str:
         counts[0] += 1
         counts[1] += key in report.failures and key not in report.results
     campaign = report.campaign
-    has_wanted = any(campaign.capacity_wanted_mw(farm) is not None for farm in {farm for farm, _ in expected})
+    has_wanted = any(campaign.physics.capacity_wanted_mw(farm) is not None for farm in {farm for farm, _ in expected})
     header = ["farm", "type", "done", "failed", "MW", *(["short MW"] if has_wanted else [])]
     header += ["best GWh", "capacity factor", "median GWh", "wake loss", ""]
     best = _best_types(campaign, cells)
@@ -131,7 +131,7 @@ def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]
     ranked: dict[int, list[tuple[float, int]]] = {}
     for (farm, kind), found in sorted(cells.items()):
         aep = max((brief.aep for brief in found if not math.isnan(brief.aep)), default=None)
-        value = merit(aep, campaign.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm))
+        value = merit(aep, campaign.physics.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm))
         if aep is not None:
             ranked.setdefault(farm, []).append((value, kind))
     return {(farm, max(types, key=lambda ranks: ranks[0])[1]) for farm, types in ranked.items() if len(types) > 1}
@@ -145,7 +145,7 @@ def _numbers(
     campaign: "Campaign", pair: tuple[int, int], counts: Sequence[int], found: "list[Brief]", has_wanted: bool
 ) -> list[str]:
     """Return what a row says of a farm and type. counts: of its tasks, and of those that failed."""
-    installed, wanted = campaign.installed_mw(*pair), campaign.capacity_wanted_mw(pair[0])
+    installed, wanted = campaign.physics.installed_mw(*pair), campaign.physics.capacity_wanted_mw(pair[0])
     cells = [f"{len(found)}/{counts[0]}", str(counts[1]), f"{installed:.6g}"]
     if has_wanted:
         cells.append("-" if wanted is None else f"{shortfall(installed, wanted):.4g}")

@@ -88,9 +88,9 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     farms, types = dataset["farm_idx"].values.tolist(), dataset["type_idx"].values.tolist()
     dataset.coords["farm"] = ("farm_idx", [campaign.farms.get(farm, "") for farm in farms])
     dataset.coords["turbine_type"] = ("type_idx", [campaign.types.get(kind, "") for kind in types])
-    known = {kind: campaign.turbine(kind).hub_height_m for kind in set(types) & set(campaign.types)}
+    known = {kind: campaign.physics.turbine(kind).hub_height_m for kind in set(types) & set(campaign.types)}
     dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
-    rated = {kind: campaign.rated_power_mw(kind) for kind in known}
+    rated = {kind: campaign.physics.rated_power_mw(kind) for kind in known}
     dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
     # from the campaign where the results and their own campaign do not tell the installed power
     planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)

@@ -77,7 +77,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
             f"{result.fingerprint[:12]}..., expected {expected[:12]}...; name its own campaign with --campaign"
         )
     problem = campaign.problem(key.farm_idx, key.type_idx)
-    farm, turbine = problem.farm, campaign.turbine(key.type_idx)
+    farm, turbine = problem.farm, campaign.physics.turbine(key.type_idx)
     stands = farm.neighbours
     others = [] if stands is None else [stands.turbine] if isinstance(stands.turbine, Turbine) else list(stands.turbine)
     turbines = tuple(dict.fromkeys([turbine, *others]))

@@ -51,7 +51,7 @@ def _dumped(data: dict[str, Any]) -> str:
 
 def _area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
     """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
-    area, name = campaign.area(farm_idx), campaign.farms.get(farm_idx)
+    area, name = campaign.physics.area(farm_idx), campaign.farms.get(farm_idx)
     properties = {"kind": "area", "farm_idx": farm_idx, "name": name, "area_km2": area.area_m2 / 1e6}
     return {"type": "Feature", "properties": properties, "geometry": _geometry(area, demanded_crs(campaign))}
 

@@ -97,8 +97,8 @@ def description(result: "Result", campaign: "Campaign | None") -> Description:
     crs = campaign.crs or ""
     if kind is None:
         return Description(farm or "", "", crs, installed_mw=installed)
-    hub_height = campaign.hub_height_m(key.type_idx)
-    return Description(farm or "", kind, crs, hub_height, campaign.rated_power_mw(key.type_idx), installed)
+    hub_height = campaign.physics.hub_height_m(key.type_idx)
+    return Description(farm or "", kind, crs, hub_height, campaign.physics.rated_power_mw(key.type_idx), installed)
 
 
 def columns_of(per: Per) -> tuple[Column, ...]:

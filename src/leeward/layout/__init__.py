@@ -1,10 +1,6 @@
 """Layouts: areas, constraints, and the optimiser that puts turbines where they yield most."""
 
-from leeward.layout.area import Area
-from leeward.layout.optimise import Solution, StopReason, optimise
-from leeward.layout.problem import LayoutProblem, Violation
-from leeward.layout.recipes import Phase, Progress
-from leeward.layout.smart_start import SmartStart
+from leeward.lazy import lazy_names
 
 __all__ = [
     "Area",
@@ -17,3 +13,4 @@ __all__ = [
     "Violation",
     "optimise",
 ]
+__getattr__ = lazy_names(__name__, __file__)

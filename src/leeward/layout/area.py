@@ -2,9 +2,8 @@
 
 import functools
 import os
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -24,6 +23,7 @@ from leeward.layout.area_parts import (
     polygon_of,
     zone_parts,
 )
+from leeward.layout.kernels import compiled
 from leeward.layout.kernels.data import Boundary
 from leeward.wind.checks import finite_array, positive
 
@@ -43,12 +43,24 @@ class Area:
     Coordinates are metres, x to the east and y to the north, in the projected coordinate system `crs`; None is one
     without a name. notes: what was done to the coordinates on the way, in sentences. An area never changes; areas of
     one shape are equal.
+    bounds: least x and y, greatest x and y of the regions, m; zones do not make it smaller. boundary: the area as the
+    kernels want it, in metres from `origin`, which is in whole metres, so that no digit is lost.
     """
 
     parts: tuple[Part, ...]
     zones: tuple[Part, ...] = ()
     crs: str | None = None
     notes: tuple[str, ...] = field(default=(), compare=False)
+    bounds: tuple[float, float, float, float] = field(init=False, compare=False)
+    origin: tuple[float, float] = field(init=False, compare=False)
+    boundary: Boundary = field(init=False, compare=False)
+
+    def __post_init__(self) -> None:
+        lefts, lows, rights, highs = zip(*(part.bounds for part in self.parts), strict=True)
+        left, low, right, high = min(lefts), min(lows), max(rights), max(highs)
+        origin = float(round((left + right) / 2)), float(round((low + high) / 2))
+        boundary = boundary_of(self.parts, self.zones, origin)
+        vars(self).update(bounds=(left, low, right, high), origin=origin, boundary=boundary)
 
     @staticmethod
     def from_geojson(
@@ -155,12 +167,6 @@ class Area:
     def __reduce__(self) -> tuple[Any, ...]:
         return Area, (self.parts, self.zones, self.crs, self.notes)
 
-    @functools.cached_property
-    def bounds(self) -> tuple[float, float, float, float]:
-        """Least x and y, greatest x and y of the regions, m; zones do not make it smaller."""
-        left, low, right, high = zip(*(part.bounds for part in self.parts), strict=True)
-        return min(left), min(low), max(right), max(high)
-
     @property
     def regions(self) -> int:
         """Number of pieces that do not touch."""
@@ -172,17 +178,6 @@ class Area:
         if not self.zones and self.regions == len(self.parts):
             return sum(part.area_m2 for part in self.parts)
         return float(self._shape.area)
-
-    @functools.cached_property
-    def origin(self) -> tuple[float, float]:
-        """The point that the coordinates in `boundary` are relative to; whole metres, so that no digit is lost."""
-        left, low, right, high = self.bounds
-        return float(round((left + right) / 2)), float(round((low + high) / 2))
-
-    @functools.cached_property
-    def boundary(self) -> Boundary:
-        """The area as the kernels want it, in metres from `origin`."""
-        return boundary_of(self.parts, self.zones, self.origin)
 
     def signed_distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Metres from the boundary, shape (points,): positive inside, 0 on the boundary, negative outside.
@@ -263,7 +258,7 @@ class Area:
     def _measure(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
         """Signed distance and derivatives."""
         distance, by_x, by_y = np.empty((3, len(x)))
-        _kernel()(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
+        compiled("signed_distances")(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
         return distance, by_x, by_y
 
     def _step(self, x: Array, y: Array, beyond: float) -> tuple[Array, Array]:
@@ -273,24 +268,14 @@ class Area:
         return x + length * by_x, y + length * by_y
 
 
-@functools.cache
-def _kernel() -> Callable[..., None]:
-    """The compiled loop, shared by all areas of this process."""
-    from leeward.layout.kernels import distance
-    from leeward.wind.kernels.compile import kernel
-
-    loop: Callable[..., None] = kernel(distance.signed_distances, "area", source=Path(distance.__file__))
-    return loop
-
-
 def _of_polygons(reading: Reading) -> Area:
     return _checked(joined(Part(polygon) for polygon in reading.geometries), (), reading.crs, reading.notes)
 
 
 def _checked(parts: tuple[Part, ...], zones: tuple[Part, ...], crs: str | None, notes: tuple[str, ...]) -> Area:
     """An area in which there is some place."""
-    area = Area(parts, zones, crs, notes)
-    if not parts or area.to_shapely().is_empty:
+    area = Area(parts, zones, crs, notes) if parts else None
+    if area is None or area.to_shapely().is_empty:
         raise InputError("nothing is left of the area: the zones and their buffers cover all of it")
     return area
 

@@ -52,8 +52,8 @@ def read_geojson(
     source: str | os.PathLike[str] | Mapping[str, Any], farm_idx: int | None, name: str | None, crs: str | None
 ) -> Reading:
     """See `Area.from_geojson`."""
-    data, where = _load(source)
-    features = _features(data, where)
+    data, where = load_geojson(source)
+    features = features_in(data, where)
     notes: tuple[str, ...] = ()
     if farm_idx is None and name is None:
         chosen = [feature for feature in features if feature.geometry.get("type") in POLYGONS]
@@ -122,8 +122,8 @@ def in_metres(geometries: Sequence[BaseGeometry], source: str | None, target: st
     return Reading(moved, wanted.to_string(), notes)
 
 
-def _load(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """The GeoJSON object, and what to call it in an error."""
+def load_geojson(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
+    """Return the GeoJSON object, and what to call it in an error."""
     if isinstance(source, Mapping):
         return source, "the GeoJSON"
     if not isinstance(source, str | os.PathLike):
@@ -140,8 +140,8 @@ def _load(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[s
     return data, where
 
 
-def _features(data: Mapping[str, Any], where: str) -> list[Feature]:
-    """What is in a FeatureCollection, a Feature or a geometry, one by one."""
+def features_in(data: Mapping[str, Any], where: str) -> list[Feature]:
+    """Return what is in a FeatureCollection, a Feature or a geometry, one by one."""
     kind = data.get("type")
     if kind == "FeatureCollection":
         items = data.get("features")

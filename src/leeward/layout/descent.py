@@ -11,8 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
+from leeward.layout.kernels import compiled
 from leeward.layout.objective import Objective
-from leeward.layout.problem import LayoutProblem, descend
+from leeward.layout.problem import LayoutProblem
 
 Array = npt.NDArray[np.float64]
 
@@ -82,7 +83,7 @@ def step(
     east, north = problem.relative(state.x, state.y)
     moments, violation = state.moments.copy(), np.empty(2)
     adam = (length, weight, settings.first_moment, settings.second_moment, state.step + 1.0)
-    descend(east, north, *problem.constraints, uphill_x, uphill_y, moments, adam, violation)
+    compiled("descend")(east, north, *problem.constraints, uphill_x, uphill_y, moments, adam, violation)
     count = problem.n_turbines
     return DescentState(
         x=east[:count] + problem.area.origin[0],

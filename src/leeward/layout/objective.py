@@ -1,11 +1,13 @@
-"""The farm's energy as the optimiser asks for it, and how much work that was."""
+"""The objective as recipes ask for it, on several wind roses, and how much work that was."""
 
 import functools
 from collections import Counter
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
+from leeward.errors import InputError, NotANumberError
 from leeward.layout.problem import LayoutProblem
 from leeward.wind import Site, Turbine, WindFarm
 from leeward.wind.conditions import GWH_PER_MW, Conditions
@@ -22,17 +24,45 @@ SMART_START_DIRECTIONS = 360
 SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
 
 
-class Objective:
-    """Energy on several wind roses: random samples and coarse ones to move by, the full one to report.
+class ObjectiveFunction(Protocol):
+    """What is maximised: a function of the layout and of its AEP, with its gradient. Made with the problem.
 
+    leeward computes the AEP and its derivatives, from samples of the wind where these will do. Larger is better.
+    """
+
+    def value(self, x: Array, y: Array, aep_gwh: float) -> float:
+        """Return the objective of a layout. x, y: m, shape (turbines,)."""
+
+    def gradient(self, x: Array, y: Array, aep_gwh: float, by_x: Array, by_y: Array) -> tuple[Array, Array]:
+        """Return the derivatives of the value by x and y. by_x, by_y: those of the AEP, GWh/m, shape (turbines,)."""
+
+
+class Aep:
+    """The AEP itself, GWh."""
+
+    def __init__(self, problem: LayoutProblem) -> None:
+        pass
+
+    def value(self, x: Array, y: Array, aep_gwh: float) -> float:
+        return aep_gwh
+
+    def gradient(self, x: Array, y: Array, aep_gwh: float, by_x: Array, by_y: Array) -> tuple[Array, Array]:
+        return by_x, by_y
+
+
+class Objective:
+    """An objective on several wind roses: random samples and coarse ones to move by, the full one to report.
+
+    Recipes propose layouts by their energy (SmartStart, `worth`, `gain`); what they keep, the objective decides.
     work: pair evaluations so far. One is the wake of a turbine on another in one wind direction at up to four wind
     speeds; with its derivatives it counts twice, and pairs whose wakes do not touch count as well.
     """
 
-    def __init__(self, problem: LayoutProblem) -> None:
+    def __init__(self, problem: LayoutProblem, function: ObjectiveFunction | None = None) -> None:
         self.farm = problem.farm
+        self._function = Aep(problem) if function is None else function
         self.work = 0
-        self._all = len(problem.room)
+        self._all = len(problem.min_distances_m)
         self._turbines = problem.turbines
         self._one_type = problem.one_type
         if self._one_type and not isinstance(self.farm.turbine, Turbine):
@@ -54,32 +84,32 @@ class Objective:
         return 2 * self._all**2 * (SAMPLE if self.samples else _cost(self.farm.site))
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
-        """AEP (GWh) and its derivatives (GWh/m), from a sample or, if that is small, from the full rose.
+        """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the full rose.
 
         Of a sample the AEP is an estimate, with the gross yield as its control variate: the error that the sample makes
         in the gross yield, which is known, is subtracted. What is left is the error in the wake loss.
         """
         self.work += self.step_work
         if not self.samples:
-            return self.farm.aep_gradient(x, y)
+            return self._uphill(x, y, *self.farm.aep_gradient(x, y))
         drawn = self.farm.site.draw(SAMPLE, rng)
         aep, by_x, by_y = self.farm.aep_gradient(x, y, drawn)
-        return aep - (self._gross_aep(drawn) - self._full_gross_aep), by_x, by_y
+        return self._uphill(x, y, aep - (self._gross_aep(drawn) - self._full_gross_aep), by_x, by_y)
 
     def judged_gradient(self, x: Array, y: Array) -> tuple[float, Array, Array]:
-        """What `judge` says, and its derivatives (GWh/m)."""
+        """Return the AEP (GWh) on the rose of `judge`, and the derivatives of the objective there."""
         self.work += 2 * self._all**2 * _cost(self._judging.site)
-        return self._judging.aep_gradient(x, y)
+        return self._uphill(x, y, *self._judging.aep_gradient(x, y))
 
-    def judge(self, x: Array, y: Array) -> float:
-        """AEP (GWh) to compare layouts by."""
+    def judge(self, x: Array, y: Array) -> tuple[float, float]:
+        """Return the objective to compare layouts by, and the AEP (GWh) that it was computed with."""
         self.work += self._all**2 * _cost(self._judging.site)
-        return self._judging.aep(x, y)
+        return self._valued(x, y, self._judging.aep(x, y))
 
     def estimate(self, x: Array, y: Array) -> float:
-        """AEP (GWh) to compare very different layouts by, cheaply."""
+        """Return the objective to compare very different layouts by, cheaply."""
         self.work += self._all**2 * _cost(self._proposing.site)
-        return self._proposing.aep(x, y)
+        return self._valued(x, y, self._proposing.aep(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
         """About what the farm would lose without each turbine, GWh."""
@@ -94,12 +124,12 @@ class Objective:
             farm = self._on(farm.site, [t for i, t in enumerate(self._turbines) if i != moved])
         return farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
 
-    def aep(self, x: Array, y: Array, judged: float) -> float:
-        """AEP on the full rose, GWh. judged: what `judge` said, which may be the same."""
+    def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
+        """Return objective and AEP (GWh) on the full rose. judged: the answer of `judge`, which may be the same."""
         if self._judging is self.farm:
             return judged
         self.work += self._all**2 * _cost(self.farm.site)
-        return self.farm.aep(x, y)
+        return self._valued(x, y, self.farm.aep(x, y))
 
     def smart_start_farm(self) -> WindFarm:
         """The farm in the conditions that TopFarm's SmartStart goes by."""
@@ -108,6 +138,20 @@ class Objective:
     def count_map(self, farm: WindFarm, places: int) -> None:
         """Add the work of bringing a map up to date after one more turbine: its wake at so many places."""
         self.work += _cost(farm.site) * places
+
+    def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
+        value = float(self._function.value(x, y, aep))
+        if not np.isfinite(value):
+            raise NotANumberError(f"the objective of a layout is {value}")
+        return value, aep
+
+    def _uphill(self, x: Array, y: Array, aep: float, by_x: Array, by_y: Array) -> tuple[float, Array, Array]:
+        east, north = (np.asarray(by, np.float64) for by in self._function.gradient(x, y, aep, by_x, by_y))
+        if not east.shape == north.shape == x.shape:
+            raise InputError(
+                f"the gradient of the objective has the shapes {east.shape} and {north.shape}; expected {x.shape} each"
+            )
+        return aep, east, north
 
     def _gross_aep(self, conditions: Conditions) -> float:
         """Return the gross yield in these conditions, GWh."""

@@ -1,16 +1,17 @@
 """The question: how many turbines, where they may stand, and how far apart."""
 
 import functools
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from leeward.deprecation import warn_renamed
 from leeward.errors import InputError
 from leeward.layout.area import Area
+from leeward.layout.kernels import compiled
 from leeward.wind import Turbine, WindFarm
 from leeward.wind.checks import finite_array, positive
 
@@ -54,6 +55,7 @@ class LayoutProblem:
     Turbine, where types mix: then two must be apart by the mean of theirs. Rotor diameters count likewise, so that 3
     diameters of one type and 3 of another are 3 of their mean. Neighbours of the farm count as turbines; in a dict that
     does not name their type, with the largest number in it.
+    min_distances_m: what each turbine, and each neighbour after them, must keep from others of its type (m).
     """
 
     def __init__(
@@ -79,9 +81,15 @@ class LayoutProblem:
         name = "spacing_diameters" if in_diameters else "spacing_m"
         neighbour_types, fixed_x, fixed_y = _neighbours(farm)
         needed = _spacing_of(spacing, {*self.turbines, *neighbour_types}, set(self.turbines), in_diameters, name)
-        self.room = np.array([needed[t] for t in [*self.turbines, *neighbour_types]])
+        self.min_distances_m = np.array([needed[t] for t in [*self.turbines, *neighbour_types]])
         self._fixed = fixed_x, fixed_y
         self._refuse_what_cannot_fit()
+
+    @property
+    def room(self) -> Array:
+        """Return `min_distances_m`, by its old name."""
+        warn_renamed("LayoutProblem.room", "LayoutProblem.min_distances_m")
+        return self.min_distances_m
 
     @property
     def n_turbines(self) -> int:
@@ -99,7 +107,7 @@ class LayoutProblem:
     def violation(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Violation:
         """By how much each turbine violates the constraints."""
         worst = np.zeros((2, self.n_turbines))
-        _kernels()["violations"](*self.relative(*self.positions(x, y)), *self.constraints, worst)
+        compiled("violations")(*self.relative(*self.positions(x, y)), *self.constraints, worst)
         return Violation(worst[0], worst[1])
 
     def min_spacing_m(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
@@ -116,23 +124,23 @@ class LayoutProblem:
         turbines with the indices `standing`, which stand at x, y.
         """
         east, north = np.r_[x, self._fixed[0]], np.r_[y, self._fixed[1]]
-        room = np.r_[self.room[standing], self.room[self.n_turbines :]]
+        room = np.r_[self.min_distances_m[standing], self.min_distances_m[self.n_turbines :]]
         square = (at_x[:, None] - east) ** 2 + (at_y[:, None] - north) ** 2
-        apart = (0.5 * (self.room[turbine] + room)) ** 2
+        apart = (0.5 * (self.min_distances_m[turbine] + room)) ** 2
         return np.asarray((square >= apart).all(axis=1) & (self.area.signed_distance(at_x, at_y) >= 0.0))
 
     def far_from_neighbours(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
         """At which points any turbine would be far enough from the neighbours."""
         if len(self._fixed[0]) == 0:
             return np.ones(len(x), dtype=bool)
-        apart = 0.5 * (self.room[: self.n_turbines].max() + self.room[self.n_turbines :])
+        apart = 0.5 * (self.min_distances_m[: self.n_turbines].max() + self.min_distances_m[self.n_turbines :])
         distance = np.hypot(x[:, None] - self._fixed[0], y[:, None] - self._fixed[1])
         return np.asarray((distance >= apart).all(axis=1))
 
     def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = 4000) -> tuple[Array, Array]:
         """The layout with turbines pushed apart and inside until all is feasible, or nearly so if that fails."""
         east, north = self.relative(*self.positions(x, y))
-        _kernels()["repair"](east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
+        compiled("repair")(east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
         return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
 
     def positions(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
@@ -154,7 +162,7 @@ class LayoutProblem:
     @property
     def constraints(self) -> tuple[Any, ...]:
         """Number of turbines, their room and the boundary: what the kernels take after the positions."""
-        return self.n_turbines, self.room, self.area.boundary
+        return self.n_turbines, self.min_distances_m, self.area.boundary
 
     @functools.cached_property
     def most_turbines(self) -> int:
@@ -164,7 +172,7 @@ class LayoutProblem:
         1961; Folkman and Graham, 1969, for more than one piece).
         """
         shape = self.area.to_shapely()
-        apart = float(self.room[: self.n_turbines].min())
+        apart = float(self.min_distances_m[: self.n_turbines].min())
         pieces = 2.0 / np.sqrt(3.0) * shape.area / apart**2 + 0.5 * shape.length / apart + self.area.regions
         return int(pieces * (1.0 + 1e-4))  # the shape's curves are drawn a little too small
 
@@ -177,7 +185,7 @@ class LayoutProblem:
             )
         if self.n_turbines > self.most_turbines:
             raise InputError(
-                f"{self.n_turbines} turbines {self.room[: self.n_turbines].min():g} m apart do not fit into "
+                f"{self.n_turbines} turbines {self.min_distances_m[: self.n_turbines].min():g} m apart do not fit into "
                 f"{self.area.area_m2 / 1e6:.6g} km2: there is room for {self.most_turbines} at the very most"
             )
 
@@ -221,18 +229,3 @@ def _spacing_of(
     else:
         numbers = dict.fromkeys(types, positive(spacing, name))  # type: ignore[arg-type]
     return {kind: number * (kind.rotor_diameter_m if in_diameters else 1.0) for kind, number in numbers.items()}
-
-
-@functools.cache
-def _kernels() -> dict[str, Callable[..., Any]]:
-    """The compiled loops, shared by all problems of this process."""
-    from leeward.layout.kernels import constraints
-    from leeward.wind.kernels.compile import kernel
-
-    loops = (constraints.violations, constraints.repair, constraints.descend)
-    return {loop.__name__: kernel(loop, "layout", source=Path(constraints.__file__)) for loop in loops}
-
-
-def descend(*arguments: Any) -> None:
-    """See `leeward.layout.kernels.constraints.descend`."""
-    _kernels()["descend"](*arguments)

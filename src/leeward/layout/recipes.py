@@ -6,6 +6,7 @@ Whatever has been found by then is in the `Search`: the best feasible layout, an
 import time
 from collections.abc import Generator, Iterator
 from dataclasses import dataclass, field, replace
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -19,6 +20,14 @@ from leeward.layout.relocation import relocate
 from leeward.layout.smart_start import SmartStart
 
 Array = npt.NDArray[np.float64]
+
+
+class Given(NamedTuple):
+    """What a recipe is given besides the problem. start: x and y of a feasible layout, m."""
+
+    seed: int
+    smart_start: SmartStart | None = None
+    start: tuple[Array, Array] | None = None
 
 
 @dataclass(frozen=True)
@@ -79,11 +88,12 @@ class Phase:
 
 @dataclass(frozen=True)
 class Layout:
-    """A feasible layout (m), and its AEP (GWh) as judged on a coarse rose."""
+    """A feasible layout (m), its objective as judged on a coarse rose, and its AEP (GWh) there."""
 
     x: Array
     y: Array
     judged: float
+    judged_aep_gwh: float
 
 
 @dataclass
@@ -101,6 +111,7 @@ class Search:
     x: Array
     y: Array
     best: Layout | None = None
+    best_value: float = float("nan")
     best_aep_gwh: float = float("nan")
     start: Layout | None = None
     polish_gain: float = 0.0
@@ -137,15 +148,15 @@ class Search:
 
     def keep(self, x: Array, y: Array) -> Layout:
         """Judge a feasible layout, and keep it if it is the best so far."""
-        layout = Layout(x, y, self.objective.judge(x, y))
+        layout = Layout(x, y, *self.objective.judge(x, y))
         if self.best is None or layout.judged > self.best.judged:
-            aep = self.objective.aep(x, y, layout.judged)
-            if self.best is None or aep > self.best_aep_gwh:
-                self.best, self.best_aep_gwh = layout, aep
+            value, aep = self.objective.full(x, y, (layout.judged, layout.judged_aep_gwh))
+            if self.best is None or value > self.best_value:
+                self.best, self.best_value, self.best_aep_gwh = layout, value, aep
         return layout
 
     def descend(self, x: Array, y: Array, settings: Descent, relocate_every: int = 0) -> Iterator[Progress]:
-        """Uphill in energy from a layout; where it ends is the layout in hand."""
+        """Go uphill in the objective from a layout; where it ends is the layout in hand."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
         beyond = self._beyond_judged if settings.judged else 0.0
@@ -163,13 +174,14 @@ class Search:
     @property
     def _beyond_judged(self) -> float:
         """Return how much more the best layout yields on the full rose than as judged, GWh."""
-        return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged
+        return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged_aep_gwh
 
 
-def placed_smartly(search: Search, options: SmartStart, seed: int) -> Iterator[Progress]:
+def placed_smartly(search: Search, given: Given) -> Iterator[Progress]:
     """SmartStart; what it cannot place on its grid is placed at random."""
+    options = given.smart_start or SmartStart()
     search.begin("smart_start")
-    for layout in smart_start.place(search.problem, search.objective, options, seed):
+    for layout in smart_start.place(search.problem, search.objective, options, given.seed):
         search.x, search.y = layout
         yield search.progress(float("nan"), 0.0)
     placed = len(search.x)
@@ -183,7 +195,7 @@ def placed_smartly(search: Search, options: SmartStart, seed: int) -> Iterator[P
     fill(search)
 
 
-def placed_at_random(search: Search) -> Iterator[Progress]:
+def placed_at_random(search: Search, given: Given) -> Iterator[Progress]:
     """Every turbine anywhere in the area where it is far enough from the others."""
     search.begin("random")
     fill(search)
@@ -202,11 +214,13 @@ def fill(search: Search) -> None:
             search.notes.append("turbines placed one by one did not fit; the start is a dense lattice of all of them")
 
 
-def placed_as_given(search: Search, x: Array, y: Array) -> Iterator[Progress]:
+def placed_as_given(search: Search, given: Given) -> Iterator[Progress]:
     """A layout that somebody has."""
+    if given.start is None:
+        raise TypeError("a recipe that needs a start, without one")
     search.begin("given")
-    search.x, search.y = x, y
-    search.keep(x, y)
+    search.x, search.y = given.start
+    search.keep(search.x, search.y)
     yield search.placed()
 
 

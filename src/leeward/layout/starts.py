@@ -1,13 +1,12 @@
-"""First layouts: at random, and on lattices."""
+"""First layouts: at random, and on lattices; and whether the turbines fit at all."""
 
-import functools
-from collections.abc import Callable
-from pathlib import Path
+from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
 from leeward.layout.area import Area
+from leeward.layout.kernels import compiled
 from leeward.layout.problem import LayoutProblem
 
 Array = npt.NDArray[np.float64]
@@ -17,6 +16,14 @@ ROUNDS = 5
 PACKINGS = 200
 HALVINGS = 10
 NONE = np.empty(0)
+
+
+@dataclass(frozen=True)
+class Room:
+    """fits: a layout of all turbines exists. packed: how many turbines a quick packing placed if it does not."""
+
+    fits: bool
+    packed: int
 
 
 def fill_at_random(problem: LayoutProblem, x: Array, y: Array, rng: np.random.Generator) -> tuple[Array, Array]:
@@ -67,7 +74,7 @@ def random_lattice(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Ar
 def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
     """Points of a triangular lattice, as close as the spacing allows: of many angles and offsets the one with most."""
     rng = np.random.default_rng(0)
-    apart = float(problem.room.max()) * (1.0 + 1e-9) + 2e-6
+    apart = float(problem.min_distances_m.max()) * (1.0 + 1e-9) + 2e-6
     most, best = -1, (np.empty((2, 2)), np.empty(2))
     for _ in range(PACKINGS):
         angle = rng.uniform(0.0, np.pi / 3.0)
@@ -79,6 +86,21 @@ def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
     x, y = lattice_points(problem.area, *best)
     far = problem.far_from_neighbours(x, y)
     return x[far], y[far]
+
+
+def room_for(problem: LayoutProblem) -> Room:
+    """Return whether all turbines fit, by the placements that the recipes themselves start with."""
+    wanted = problem.n_turbines
+    apart = float(problem.min_distances_m.max())
+    has_neighbours = len(problem.min_distances_m) > wanted
+    # In a packing to which no turbine can be added, discs of the spacing's radius cover the area.
+    if not has_neighbours and wanted * np.pi * apart**2 <= problem.area.area_m2:
+        return Room(True, wanted)
+    packed = len(densest_lattice(problem)[0])
+    if packed >= wanted:
+        return Room(True, wanted)
+    x, y = problem.repaired(*fill_at_random(problem, NONE, NONE, np.random.default_rng(0)))
+    return Room(problem.violation(x, y).is_feasible, packed)
 
 
 def lattice_count(area: Area, rows: Array, offset: Array) -> int:
@@ -95,14 +117,4 @@ def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array
 
 def _fill_lattice(area: Area, rows: Array, offset: Array, x: Array, y: Array) -> int:
     boxes = np.array([part.bounds for part in area.parts]) - np.array([*area.origin, *area.origin])
-    return int(_kernel()(rows, offset @ rows, boxes, area.boundary, x, y))
-
-
-@functools.cache
-def _kernel() -> Callable[..., int]:
-    """The compiled loop, shared by all problems of this process."""
-    from leeward.layout.kernels import lattice
-    from leeward.wind.kernels.compile import kernel
-
-    loop: Callable[..., int] = kernel(lattice.lattice_points, "layout", source=Path(lattice.__file__))
-    return loop
+    return int(compiled("lattice_points")(rows, offset @ rows, boxes, area.boundary, x, y))

@@ -100,21 +100,22 @@ def _neighbours(figures: Sequence[Mapping[str, Any]]) -> str:
 
 def _types(campaign: Campaign) -> Markup:
     rows: list[list[Child]] = []
+    physics = campaign.physics
     for kind, name in list(campaign.types.items())[:MOST_ROWS]:
-        figures = campaign.rated_power_mw(kind), campaign.diameter(kind), campaign.hub_height_m(kind)
+        figures = physics.rated_power_mw(kind), physics.diameter(kind), physics.hub_height_m(kind)
         rows.append([f"t{kind}", name, *map(_value, figures)])
     header = ["", "name", "rated power, MW", "rotor, m", "hub height, m"]
     return table(header, rows, right=(2, 3, 4), caption="turbine types")
 
 
 def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
-    kinds = list(campaign.types)[:20]
+    kinds, physics = list(campaign.types)[:20], campaign.physics
     rows: list[list[Child]] = []
     for farm, name in list(campaign.farms.items())[:MOST_ROWS]:
         size = "–" if farm not in shapes else f"{_km2(shapes[farm]):.1f}"
-        powers = {kind: megawatts(campaign.installed_mw(farm, kind)) for kind in kinds}
-        counts = (f"{campaign.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
-        rows.append([farm, name, size, megawatts(campaign.capacity_wanted_mw(farm)), *counts])
+        powers = {kind: megawatts(physics.installed_mw(farm, kind)) for kind in kinds}
+        counts = (f"{physics.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
+        rows.append([farm, name, size, megawatts(physics.capacity_wanted_mw(farm)), *counts])
     header = ["farm", "name", "km²", "wanted, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
 

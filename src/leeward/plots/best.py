@@ -17,8 +17,7 @@ from leeward.capacity import capacity_factor
 from leeward.charts.colours import loss_range
 from leeward.charts.scales import shortened
 from leeward.errors import InputError
-from leeward.layout.labels import apart, label_place
-from leeward.layout.surroundings import widened
+from leeward.layout.pictures import apart, label_place, widened
 from leeward.plots import ground
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 

@@ -11,7 +11,7 @@ from matplotlib.patheffects import withStroke
 
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, widened
+from leeward.layout.pictures import Bounds, widened
 from leeward.plots import ground
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm

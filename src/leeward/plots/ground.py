@@ -16,7 +16,7 @@ from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, near
+from leeward.layout.pictures import Bounds, near
 from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from leeward.capacity import yield_words
 from leeward.charts import colours
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.surroundings import Bounds, widened
+from leeward.layout.pictures import Bounds, widened
 from leeward.plots import ground
 from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
@@ -118,7 +118,7 @@ def layout_figure(
             wake_loss=simulation.wake_loss,
             loss_range=colours.loss_range(each.wake_loss for each in simulations),
             rotor_diameter_m=max(t.rotor_diameter_m for t in problem.turbines),
-            spacing_m=float(problem.room[: problem.n_turbines].min()),
+            spacing_m=float(problem.min_distances_m[: problem.n_turbines].min()),
             neighbours=neighbours,
             title=f"{what}\n{_yield(problem, solution, aep, simulation.total_wake_loss)}",
         )

@@ -88,7 +88,7 @@ def _highest(aeps: Mapping[Key, float], campaign: "Campaign | None", factor: boo
 
 def _planned_mw(campaign: "Campaign | None", farm: int, kind: int) -> float | None:
     is_known = campaign is not None and farm in campaign.farms and kind in campaign.types
-    return campaign.installed_mw(farm, kind) if campaign is not None and is_known else None
+    return campaign.physics.installed_mw(farm, kind) if campaign is not None and is_known else None
 
 
 def layout_problem(campaign: "Campaign", key: Key) -> "LayoutProblem":
@@ -132,7 +132,7 @@ def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> 
     return FarmLayout(
         label=str(key.farm_idx),
         name=f"{campaign.farms[key.farm_idx]}, {result.n_turbines} × {campaign.types[key.type_idx]}",
-        area=campaign.area(key.farm_idx),
+        area=campaign.physics.area(key.farm_idx),
         x=result.x,
         y=result.y,
         aep_gwh=result.aep,

@@ -102,7 +102,7 @@ def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -
     tell("computing their wake losses")
     views = {key: layout_view(known, result) for key, result in results.items()}
     best = {farm: results[key] for farm, key in farms.items() if key in results}
-    rose = None if known is None else wind_rose(known.site)
+    rose = None if known is None else wind_rose(known.physics.site)
     return Gathered(seen, table, shapes, views, is_of_types, best, rose, audit_events(path), unread)
 
 

@@ -28,7 +28,7 @@ def basis_of(campaign: Campaign | None) -> Basis:
     if campaign is None:
         return Basis()
     return Basis(
-        {(farm, kind): campaign.installed_mw(farm, kind) for farm in campaign.farms for kind in campaign.types},
+        {(farm, kind): campaign.physics.installed_mw(farm, kind) for farm in campaign.farms for kind in campaign.types},
         tuple(farm for farm in campaign.farms if is_by_capacity_factor(campaign, farm)),
         tuple(comparison_remarks(campaign)),
         optimiser_words(campaign),

@@ -37,9 +37,9 @@ class Comparison:
         campaign = self._named or self._campaign(file)
         if campaign is None or result.key not in campaign:
             return None
-        reason = campaign.misfit(result)
+        reason = campaign.judge.misfit(result)
         version = version_of(campaign, result)
-        if reason is None and version != campaign.method_version:
+        if reason is None and version != campaign.fingerprints.method_version:
             self.versions[Maker.of(result.details)._replace(method_version=version)] += 1
         return reason
 

@@ -8,7 +8,7 @@ from typing import Any
 from leeward.capacity import comparison_remark
 from leeward.wording import duration
 
-_NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.optimise` says it
+_NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.driver` says it
 MAKE_ROOM = "Trying again cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
 
 

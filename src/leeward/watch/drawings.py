@@ -60,7 +60,7 @@ class LayoutView:
 
 def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
     """The area of a farm of the campaign."""
-    area = campaign.area(farm_idx)
+    area = campaign.physics.area(farm_idx)
     return FarmShape(farm_idx, campaign.farms[farm_idx], polygons_of(area), area.crs)
 
 
@@ -94,13 +94,14 @@ def _view(campaign: Campaign | None, result: Result, *, with_losses: bool) -> La
     shape = farm_shape(campaign, key.farm_idx)
     if not with_losses:
         return LayoutView(result, *names, shape, None, None, standing_of(campaign))
-    problem = campaign.problem(key.farm_idx, key.type_idx)
+    problem = campaign.physics.constraints(key.farm_idx, key.type_idx)
     others = problem.farm.neighbours
     standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
-    spacing = float(problem.room[: problem.n_turbines].min())
+    spacing = float(problem.min_distances_m[: problem.n_turbines].min())
     try:
-        loss = problem.farm.simulate(*problem.positions(result.x, result.y)).wake_loss
-    except InputError as error:  # of a layout by somebody else: too few turbines, two at one point
+        farm = campaign.problem(key.farm_idx, key.type_idx).farm
+        loss = farm.simulate(*problem.positions(result.x, result.y)).wake_loss
+    except InputError as error:  # of another layout: too few turbines, two at one point; or of a custom wake model
         return LayoutView(result, *names, shape, None, spacing, standing, str(error))
     return LayoutView(result, *names, shape, loss, spacing, standing)
 

@@ -102,7 +102,7 @@ class TaskTable:
         farms, kinds = self.keys[:2]
         starts = np.flatnonzero(np.r_[True, (np.diff(farms) != 0) | (np.diff(kinds) != 0)])  # keys are sorted
         known = basis_of(campaign).installed_mw
-        rated = {kind: campaign.rated_power_mw(kind) for kind in campaign.types}
+        rated = {kind: campaign.physics.rated_power_mw(kind) for kind in campaign.types}
         pairs = zip(farms[starts].tolist(), kinds[starts].tolist(), strict=True)
         each = np.array([(known.get(pair, np.nan), rated.get(pair[1], np.nan)) for pair in pairs])
         planned, rated_power = np.repeat(each, np.diff(np.r_[starts, len(self)]), axis=0).T

@@ -178,4 +178,4 @@ class _Study:
 
     @cached_property
     def rose(self) -> WindRose | None:
-        return None if self.campaign is None else wind_rose(self.campaign.site)
+        return None if self.campaign is None else wind_rose(self.campaign.physics.site)

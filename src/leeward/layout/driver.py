@@ -1,28 +1,30 @@
 """One call from a problem and a seed to a layout that satisfies every constraint: the driver of the recipes."""
 
 import enum
-import importlib
+import itertools
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from typing import Any, cast
 
 import numpy as np
 import numpy.typing as npt
 
+from leeward.deprecation import renamed_argument
 from leeward.errors import InfeasibleError, InputError, NotANumberError
 from leeward.layout import recipes, starts
-from leeward.layout.objective import Objective
+from leeward.layout.objective import Objective, ObjectiveFunction
 from leeward.layout.problem import LayoutProblem
-from leeward.layout.recipes import EFFORTS, Phase, Progress, Search
+from leeward.layout.recipes import EFFORTS, Given, Phase, Progress, Search
+from leeward.layout.registry import OBJECTIVES, RECIPES, imported
 from leeward.layout.smart_start import SmartStart
 from leeward.wind.checks import positive
 
 Array = npt.NDArray[np.float64]
 Positions = tuple[npt.ArrayLike, npt.ArrayLike] | list[npt.ArrayLike] | Array  # x and y
 Own = Callable[[LayoutProblem, int], Positions]
-Watch = Callable[[Progress], bool | None]
+OnStep = Callable[[Progress], bool | None]
 
-RECIPES = ("smart_start+refine", "smart_start", "random+refine", "random", "start+refine", "start")
 LARGEST_SEED = 2**32 - 1  # what TopFarm's random stream takes
 NO_LIMIT = 2**63
 
@@ -45,7 +47,7 @@ class Solution:
     closest two turbines, neighbours included. steps: those that a driver sees. work: pair evaluations until it stopped;
     after WORK_DONE and TIME_UP the same problem, recipe, effort and seed with this `work` give the same layout to the
     last bit. phases: name, seconds and best AEP at the end of each. start: x and y of the layout that was refined, if
-    any and if feasible. notes: what else is worth knowing, in sentences.
+    any and if feasible. notes: what else is worth knowing, in sentences. value: of the objective, on the full rose.
     """
 
     x: Array
@@ -63,62 +65,75 @@ class Solution:
     recipe: str = ""
     effort: str = ""
     seed: int = 0
+    objective: str = "aep"
+    value: float = float("nan")
 
 
+@renamed_argument("watch", "callback")
 def optimise(
     problem: LayoutProblem,
     seed: int,
     *,
     recipe: str | Own = "smart_start+refine",
+    objective: str | type[ObjectiveFunction] = "aep",
     effort: str = "normal",
     time_budget_s: float | None = None,
     work: int | None = None,
     smart_start: SmartStart | None = None,
     start: Positions | None = None,
-    watch: Watch | None = None,
+    callback: OnStep | None = None,
 ) -> Solution:
-    """The best layout that a recipe finds.
+    """Return the best layout that a recipe finds.
 
     recipe: "smart_start+refine"; "smart_start" alone; "random+refine" or "random", from turbines placed at random;
-    "start+refine", from the layout `start` (x, y), or "start", which only measures it; or somebody's own function
+    "start+refine", from the layout `start` (x, y), or "start", which only measures it; or a custom function
     (problem, seed) -> (x, y), also by its name "module:function". smart_start: options of SmartStart.
+    objective: what is maximised, "aep"; or a custom class with the methods of `ObjectiveFunction`, made with the
+    problem, also by its name "module:Class".
     effort: "fast", "normal" or "thorough", an amount of work that does not depend on the clock: results can be
     reproduced. Instead of it, the refinement can end after `time_budget_s` seconds, or after `work` pair evaluations;
     then the effort only says how long the descents are.
-    watch: called after every step; the optimisation stops when it returns something true.
+    callback: called after every step with a Progress; the optimisation stops when it returns something true.
     """
     began = time.perf_counter()
-    _check(problem, seed, effort, work, smart_start, watch)
-    own = _own_function(recipe)
-    objective = Objective(problem)
-    nowhere = np.empty(0)
-    search = Search(problem, objective, np.random.default_rng(seed), EFFORTS[effort], nowhere, nowhere)
-    end = None
-    if time_budget_s is not None:
-        if work is not None:
-            raise InputError("time_budget_s and work are both given; expected one of them, or none")
-        end = began + positive(time_budget_s, "time_budget_s")
-    if own is not None:
+    _check(problem, seed, effort, work, smart_start, callback)
+    if time_budget_s is not None and work is not None:
+        raise InputError("time_budget_s and work are both given; expected one of them, or none")
+    end = None if time_budget_s is None else began + positive(time_budget_s, "time_budget_s")
+    custom = _custom_function(recipe)
+    if custom is not None:
         for name, given in (("start", start), ("smart_start", smart_start), ("time_budget_s", end), ("work", work)):
             if given is not None:
                 raise InputError(f"{name} is given with a recipe of your own, which would not see it; expected neither")
-        _use_own(search, own, seed)
-        reason, done = StopReason.COMPLETED, objective.work
+    nowhere = np.empty(0)
+    evaluated = Objective(problem, _objective(objective, problem))
+    search = Search(problem, evaluated, np.random.default_rng(seed), EFFORTS[effort], nowhere, nowhere)
+    if custom is not None:
+        steps = _placed_by(custom, search, seed)
     else:
         search.limit = NO_LIMIT if end is not None else work
-        reason, done = _drive(search, _steps(search, str(recipe), smart_start, start, seed), end, watch)
+        steps = _steps(search, str(recipe), seed, smart_start, start)
+    reason, done = _drive(search, steps, end, callback)
     solution = _solution(search, reason, done)
-    name = recipe if isinstance(recipe, str) else getattr(recipe, "__qualname__", type(recipe).__qualname__)
-    return replace(solution, seconds=time.perf_counter() - began, recipe=name, effort=effort, seed=int(seed))
+    return replace(
+        solution,
+        seconds=time.perf_counter() - began,
+        recipe=_name(recipe),
+        objective=_name(objective),
+        effort=effort,
+        seed=int(seed),
+    )
 
 
-def _drive(search: Search, steps: Iterator[Progress], end: float | None, watch: Watch | None) -> tuple[StopReason, int]:
-    """Go on until the recipe, the work, the time or the watcher ends it; the work done until then."""
+def _drive(
+    search: Search, steps: Iterator[Progress], end: float | None, callback: OnStep | None
+) -> tuple[StopReason, int]:
+    """Return which of recipe, work, time and callback ended it, and the work done until then."""
     done = 0
     try:
         for progress in steps:
             started, done = progress.work > done, progress.work
-            if watch is not None and watch(progress):
+            if callback is not None and callback(progress):
                 return StopReason.REQUESTED, done
             # only where the work tells one step from the next, so that the same work stops at the same step
             if started and len(search.x) == search.problem.n_turbines:
@@ -135,33 +150,21 @@ def _drive(search: Search, steps: Iterator[Progress], end: float | None, watch: 
 
 
 def _steps(
-    search: Search, recipe: str, options: SmartStart | None, start: Positions | None, seed: int
+    search: Search, name: str, seed: int, smart_start: SmartStart | None, start: Positions | None
 ) -> Iterator[Progress]:
-    """The recipe of this name."""
-    if recipe not in RECIPES:
+    """Return the steps of the recipe of this name."""
+    recipe = RECIPES.get(name)
+    if recipe is None:
         raise InputError(
-            f"recipe is {recipe!r}; expected one of {', '.join(RECIPES)}, or your own function as 'module:function'"
+            f"recipe is {name!r}; expected one of {', '.join(RECIPES)}, or your own function as 'module:function'"
         )
-    first, _, refine = recipe.partition("+")
-    if (start is not None) != (first == "start"):
-        raise InputError(
-            f"recipe {recipe!r} and start {'missing' if start is None else 'given'}; expected both or none"
-        )
-    if options is not None and first != "smart_start":
-        raise InputError(f"smart_start is given with the recipe {recipe!r}, which has no use for it; expected none")
-    if start is not None:
-        placing = recipes.placed_as_given(search, *_feasible_start(search.problem, start))
-    elif first == "smart_start":
-        placing = recipes.placed_smartly(search, options or SmartStart(), seed)
-    else:
-        placing = recipes.placed_at_random(search)
-
-    def both() -> Iterator[Progress]:
-        yield from placing
-        if refine:
-            yield from recipes.refined(search)
-
-    return both()
+    if (start is not None) != (recipe.takes == "start"):
+        raise InputError(f"recipe {name!r} and start {'missing' if start is None else 'given'}; expected both or none")
+    if smart_start is not None and recipe.takes != "smart_start":
+        raise InputError(f"smart_start is given with the recipe {name!r}, which has no use for it; expected none")
+    given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
+    placing = imported(recipe.placing, "recipe", "function")(search, given)
+    return itertools.chain(placing, recipes.refined(search)) if recipe.refines else placing
 
 
 def _feasible_start(problem: LayoutProblem, start: Positions) -> tuple[Array, Array]:
@@ -182,7 +185,7 @@ def _pair(problem: LayoutProblem, layout: object, what: str) -> tuple[Array, Arr
     return problem.positions(layout[0], layout[1])
 
 
-def _check(problem: object, seed: object, effort: object, work: object, smart_start: object, watch: object) -> None:
+def _check(problem: object, seed: object, effort: object, work: object, smart_start: object, callback: object) -> None:
     if not isinstance(problem, LayoutProblem):
         raise InputError(f"problem is {problem!r:.60}; expected a LayoutProblem")
     if isinstance(seed, bool) or not (isinstance(seed, int | np.integer) and 0 <= seed <= LARGEST_SEED):
@@ -193,41 +196,49 @@ def _check(problem: object, seed: object, effort: object, work: object, smart_st
         raise InputError(f"work is {work!r}; expected a whole number of pair evaluations, 1 or more")
     if smart_start is not None and not isinstance(smart_start, SmartStart):
         raise InputError(f"smart_start is {smart_start!r:.60}; expected SmartStart(grid_size, random_pct)")
-    if watch is not None and not callable(watch):
-        raise InputError(f"watch is {watch!r:.60}; expected a function of a Progress")
+    if callback is not None and not callable(callback):
+        raise InputError(f"callback is {callback!r:.60}; expected a function of a Progress")
 
 
-def _own_function(recipe: object) -> Own | None:
-    """Somebody's own optimiser, if the recipe is one."""
+def _custom_function(recipe: object) -> Own | None:
+    """Return the custom function that the recipe is or names, if any."""
     if callable(recipe):
         return recipe
     if not isinstance(recipe, str):
         raise InputError(f"recipe is {recipe!r:.60}; expected a name, or a function (problem, seed) -> (x, y)")
-    module, colon, name = recipe.partition(":")
-    if not colon:
-        return None
-    if not (module and all(part.isidentifier() for part in module.split("."))):
-        raise InputError(f"recipe {recipe!r} has no name of a module before the colon; expected 'module:function'")
-    try:
-        found = importlib.import_module(module)
-    except ModuleNotFoundError as error:
-        raise InputError(f"recipe {recipe!r} cannot be imported ({error}); expected 'module:function'") from error
-    function: Own | None = getattr(found, name, None)
-    if not callable(function):
-        raise InputError(f"recipe {recipe!r}: {module} has no function {name!r}; expected (problem, seed) -> (x, y)")
+    function: Own | None = imported(recipe, "recipe", "function") if ":" in recipe else None
     return function
 
 
-def _use_own(search: Search, own: Own, seed: int) -> None:
-    """Take the answer of somebody's own optimiser as it is."""
+def _objective(objective: object, problem: LayoutProblem) -> ObjectiveFunction:
+    """Return what is maximised, made with the problem."""
+    made: Any = objective
+    if isinstance(objective, str):
+        path = objective if ":" in objective else OBJECTIVES.get(objective)
+        if path is None:
+            known = ", ".join(OBJECTIVES)
+            raise InputError(f"objective is {objective!r}; expected one of {known}, or your own as 'module:Class'")
+        made = imported(path, "objective", "Class")
+    is_one = callable(made) and all(callable(getattr(made, method, None)) for method in ("value", "gradient"))
+    if not is_one:
+        raise InputError(f"objective is {objective!r:.100}; expected a class with the methods value and gradient")
+    return cast(ObjectiveFunction, made(problem))
+
+
+def _name(given: object) -> str:
+    return given if isinstance(given, str) else str(getattr(given, "__qualname__", type(given).__qualname__))
+
+
+def _placed_by(custom: Own, search: Search, seed: int) -> Iterator[Progress]:
+    """Take the answer of a custom recipe as it is; there are no steps to tell of."""
     search.begin("own")
-    answer = own(search.problem, seed)
-    x, y = _pair(search.problem, answer, "the recipe's function returned")
+    x, y = _pair(search.problem, custom(search.problem, seed), "the recipe's function returned")
     violation = search.problem.violation(x, y)
     if not violation.is_feasible:
         raise InfeasibleError(f"the layout of the recipe's function is not feasible: {violation}")
     search.x, search.y = x, y
     search.keep(x, y)
+    yield from ()
 
 
 def _solution(search: Search, reason: StopReason, work: int) -> Solution:
@@ -262,12 +273,13 @@ def _solution(search: Search, reason: StopReason, work: int) -> Solution:
         phases=tuple(search.phases),
         start=None if search.start is None else (search.start.x, search.start.y),
         notes=(*problem.area.notes, *search.notes),
+        value=search.best_value,
     )
 
 
 def _no_room(problem: LayoutProblem) -> str:
     fit = len(starts.densest_lattice(problem)[0])
-    apart = float(problem.room.max())
+    apart = float(problem.min_distances_m.max())
     return (
         f"no feasible layout of {problem.n_turbines} turbines was found in {problem.area.area_m2 / 1e6:.6g} km2: "
         f"{fit} stand on a triangular lattice {apart:g} m apart, and more than {problem.most_turbines} cannot fit; "

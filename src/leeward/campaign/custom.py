@@ -1,0 +1,131 @@
+"""Custom recipes, objectives and wake models, `module:Name`: files found, digested, and imported from that very file.
+
+Only `run` and its workers import them; every other command knows them by their names and digests.
+"""
+
+import hashlib
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.machinery import ModuleSpec, PathFinder
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from leeward.campaign.document import Place
+from leeward.campaign.resolve import Source
+from leeward.campaign.spec import CampaignSpec
+from leeward.errors import InputError
+
+
+class CustomCode(NamedTuple):
+    """A `module:Name` of a campaign: what it is, its key, and the SHA-256 of its file when the campaign was read."""
+
+    what: str
+    place: Place
+    path: str
+    sha256: str | None
+
+
+def custom_code(spec: CampaignSpec) -> list[CustomCode]:
+    """Return the custom code that a campaign names."""
+    optimiser, model = spec.optimiser, spec.wake_model
+    named = [
+        CustomCode("recipe", ("optimiser", "recipe"), optimiser.recipe, optimiser.recipe_sha256),
+        CustomCode("objective", ("optimiser", "objective"), optimiser.objective, optimiser.objective_sha256),
+        CustomCode("wake model", ("wake_model",), model["name"], model.get("sha256")),
+    ]
+    return [code for code in named if ":" in code.path]
+
+
+def with_digests(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
+    """Return the campaign with the digests of the files of its custom code; those that are known already are kept."""
+    optimiser: dict[str, str] = {}
+    model = dict(spec.wake_model)
+    for code in custom_code(spec):
+        if code.sha256 is None:
+            with source.at(*code.place):
+                digest = _digest(code.path, folders)
+            if code.place == ("wake_model",):
+                model["sha256"] = digest
+            else:
+                optimiser[f"{code.place[-1]}_sha256"] = digest
+    return spec.model_copy(update={"optimiser": spec.optimiser.model_copy(update=optimiser), "wake_model": model})
+
+
+def check_file(code: CustomCode, folders: Sequence[str]) -> None:
+    """Raise InputError if the file is not the one that the fingerprint was made with."""
+    now = _digest(code.path, folders)
+    if now != code.sha256:
+        raise InputError(
+            f"the file of the {code.what} {code.path}, {module_file(code.path, folders)}, is not the one that "
+            f"the campaign was read with: its SHA-256 is {now[:12]}..., expected {str(code.sha256)[:12]}"
+            "...; run the campaign file itself, which takes it as it is now"
+        )
+
+
+def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
+    """Return the function or class, imported from the file that was digested, and from no other of the same name.
+
+    The folders come first for the time of the import only: what lies in them must not stand for other modules.
+    """
+    check_file(code, folders)
+    module, _, name = code.path.partition(":")
+    if module not in sys.modules:
+        before, writes_none = list(sys.path), sys.dont_write_bytecode
+        sys.path[:0] = folders
+        sys.dont_write_bytecode = True  # Python does not sync it: torn by a power cut, it would fail every task
+        try:
+            importlib.import_module(module)
+        finally:
+            sys.dont_write_bytecode = writes_none
+            sys.path[:] = [*before, *(folder for folder in folders if folder not in before)]
+    expected = module_file(code.path, folders)
+    found = getattr(sys.modules[module], "__file__", None)
+    if found is None or Path(found).resolve() != expected.resolve():
+        raise InputError(
+            f"the {code.what} {code.path} is in {expected}, but the name {module} stands for "
+            f"{found or 'a built-in module'} already; expected another name for the file"
+        )
+    if not callable(getattr(sys.modules[module], name, None)):
+        raise InputError(f"the {code.what} {code.path}: {expected} has no function or class {name!r}")
+    return getattr(sys.modules[module], name)
+
+
+def _digest(path: str, folders: Sequence[str]) -> str:
+    """Return the SHA-256 of the file of a module, as it is now."""
+    return hashlib.sha256(module_file(path, folders).read_bytes()).hexdigest()
+
+
+def module_file(path: str, folders: Sequence[str]) -> Path:
+    """Where Python would import the module from, with these folders before its own; packages are not imported."""
+    module = path.partition(":")[0]
+    importlib.invalidate_caches()  # the file may be a moment old
+    found: ModuleSpec | None = None
+    within: Sequence[str] | None = None
+    name = ""
+    for part in module.split("."):
+        name = f"{name}.{part}" if name else part
+        found = _find(name, within, folders)
+        if found is None:
+            break
+        within = list(found.submodule_search_locations or [])
+    if found is None or found.origin is None or not Path(found.origin).is_file():
+        looked = ", ".join(dict.fromkeys(folders)) or "Python's path"
+        raise InputError(
+            f"no module {module} was found in {looked} or on Python's path; expected the file of {path}: put it beside "
+            " the campaign file, or name its folder in PYTHONPATH"
+        )
+    return Path(found.origin)
+
+
+def _find(name: str, path: Sequence[str] | None, folders: Sequence[str]) -> ModuleSpec | None:
+    if path is not None:
+        return PathFinder.find_spec(name, path)
+    found = PathFinder.find_spec(name, list(folders)) if folders else None
+    if found is not None and found.origin is not None:
+        return found
+    for finder in sys.meta_path:
+        found = finder.find_spec(name, None)
+        if found is not None:
+            return found
+    return None

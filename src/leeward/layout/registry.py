@@ -1,0 +1,50 @@
+"""The recipes and objectives that can be named: a new one is a function or class in one file, and an entry here.
+
+Nothing is imported before it is used, so that campaign files can be read quickly.
+"""
+
+import importlib
+from typing import Any, NamedTuple
+
+from leeward.errors import InputError
+
+
+class Recipe(NamedTuple):
+    """placing: the function that places the turbines; refines: the layout is then improved until the effort is spent.
+
+    settings: those of a campaign's optimiser that change its layouts. takes: the argument of `optimise` made for it.
+    """
+
+    placing: str
+    refines: bool
+    settings: tuple[str, ...] = ()
+    takes: str = ""
+
+
+_SMART, _RANDOM, _START = (f"leeward.layout.recipes:placed_{how}" for how in ("smartly", "at_random", "as_given"))
+_GRID = ("grid_size", "random_pct")
+
+RECIPES = {
+    "smart_start+refine": Recipe(_SMART, True, ("effort", *_GRID), "smart_start"),
+    "smart_start": Recipe(_SMART, False, _GRID, "smart_start"),
+    "random+refine": Recipe(_RANDOM, True, ("effort",)),
+    "random": Recipe(_RANDOM, False),
+    "start+refine": Recipe(_START, True, ("effort",), "start"),
+    "start": Recipe(_START, False, (), "start"),
+}
+OBJECTIVES = {"aep": "leeward.layout.objective:Aep"}
+
+
+def imported(path: str, what: str, expected: str) -> Any:
+    """Return what `module:name` stands for. what, expected: how an error begins, and what it expects."""
+    module, colon, name = path.partition(":")
+    if not colon or not all(part.isidentifier() for part in module.split(".")):
+        raise InputError(f"{what} {path!r} has no name of a module before the colon; expected 'module:{expected}'")
+    try:
+        found = importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        raise InputError(f"{what} {path!r} cannot be imported ({error}); expected 'module:{expected}'") from error
+    thing = getattr(found, name, None)
+    if not callable(thing):
+        raise InputError(f"{what} {path!r}: {module} has no {expected} {name!r}")
+    return thing
