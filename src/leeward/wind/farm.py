@@ -248,7 +248,7 @@ class WindFarm:
         """
         east, north = positions(x, y)
         counted = self._counted(len(east))
-        parts = self._map(lambda block: self._engine.worth(block, counted), self._blocks(east, north, self._wind))
+        parts = self._map(lambda block: self._engine.marginal(block, counted), self._blocks(east, north, self._wind))
         return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
