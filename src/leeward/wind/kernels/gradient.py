@@ -72,9 +72,9 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
             gather(pairs, start, stop, lanes, state.sources, 0, gathered)
             gather(pairs, start, stop, lanes, state.sources, source_count, gathered)
             for k in range((stop - start) * lanes):
-                source = read_source(gathered, SOURCE, k)
+                rotor, source = read_rotor(gathered, 0, k), read_source(gathered, SOURCE, k)
                 by_speed = read_source(gathered, SOURCE + source_count, k)
-                write_wake(wakes, 0, k, wake_slopes(read_rotor(gathered, 0, k), source, by_speed, p))
+                write_wake(wakes, 0, k, wake_slopes(rotor, source, by_speed, p))
             for e in range(start, stop):
                 rotor = Rotor(pairs.downwind[e], pairs.distance[e], pairs.mirror_distance[e], pairs.radius[e])
                 direct = along_axis(pairs.crosswind[e], rotor.distance)

@@ -99,13 +99,13 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
     slope = twice_induction_slope(load, p.induction)
     exponent = -0.5 * rotor.distance * rotor.distance * square
     narrowing = -2.0 * inverse_width  # d(square) / d(width), in squares
+    strength_by_speed = source.reference * slope * (load * narrowing * by_speed.width + by_speed.load * square)
     return WakeSlopes(
         source.reference * deficit,
         exp_below_zero(exponent),
         source.reference * slope * load * narrowing * p.expansion,
         exponent * narrowing * p.expansion,
-        by_speed.reference * deficit
-        + source.reference * slope * (load * narrowing * by_speed.width + by_speed.load * square),
+        strength_by_speed + by_speed.reference * deficit if p.effective == 1.0 else strength_by_speed,
         exponent * narrowing * by_speed.width,
         rotor.distance * square,
     )
