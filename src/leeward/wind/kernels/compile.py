@@ -46,7 +46,7 @@ def allocating(function: F) -> F:
 
 
 def allocating_inline(function: F) -> F:
-    """Like `allocating`, but inlined: so the loops know the shapes of the arrays that it makes, where these are fixed."""
+    """Like `allocating`, but inlined: so the loops know the shapes of its arrays, where these are constant."""
     return _piece(function, forceinline=True)
 
 

@@ -174,9 +174,9 @@ class Known(NamedTuple):
 class Scratch(NamedTuple):
     """Room for what the loops work on at a time; the last axis has ELEMENTS.
 
-    gathered: what pairs depend on side by side, shape (rows, elements): the fields of `Rotor`, then of the `Source`, and,
-    for a gradient, the derivatives of the latter. wakes: the fields of the model's `Wake`, shape (rows, elements).
-    diameters: of the turbines of one rank, m.
+    gathered: what pairs depend on side by side, shape (rows, elements): the fields of `Rotor`, then of the model's
+    `Source`, and, for a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows,
+    elements). diameters: of the turbines of one rank, m.
     """
 
     gathered: Floats

@@ -100,7 +100,7 @@ def make_less_taken(sweep: Sweep):
 
     @formula
     def less_taken(total, solved, g, rank, place, kinds, model, counted, trial):
-        """Return `total`, less the power (MW) that a new turbine at `place` takes from that of this rank, if it counts."""
+        """Return `total` less the power (MW) that a turbine at `place` takes from that of this rank, if it counts."""
         batch, state, totals = solved.batch, solved.state, trial.totals
         kind = batch.kind[g, rank]
         lanes = lanes_of(batch)
@@ -128,7 +128,7 @@ def make_less_taken(sweep: Sweep):
 
 
 def make_gains(sweep: Sweep):
-    solve, add_wakes, source_count = sweep.solve, sweep.add_wakes, sweep.source_rows.count
+    solve, add_wakes, source_count = sweep.solve, sweep.add_wakes, sweep.source_rows.size
     own_power, less_taken = make_own_power(sweep), make_less_taken(sweep)
 
     def gains(places, wind, begin, end, kinds, model, counted, at, gain):

@@ -24,8 +24,8 @@ from leeward.wind.wake_models.base import Formulas, Rotor, result_type
 
 def make_gradient(formulas: Formulas, sweep: Sweep):
     wake_rows = tuple_rows(result_type(formulas.wake_slopes))
-    source_count = sweep.source_rows.count
-    new_scratch = make_new_scratch(2 * source_count, wake_rows.count)
+    source_count = sweep.source_rows.size
+    new_scratch = make_new_scratch(2 * source_count, wake_rows.size)
     add_wakes_and_slopes = make_add_wakes_and_slopes(formulas, sweep, wake_rows)
     settle, settle_slopes = sweep.settle, make_settle_slopes(formulas, sweep.source_rows)
 
@@ -57,7 +57,7 @@ def make_gradient(formulas: Formulas, sweep: Sweep):
 
 def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
     wake_slopes, contribution_slopes, gather = formulas.wake_slopes, formulas.contribution_slopes, sweep.gather
-    read_source, source_count = sweep.source_rows.read, sweep.source_rows.count
+    read_source, source_count = sweep.source_rows.read, sweep.source_rows.size
     read_wake, write_wake = wake_rows.read, wake_rows.write
 
     @formula
@@ -99,7 +99,7 @@ def along_axis(crosswind, distance):
 
 
 def make_settle_slopes(formulas, source_rows):
-    source_slopes, source_count = formulas.source_slopes, source_rows.count
+    source_slopes, source_count = formulas.source_slopes, source_rows.size
     write_source, weighted_sum = source_rows.write_turbine, source_rows.weighted_sum
 
     @formula

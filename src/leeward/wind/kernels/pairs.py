@@ -141,7 +141,7 @@ def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, mode
 
 @formula
 def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
-    """Write down the wakes of the first `ranks` turbines of direction `g` that reach a place; return how many there are.
+    """Write down the wakes of the first `ranks` turbines of direction `g` that reach a place; return how many do.
 
     place: a `Place`. by_turbine: whether the source of a wake is noted as the turbine's index, else as its rank.
     """

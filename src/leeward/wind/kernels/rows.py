@@ -22,6 +22,12 @@ def write_turbine(rows, turbine, first, column, values):
 
 def weighted_sum(one, weight, other, other_weight):
     return kind({weighted_sum})
+
+def join(one, other):
+    return {one}, {other}
+
+def moved(joined, step):
+    return kind({moved})
 """
 
 
@@ -29,16 +35,20 @@ class TupleRows(NamedTuple):
     """How to keep the named tuples of one class in arrays. `first`: the row of the first field.
 
     read(rows, first, column) and write(rows, first, column, values): in an array of shape (rows, columns)
-    read_turbine, write_turbine: the same in an array of shape (turbines, rows, columns), with the turbine before `first`
+    read_turbine, write_turbine: in an array of shape (turbines, rows, columns), with the turbine before `first`
     weighted_sum(one, weight, other, other_weight): of two tuples, field by field
+    join(one, other): the fields of both, as a plain tuple
+    moved(joined, step): of what `join` returned, one + step * other
     """
 
-    count: int
+    size: int
     read: Callable[..., Any]
     write: Callable[..., Any]
     read_turbine: Callable[..., Any]
     write_turbine: Callable[..., Any]
     weighted_sum: Callable[..., Any]
+    join: Callable[..., Any]
+    moved: Callable[..., Any]
 
 
 def tuple_rows(kind: Any) -> TupleRows:
@@ -55,6 +65,9 @@ def tuple_rows(kind: Any) -> TupleRows:
         read_turbine=each(turbine_place),
         write_turbine=each(f"{turbine_place} = values[{{0}}]", "; "),
         weighted_sum=each("one[{0}] * weight + other[{0}] * other_weight"),
+        one=each("one[{0}]"),
+        other=each("other[{0}]"),
+        moved=each(f"joined[{{0}}] + step * joined[{{0}} + {len(fields)}]"),
     )
     made: dict[str, Any] = {"kind": kind, "__name__": __name__}
     exec(text, made)

@@ -27,7 +27,7 @@ from leeward.wind.kernels.rows import TupleRows, tuple_rows
 from leeward.wind.wake_models.base import Formulas, Rotor, result_type
 
 ROTOR_ROWS = tuple_rows(Rotor)
-SOURCE = ROTOR_ROWS.count  # the first row of the sources in `Scratch.gathered`
+SOURCE = ROTOR_ROWS.size  # the first row of the sources in `Scratch.gathered`
 read_rotor, write_rotor = ROTOR_ROWS.read, ROTOR_ROWS.write
 
 
@@ -50,8 +50,8 @@ def make_sweep(formulas: Formulas) -> Sweep:
     gather = make_gather(source_rows)
     add_wakes = make_add_wakes(formulas, source_rows, wake_rows, gather)
     settle = make_settle(formulas, source_rows)
-    new_scratch = make_new_scratch(source_rows.count, wake_rows.count)
-    solve = make_solve(source_rows.count, new_scratch, add_wakes, settle)
+    new_scratch = make_new_scratch(source_rows.size, wake_rows.size)
+    solve = make_solve(source_rows.size, new_scratch, add_wakes, settle)
     return Sweep(formulas.source, source_rows, gather, add_wakes, settle, new_scratch, solve)
 
 
@@ -113,7 +113,7 @@ def make_gather(source_rows):
 
     @formula
     def gather(pairs, begin, end, lanes, sources, row, gathered):
-        """Put the sources of the pairs begin .. end side by side, from `row` of `sources` on. With lanes, of one pair."""
+        """Put the sources of the pairs begin .. end side by side, from their `row` on. With lanes, of one pair."""
         into = SOURCE + row
         if lanes == 1:
             for e in range(begin, end):

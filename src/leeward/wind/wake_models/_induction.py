@@ -1,4 +1,4 @@
-"""Axial induction, by the two relations that PyWake offers, and initial width of a wake from thrust, with derivatives."""
+"""Axial induction (by the two relations that PyWake offers) and initial width of a wake, with their derivatives."""
 
 import math
 

@@ -96,14 +96,14 @@ class Formulas:
         return None not in (self.source_slopes, self.wake_slopes, self.contribution_slopes)
 
 
-def result_type(formula: Callable[..., Any]) -> Any:
+def result_type(formula: Callable[..., Any] | None) -> Any:
     """Return the class of named tuples that a formula is annotated to return."""
-    function = getattr(formula, "py_func", formula)
+    function: Any = getattr(formula, "py_func", formula)
     kind = typing.get_type_hints(function).get("return")
-    if not (isinstance(kind, type) and issubclass(kind, tuple) and getattr(kind, "_fields", ())):
+    if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):
         raise TypeError(
             f"{function.__module__}.{function.__qualname__} is annotated to return {kind!r}; expected a class derived "
-            "from NamedTuple with at least one field"
+            "from NamedTuple"
         )
     return kind
 
@@ -113,6 +113,12 @@ class WakeModel(ABC):
 
     name: ClassVar[str]
     formulas: ClassVar[Formulas]
+
+    def __init_subclass__(cls) -> None:
+        """Name a model after its class, unless it has a name."""
+        super().__init_subclass__()
+        if not isinstance(cls.__dict__.get("name"), str):
+            cls.name = cls.__qualname__
 
     @property
     def squared(self) -> bool:

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 EXPANSION = 0.0324555
 INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
 
+Parameters = tuple[float, ...]  # none is used
+
 
 class Source(NamedTuple):
     """width: at the turbine, m; load: thrust coefficient * D^2 / 8, m^2."""
@@ -54,20 +56,20 @@ class WakeSlopes(NamedTuple):
 
 
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]) -> Source:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
     return Source(INITIAL_WIDTH * diameter, thrust * diameter * diameter * 0.125)
 
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Source, Source]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     return Source(0.0, diameter * diameter * 0.125), Source(0.0, 0.0)
 
 
 @formula
-def wake_at(rotor: Rotor, source: Source, p: tuple[float, ...]) -> Wake:
+def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
     inverse_width = 1.0 / (EXPANSION * rotor.downwind + source.width)
     square = inverse_width * inverse_width
     deficit = 1.0 - math.sqrt(1.0 - source.load * square)
@@ -75,13 +77,13 @@ def wake_at(rotor: Rotor, source: Source, p: tuple[float, ...]) -> Wake:
 
 
 @formula
-def contribution(wake: Wake, p: tuple[float, ...], table: Table) -> float:
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Squared relative deficit at the hub."""
     return wake.strength * wake.profile
 
 
 @formula
-def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: tuple[float, ...]) -> WakeSlopes:
+def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -> WakeSlopes:
     inverse_width = 1.0 / (EXPANSION * rotor.downwind + source.width)
     square = inverse_width * inverse_width
     load = source.load * square
@@ -101,7 +103,7 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: tuple[float, 
 
 
 @formula
-def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: tuple[float, ...], table: Table) -> ContributionSlopes:
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
     """Return the contribution with its derivatives."""
     value = wake.strength * wake.profile
     return ContributionSlopes(
@@ -121,7 +123,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """The width does not depend on thrust."""
     return NEGLIGIBLE_WIDTHS * (EXPANSION * downwind + INITIAL_WIDTH * diameter)
@@ -136,7 +138,7 @@ class Iea37Gaussian(WakeModel):
         source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
     )
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return NO_PARAMETERS
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:

@@ -6,6 +6,8 @@ from typing import ClassVar, NamedTuple
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models.base import NO_PARAMETERS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
 
+Parameters = tuple[float, ...]  # none is used
+
 
 class Nothing(NamedTuple):
     """A tuple with a field, because the kernels need one."""
@@ -14,36 +16,34 @@ class Nothing(NamedTuple):
 
 
 @formula
-def source(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
-) -> Nothing:
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Nothing:
     return Nothing(0.0)
 
 
 @formula
 def source_slopes(
-    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: tuple[float, ...]
+    thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Nothing, Nothing]:
     return Nothing(0.0), Nothing(0.0)
 
 
 @formula
-def wake_at(rotor: Rotor, source: Nothing, p: tuple[float, ...]) -> Nothing:
+def wake_at(rotor: Rotor, source: Nothing, p: Parameters) -> Nothing:
     return Nothing(0.0)
 
 
 @formula
-def wake_slopes(rotor: Rotor, source: Nothing, by_speed: Nothing, p: tuple[float, ...]) -> Nothing:
+def wake_slopes(rotor: Rotor, source: Nothing, by_speed: Nothing, p: Parameters) -> Nothing:
     return Nothing(0.0)
 
 
 @formula
-def contribution(wake: Nothing, p: tuple[float, ...], table: Table) -> float:
+def contribution(wake: Nothing, p: Parameters, table: Table) -> float:
     return 0.0
 
 
 @formula
-def contribution_slopes(wake: Nothing, rotor: Rotor, p: tuple[float, ...], table: Table) -> ContributionSlopes:
+def contribution_slopes(wake: Nothing, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
     return ContributionSlopes(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
@@ -55,7 +55,7 @@ def reach(
     diameter: float,
     turbulence_intensity: float,
     radius: float,
-    p: tuple[float, ...],
+    p: Parameters,
 ) -> float:
     """Nowhere: no pair is ever visited."""
     return 0.0
@@ -70,5 +70,5 @@ class NoWake(WakeModel):
         source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
     )
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return NO_PARAMETERS

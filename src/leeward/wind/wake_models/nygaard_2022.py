@@ -39,7 +39,7 @@ class Parameters(NamedTuple):
 
 
 class Source(NamedTuple):
-    """slope (1/m), scale (m), offset (m): of the wake's width, see `source`; load: thrust coefficient * D^2 / 8, m^2."""
+    """slope (1/m), scale (m), offset (m): of the width, see `source`; load: thrust coefficient * D^2 / 8, m^2."""
 
     slope: float
     scale: float
@@ -48,17 +48,17 @@ class Source(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """strength: square of the relative deficit on the axis, by 1-D momentum theory; the rest: where to look in the table.
+    """strength: square of the relative deficit on the axis (1-D momentum theory); the rest: where to look in the table.
 
-    across: place across the table cell (radius); index, along: index of the cell and place along it (distance), of the
+    across: place across the table cell (radius); cell, along: index of the cell and place along it (distance), of the
     wake and of its ground image.
     """
 
     strength: float
     across: float
-    index: float
+    cell: float
     along: float
-    mirror_index: float
+    mirror_cell: float
     mirror_along: float
 
 
@@ -67,9 +67,9 @@ class WakeSlopes(NamedTuple):
 
     strength: float
     across: float
-    index: float
+    cell: float
     along: float
-    mirror_index: float
+    mirror_cell: float
     mirror_along: float
     inverse_width: float
     strength_by_downwind: float
@@ -150,8 +150,8 @@ def wake_in_table(strength: float, cells: float, rotor: Rotor) -> Wake:
 @formula
 def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Squared relative deficit, averaged over the rotor: the wake's and its ground image's together."""
-    direct = overlap(wake.index, wake.across, wake.along, table)
-    image = overlap(wake.mirror_index, wake.across, wake.mirror_along, table)
+    direct = overlap(wake.cell, wake.across, wake.along, table)
+    image = overlap(wake.mirror_cell, wake.across, wake.mirror_along, table)
     return wake.strength * (direct * direct + image * image)
 
 
@@ -205,9 +205,9 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
     return WakeSlopes(
         wake.strength,
         wake.across,
-        wake.index,
+        wake.cell,
         wake.along,
-        wake.mirror_index,
+        wake.mirror_cell,
         wake.mirror_along,
         inverse_width,
         factor * load_by_inverse * inverse_by_downwind,
@@ -220,8 +220,8 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
 @formula
 def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
     """Return the contribution with its derivatives."""
-    direct, direct_across, direct_along = overlap_slopes(wake.index, wake.across, wake.along, table)
-    image, image_across, image_along = overlap_slopes(wake.mirror_index, wake.across, wake.mirror_along, table)
+    direct, direct_across, direct_along = overlap_slopes(wake.cell, wake.across, wake.along, table)
+    image, image_across, image_along = overlap_slopes(wake.mirror_cell, wake.across, wake.mirror_along, table)
     both = direct * direct + image * image
     per_cell = 2.0 * wake.strength * PER_UNIT
     per_inverse_width = per_cell * (
