@@ -796,7 +796,7 @@ class TopHat(WakeModel):
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_model_is_one_file(tmp_path, compiled):
-    """In the table of the wake models it has a name; from a custom file it is `module:Name` or an object, as if typed."""
+    """In the table of the wake models it has a name; from a custom file it is `module:Name`, or an object."""
     (tmp_path / "own.py").write_text(MODEL)
     question = FARM.replace("{model!r}", "TopHat()")
     plain = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own"), "NUMBA_DISABLE_JIT": "1"}
