@@ -25,7 +25,7 @@ TURBULENCE = 0.06
 
 def climates() -> dict[str, Site]:
     """Return the same climate in three forms."""
-    figures = builtin_campaign().site.figures()
+    figures = builtin_campaign().site.settings()
     names = ("sector_frequency", "weibull_a_m_s", "weibull_k")
     frequency, scale, shape = (np.array(figures[name])[:, None] for name in names)
     probability = frequency * np.diff(1.0 - np.exp(-((EDGES / scale) ** shape)), axis=1)
@@ -39,7 +39,7 @@ def climates() -> dict[str, Site]:
 
 def pywake(site: Site, x: np.ndarray, y: np.ndarray) -> tuple[float, float]:
     """Return AEP (GWh) and wake loss of PyWake, for the table on 360 directions."""
-    figures = site.figures()
+    figures = site.settings()
     data = xarray.Dataset(
         {"P": (("wd", "ws"), np.array(figures["probability"])), "TI": TURBULENCE},
         coords={"wd": figures["wind_directions_deg"], "ws": figures["wind_speeds_m_s"]},

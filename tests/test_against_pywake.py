@@ -98,7 +98,7 @@ def test_a_table_of_bins_is_spread_as_pywake_spreads_it(sectors, turbine, pywake
     probability /= probability.sum()
     intensity = np.repeat(rng.uniform(0.05, 0.1, (sectors, 1)), len(speeds), axis=1)
     site = Site.from_table(directions, speeds, probability, intensity)
-    assert site.figures()["kind"] == "bins"
+    assert site.settings()["kind"] == "bins"
     x, y = random_layout(25, seed=8)
 
     def site_of(peer):

@@ -99,7 +99,7 @@ def test_arrays_have_the_same_energy_in_pywake(case, pywake_model, tmp_path):
     found = pywake_model.load_arrays(tmp_path / "one.npz")
     assert pywake_model.aep_gwh(found, found["x_m"], found["y_m"]) == pytest.approx(aep, rel=1e-9)
     power = np.interp(found["wind_speed_m_s"], found["turbine0_wind_speed_m_s"], found["turbine0_power_mw"])
-    free = load(campaign_data(**CASES[case])).problem(0, 0).farm.simulate(X, Y).free_aep_gwh.sum()
+    free = load(campaign_data(**CASES[case])).problem(0, 0).farm.simulate(X, Y).gross_aep_gwh.sum()
     assert float((power * found["probability"]).sum()) * 8.76 * len(X) == pytest.approx(free, rel=1e-9)
     if case != "no wake":
         assert pywake_model.aep_gwh(found, found["x_m"] * 1.001, found["y_m"]) != pytest.approx(aep, rel=1e-9)

@@ -98,7 +98,7 @@ def test_simulation_adds_up(site, turbine):
     assert loss.shape == (10, *weight.shape)
     np.testing.assert_allclose(
         (loss * simulation.condition_free_power_mw * weight).sum(axis=(1, 2)) * 8.76,
-        simulation.free_aep_gwh - simulation.aep_gwh,
+        simulation.gross_aep_gwh - simulation.aep_gwh,
         rtol=1e-9,
     )
     assert simulation.total_aep_gwh == pytest.approx(farm.aep(x, y), rel=1e-14)
@@ -288,7 +288,7 @@ def test_worth_and_gain_of_a_turbine(wake_model, site, turbines):
     farm = WindFarm(coarse, kinds, wake_model, neighbours=there)
     x, y = random_layout(10, seed=23, density_m=900.0)
     whole = farm.aep(x, y)
-    worth = farm.turbine_worth(x, y)
+    worth = farm.marginal_aep_gwh(x, y)
     for i in range(10):
         fewer = WindFarm(coarse, kinds[:i] + kinds[i + 1 :], wake_model, neighbours=there)
         exact = whole - fewer.aep(np.delete(x, i), np.delete(y, i))
@@ -308,7 +308,7 @@ def test_worth_and_gain_are_exact_where_thrust_is_constant():
     site = Site.from_table([0.0, 90.0, 200.0, 270.0], [9.0], np.full((4, 1), 0.25), 0.075, kind="exact")
     farm = WindFarm(site, Turbine.iea37_3_35mw(), "iea37_gaussian")
     x, y = random_layout(8, seed=25, density_m=500.0, apart_m=260.0)
-    worth = farm.turbine_worth(x, y)
+    worth = farm.marginal_aep_gwh(x, y)
     exact = [farm.aep(x, y) - farm.aep(np.delete(x, i), np.delete(y, i)) for i in range(8)]
     np.testing.assert_allclose(worth, exact, rtol=1e-9)
     gain = farm.next_turbine_gain(x, y, [x[0] + 301.0], [y[0] - 17.0])

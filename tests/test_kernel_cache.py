@@ -739,7 +739,7 @@ def test_tasks_compile_nothing_after_the_warm_up(tmp_path, recipe):
     names = {path.name.rsplit("-", 1)[0].removeprefix("nygaard_2022-") for path in kernels(tmp_path / "cache")}
     needed = {"reaches", "energy", "layout-violations", "layout-repair", "area-signed_distances"}
     if recipe.endswith("+refine"):
-        needed |= {"gradient", "worth", "gains", "layout-descend", "layout-lattice_points"}
+        needed |= {"gradient", "marginal", "gains", "layout-descend", "layout-lattice_points"}
     assert names == needed | ({"points"} if recipe.startswith("smart_start") else set())
 
 
@@ -779,17 +779,17 @@ from dataclasses import dataclass
 from typing import ClassVar
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models.base import Formulas, WakeModel
-from leeward.wind.wake_models.iea37_gaussian import source, source_slopes, view, view_partials, look_partials, reach
+from leeward.wind.wake_models.iea37_gaussian import source, wake_at, reach
 
 @formula
-def look(v, p, table):
-    return p[0] * v[0]
+def contribution(wake, p, table):
+    return p[0] * wake.strength
 
 @dataclass(frozen=True)
 class TopHat(WakeModel):
     share: float = 0.5
     name: ClassVar[str] = "top_hat"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(source, wake_at, contribution, reach)
     def parameters(self):
         return (float(self.share),)
 """
@@ -797,22 +797,41 @@ class TopHat(WakeModel):
 
 @pytest.mark.parametrize("compiled", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_a_new_model_is_one_file(tmp_path, compiled):
-    """In the folder of the wake models it is known by its name; from a file of one's own, or typed, it is an object."""
+    """In the table of the wake models it has a name; from a custom file it is `module:Name`, or an object."""
     (tmp_path / "own.py").write_text(MODEL)
     question = FARM.replace("{model!r}", "TopHat()")
     plain = os.environ | {"LEEWARD_CACHE_DIR": str(tmp_path / "own"), "NUMBA_DISABLE_JIT": "1"}
     variables = plain | {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE.parent)])}
     if compiled:
         del variables["NUMBA_DISABLE_JIT"]
-    own, typed = (answer(text, variables) for text in (f"from own import TopHat\n{question}", MODEL + question))
+    programs = (f"from own import TopHat\n{question}", MODEL + question, FARM.format(model="own:TopHat"))
+    own, *others = (answer(text, variables) for text in programs)
     assert float(own) > 0
-    assert typed == own
+    assert others == [own, own]
     (tmp_path / "own.py").unlink()
     copy = copy_of_the_package(tmp_path / "src")
-    (copy / "leeward" / "wind" / "wake_models" / "top_hat.py").write_text(MODEL)
+    folder = copy / "leeward" / "wind" / "wake_models"
+    (folder / "top_hat.py").write_text(MODEL)
+    table = (folder / "__init__.py").read_text()
+    (folder / "__init__.py").write_text(table.replace("CLASSES = {", 'CLASSES = {"top_hat": "TopHat", '))
     # plain Python and compiled code agree but for the last bit or two
     named = answer(FARM.format(model="top_hat"), plain | {"PYTHONPATH": str(copy)})
     assert float(named) == pytest.approx(float(own), rel=1e-14)
+
+
+@pytest.mark.slow
+def test_an_edited_custom_model_gives_the_new_number(tmp_path):
+    (tmp_path / "own.py").write_text(MODEL)
+    question, variables = FARM.format(model="own:TopHat"), dict(os.environ)
+    variables.pop("NUMBA_DISABLE_JIT", None)
+    variables |= {"LEEWARD_CACHE_DIR": str(tmp_path / "cache")}
+    variables |= {"PYTHONPATH": os.pathsep.join([str(tmp_path), str(SOURCE.parent)])}
+    before = answer(question, variables)
+    known = times(tmp_path / "cache")
+    assert answer(question, variables) == before
+    assert times(tmp_path / "cache") == known
+    (tmp_path / "own.py").write_text(MODEL.replace("p[0] * wake", "0.1 * p[0] * wake"))
+    assert float(answer(question, variables)) > float(before)
 
 
 def answer(program, variables):

@@ -1,15 +1,18 @@
 """The formulas and loops, also as plain Python (compilation off), against slow twins."""
 
+import dataclasses
 import math
 
 import numpy as np
 import pytest
 
 from conftest import default_first
-from leeward.wind import Site, Turbine, WindFarm, known_wake_models
+from leeward.errors import InputError
+from leeward.wind import Site, Turbine, WakeModel, WindFarm, known_wake_models
 from leeward.wind.kernels.numerics import exp_below_zero, log_of_ratio
 from leeward.wind.overlap import overlap_factors
-from leeward.wind.wake_models import BastankhahGaussian, Jensen, wake_model
+from leeward.wind.wake_models import BastankhahGaussian, Formulas, Jensen, custom_model, wake_model
+from leeward.wind.wake_models.base import Rotor
 from naive import effective_speeds, gaussian_overlap
 
 pytestmark = pytest.mark.tiny
@@ -67,13 +70,13 @@ def contribution(model, downwind, distance, mirror_distance, speed, turbine, par
     thrust = float(turbine.thrust_coefficient(speed))
     slope = float(turbine.thrust_coefficient(speed + 1e-3) - turbine.thrust_coefficient(speed - 1e-3)) / 2e-3
     radius = 90.0
-    s = f.source(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
+    rotor = Rotor(downwind, distance, mirror_distance, radius)
+    source = f.source(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
     if not partials:
-        return f.look(f.view(downwind, distance, mirror_distance, radius, s, p), p, table)
-    by = f.source_slopes(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
-    along = tuple(by[m] * slope + by[4 + m] / 12 for m in range(4))
-    views = f.view_partials(downwind, distance, mirror_distance, radius, s, along, p)
-    return f.look_partials(views, distance, mirror_distance, radius, p, table)
+        return f.contribution(f.wake_at(rotor, source, p), p, table)
+    by_thrust, by_ratio = f.source_slopes(thrust, speed / 12, turbine.rotor_diameter_m, 0.08, p)
+    by_speed = type(source)(*(a * slope + b / 12 for a, b in zip(by_thrust, by_ratio, strict=True)))
+    return f.contribution_slopes(f.wake_slopes(rotor, source, by_speed, p), rotor, p, table)
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda m: m.name)
@@ -97,6 +100,65 @@ def test_partials_of_every_formula(model):
         assert (ahead - behind) / (2 * step) == pytest.approx(slope, rel=tolerance, abs=1e-9)
 
 
+def without_derivatives(model):
+    """The same model, of a class that has no derivatives of its own."""
+    f = model.formulas
+
+    class Plain(type(model)):
+        name = f"plain_{model.name}"
+        formulas = Formulas(f.source, f.wake_at, f.contribution, f.reach)
+
+    return Plain(**vars(model))
+
+
+@pytest.mark.parametrize("model", [MODELS[2], MODELS[4]], ids=lambda m: m.name)
+def test_a_model_without_derivatives_takes_differences(model, tiny_site):
+    turbine = Turbine(
+        wind_speeds_m_s=[0, 30], power_mw=[0, 9], thrust_coefficient=[0.85, 0.3], rotor_diameter_m=180, hub_height_m=110
+    )
+    x, y = np.array([0.0, 510.0, 930.0]), np.array([0.0, 1210.0, 310.0])
+    farm, plain = (WindFarm(tiny_site, turbine, m) for m in (model, without_derivatives(model)))
+    aep, by_x, by_y = plain.aep_gradient(x, y)
+    _, *expected = farm.aep_gradient(x, y)
+    assert aep == pytest.approx(farm.aep(x, y), rel=1e-13)
+    np.testing.assert_allclose([by_x, by_y], expected, rtol=0, atol=1e-7 * np.abs(expected).max())
+    step = np.array([0.0, 1e-2, 0.0])
+    difference = (plain.aep(x + step, y) - plain.aep(x - step, y)) / 2e-2
+    assert by_x[1] == pytest.approx(difference, rel=1e-5)
+    assert model.remarks == ()
+    assert "differences" in plain.wake_model.remarks[0]
+
+
+def test_what_is_no_custom_model():
+    known = Jensen.formulas
+
+    class Bare(WakeModel):
+        pass
+
+    class Half(Jensen):
+        formulas = dataclasses.replace(known, wake_slopes=None)
+
+    class Unnamed(Jensen):
+        formulas = Formulas(lambda *_: (0.0,), known.wake_at, known.contribution, known.reach)
+
+    for wrong, words in (
+        (Jensen(), "expected a class derived from"),
+        (dict, "expected a class derived from"),
+        (Bare, "no `formulas`"),
+        (Half, "both wake_slopes and contribution_slopes"),
+        (Unnamed, "NamedTuple"),
+    ):
+        with pytest.raises(InputError, match=words):
+            custom_model(wrong)
+    with pytest.raises(InputError, match="width"):
+        custom_model(Jensen, {"width": 1.0})
+    assert custom_model(Jensen, {"expansion": 0.05}) == Jensen(expansion=0.05)
+    assert wake_model("leeward.wind.wake_models.jensen:Jensen") == Jensen()
+    for name, words in (("nowhere_at_all:Wake", "nowhere_at_all"), ("leeward.wind:Wake", "has no Wake")):
+        with pytest.raises(InputError, match=words):
+            wake_model(name)
+
+
 @pytest.mark.parametrize("name", known_wake_models())
 def test_nothing_beyond_its_reach(name):
     model = wake_model(name)
@@ -106,9 +168,9 @@ def test_nothing_beyond_its_reach(name):
             away = f.reach(downwind, 0.05, 0.85, 200.0, 0.08, 100.0, p)
             if math.isinf(away):
                 continue
-            s = f.source(thrust, 1.0, 200.0, 0.08, p)
-            views = f.view(downwind, away * 1.000001, math.hypot(away, 250.0), 100.0, s, p)
-            left_out = f.look(views, p, table)
+            source = f.source(thrust, 1.0, 200.0, 0.08, p)
+            rotor = Rotor(downwind, away * 1.000001, math.hypot(away, 250.0), 100.0)
+            left_out = f.contribution(f.wake_at(rotor, source, p), p, table)
             assert (math.sqrt(left_out) if model.squared else left_out) <= 2e-11
 
 
@@ -117,12 +179,12 @@ def test_every_question_runs_uncompiled_too(name, tiny_site):
     x, y = [0.0, 500.0, 900.0], [0.0, 1200.0, 300.0]
     farm = WindFarm(tiny_site, TYPES[0], name)
     simulation = farm.simulate(x, y)
-    assert 0 < simulation.total_aep_gwh <= simulation.free_aep_gwh.sum() * (1 + 1e-13)
+    assert 0 < simulation.total_aep_gwh <= simulation.gross_aep_gwh.sum() * (1 + 1e-13)
     aep, by_x, by_y = farm.aep_gradient(x, y)
     assert aep == pytest.approx(simulation.total_aep_gwh, rel=1e-13)
     estimate, by_x, by_y = farm.sampled_aep_gradient(x, y, 5, np.random.default_rng(0))
     assert estimate > 0
     assert len(by_x) == len(by_y) == 3
     free = farm.next_turbine_aep([], [], [0.0], [0.0])[0]
-    assert free == pytest.approx(simulation.free_aep_gwh[0], rel=1e-13)
+    assert free == pytest.approx(simulation.gross_aep_gwh[0], rel=1e-13)
     assert farm.next_turbine_aep(x, y, [700.0], [700.0])[0] <= free * (1 + 1e-13)

@@ -51,7 +51,7 @@ def test_a_table_of_sectors_is_the_weibull_climate(weibull, probability, turbine
 def test_edges_of_speed_bins(probability):
     edges = Site.from_table(SECTORS, EDGES, probability, speed_bins="edges")
     centres = Site.from_table(SECTORS, SPEEDS, probability)
-    assert edges.figures() == centres.figures()
+    assert edges.settings() == centres.settings()
     with pytest.raises(InputError, match="edges of bins, say speed_bins: edges"):
         Site.from_table(SECTORS, EDGES, probability)
     with pytest.raises(InputError, match="exact conditions have speeds, not bins"):
@@ -76,10 +76,10 @@ def test_edges_of_speed_bins(probability):
 def test_what_a_table_is_by_default(directions, speeds, kind):
     count = len(directions)
     site = Site.from_table(directions, np.arange(speeds) + 8.0, np.full((count, speeds), 1.0 / count / speeds))
-    assert site.figures()["kind"] == kind
+    assert site.settings()["kind"] == kind
     assert ("read as bins" in site.describe()) == (kind == "bins")
     assert site.covered_hours == pytest.approx(8760.0)
-    again = Site.from_table(*list(site.figures().values())[1:], kind=kind)
+    again = Site.from_table(*list(site.settings().values())[1:], kind=kind)
     np.testing.assert_array_equal(again.conditions.weight, site.conditions.weight)
 
 
@@ -188,7 +188,7 @@ def test_a_campaign_stores_what_its_table_is():
     assert bins.fingerprint(0, 0) == campaign(kind="bins").fingerprint(0, 0) != exact.fingerprint(0, 0)
     for made in (bins, exact):
         again = Campaign.from_text(made.frozen_text(), "frozen")
-        assert again.site.figures() == made.site.figures()
+        assert again.site.settings() == made.site.settings()
         assert again.fingerprint(0, 0) == made.fingerprint(0, 0)
     assert campaign(wind_speeds_m_s=[7, 9, 11], speed_bins="edges").fingerprint(0, 0) == bins.fingerprint(0, 0)
 
@@ -201,5 +201,5 @@ def test_old_frozen_tables_are_exact(tmp_path):
     assert "speed_bins" not in text
     (tmp_path / "campaign.yaml").write_text(text)
     for old in (Campaign.from_text(text, "frozen"), load(tmp_path / "campaign.yaml")):
-        assert old.site.figures()["kind"] == "exact"
+        assert old.site.settings()["kind"] == "exact"
         assert old.fingerprint(0, 0) == exact.fingerprint(0, 0)

@@ -1,4 +1,4 @@
-"""Warn of names that have changed."""
+"""Old names that still work for one release, with a DeprecationWarning."""
 
 import functools
 import warnings
@@ -11,7 +11,7 @@ R = TypeVar("R")
 
 def warn_renamed(old: str, new: str) -> None:
     """Issue a DeprecationWarning to the caller of the function that calls this."""
-    warnings.warn(f"{old} is deprecated; use {new}", DeprecationWarning, stacklevel=3)
+    warnings.warn(f"{old} is now called {new}; use that name", DeprecationWarning, stacklevel=3)
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
@@ -28,3 +28,23 @@ def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[
         return cast(Callable[P, R], renamed)
 
     return decorate
+
+
+class Renamed:
+    """The old name of a method or attribute. It returns the new one, with a DeprecationWarning.
+
+    Write `old = Renamed("new")` in the body of the class.
+    """
+
+    def __init__(self, new: str) -> None:
+        self._new = new
+        self._old = ""
+
+    def __set_name__(self, owner: type, name: str) -> None:
+        self._old = f"{owner.__name__}.{name}"
+
+    def __get__(self, instance: object, owner: type | None = None) -> Any:
+        if instance is None:
+            return self
+        warn_renamed(self._old, self._new)
+        return getattr(instance, self._new)

@@ -56,8 +56,6 @@ def optimiser_words(campaign: "Campaign") -> str:
 
 def wind_remarks(campaign: "Campaign") -> Iterator[str]:
     """Yield what is wrong with the wind, and by how much it changes every AEP."""
-    from leeward.wind.table_site import BinnedSite
-
     site = campaign.physics.site
     excess = site.covered_hours / HOURS_PER_YEAR - 1.0
     if excess > SUM_SLACK:
@@ -65,7 +63,7 @@ def wind_remarks(campaign: "Campaign") -> Iterator[str]:
             f"The probabilities of the wind add up to {1.0 + excess:.6g}: every AEP is {100.0 * excess:.2g} % too "
             "high. Divide them by their sum."
         )
-    if isinstance(site, BinnedSite) and site.covered_degrees < 360.0 - 1e-6:
+    if site.covered_degrees < 360.0 - 1e-6:
         yield (
             f"The bins of the wind rose cover {site.covered_degrees:g} of 360 degrees: no wind blows from the other "
             "directions."

@@ -76,7 +76,7 @@ class Yield:
         type_idx = layout.type_idx if machine.type_idx is None else machine.type_idx
         return [
             *(self.name, layout.farm_idx, type_idx, layout.seed, layout.turbine_type or machine.turbine.name),
-            *(len(layout.x), self.installed_mw, simulation.total_aep_gwh, float(simulation.free_aep_gwh.sum())),
+            *(len(layout.x), self.installed_mw, simulation.total_aep_gwh, float(simulation.gross_aep_gwh.sum())),
             *(self.capacity_factor, simulation.total_wake_loss, machine.farm.wake_model.name),
         ]
 
@@ -175,7 +175,7 @@ def _print_one(where: str, found: Yield) -> None:
     print(f"  wake model      {found.machine.farm.wake_model.name:>10}")
     print(f"  wind            {found.machine.wind}")
     print(f"  AEP             {simulation.total_aep_gwh:10.2f}  GWh")
-    print(f"  without wakes   {simulation.free_aep_gwh.sum():10.2f}  GWh")
+    print(f"  without wakes   {simulation.gross_aep_gwh.sum():10.2f}  GWh")
     print(f"  capacity factor {found.capacity_factor:10.2%}")
     print(f"  wake loss       {simulation.total_wake_loss:z10.2%}")
     print(f"  per turbine     {loss[best]:z10.2%}  (turbine {best}) to {loss[worst]:z.2%} (turbine {worst})")

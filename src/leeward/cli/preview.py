@@ -120,7 +120,7 @@ def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
     covered = site.covered_hours
     yield f"wind: {site.describe()}; mean speed {site.mean_speed_m_s:.2f} m/s, {covered:.0f} of {HOURS} hours covered"
     missing = HOURS - covered
-    if missing > SUM_SLACK * HOURS and "kind" in site.figures():
+    if missing > SUM_SLACK * HOURS and "kind" in site.settings():
         yield f"  the probabilities add up to {covered / HOURS:.6g}: {missing:.0f} hours a year yield nothing"
     if with_rose:
         yield f"  {rose_line(site)}"
@@ -231,7 +231,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
             for farm, kind in shown.tasks
         ],
         "wind": {
-            "kind": site.figures().get("kind", "weibull"),
+            "kind": site.settings().get("kind", "weibull"),
             "description": site.describe(),
             **picked(site, "mean_speed_m_s", "covered_hours"),
         },

@@ -96,7 +96,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         neighbour_y=np.zeros(0) if stands is None else np.asarray(stands.y, dtype=np.float64),
         neighbour_types=tuple(turbines.index(other) for other in others),
         conditions=farm.site.conditions,
-        site=farm.site.figures(),
+        site=farm.site.settings(),
         wake_model=farm.wake_model,
         area=problem.area,
     )

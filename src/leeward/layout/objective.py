@@ -114,7 +114,7 @@ class Objective:
     def worth(self, x: Array, y: Array) -> Array:
         """About what the farm would lose without each turbine, GWh."""
         self.work += 2 * self._all**2 * _cost(self._proposing.site)
-        return self._proposing.turbine_worth(x, y)
+        return self._proposing.marginal_aep_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
         """About what the farm without the turbine `moved` would gain from it at each point, GWh."""

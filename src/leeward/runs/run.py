@@ -2,7 +2,6 @@
 
 import os
 import time
-import warnings
 from collections.abc import Collection, Iterable, Mapping
 from os import PathLike
 from pathlib import Path
@@ -11,6 +10,7 @@ from typing import Any
 from leeward.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.selection import as_keys
 from leeward.campaign.work import LayoutWork
+from leeward.deprecation import renamed_argument
 from leeward.engines.engine import Assignment, EngineLostError, engine_class
 from leeward.engines.work import Work
 from leeward.engines.worker import storage_errors
@@ -29,6 +29,7 @@ __all__ = ["Options", "RunReport", "run", "run_work"]
 ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
 
 
+@renamed_argument("hear", "on_event")
 def run(
     campaign: Campaign | str | PathLike[str] | Mapping[str, Any] | None = None,
     output: str | PathLike[str] = "layouts.h5",
@@ -42,7 +43,6 @@ def run(
     grace_s: float = 60.0,
     storage_wait_s: float = 1800.0,
     on_event: OnEvent | None = None,
-    hear: OnEvent | None = None,
 ) -> RunReport:
     """Compute every layout of a campaign that is not there yet, and merge all into `output`.
 
@@ -56,12 +56,10 @@ def run(
     turbines closer than a rotor diameter too. new: keep an old run under another name, and begin anew. take_over: also
     from an owner of the directory that stands still on another machine. grace_s: for tasks in hand, after a request to
     stop. storage_wait_s: how long to wait while the disk rejects writes; then StorageError. on_event: called with every
-    event, a dict whose key "event" is its kind. hear: the old name of on_event.
+    event, a dict whose key "event" is its kind.
     """
     if os.name != "posix":
         raise LeewardError("leeward run works on Linux and macOS; on this system it can check, merge and read results")
-    if hear is not None:
-        warnings.warn("leeward.run: hear= is called on_event= now", DeprecationWarning, stacklevel=2)
     if not isinstance(campaign, Campaign):
         campaign = builtin_campaign() if campaign is None else load(campaign)
     sources = tuple(Path(source) for source in ([adopt] if isinstance(adopt, str | PathLike) else adopt))
@@ -75,7 +73,7 @@ def run(
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
     options = Options(chosen, retry_failed, sources, keep_infeasible, new, take_over, grace_s, storage_wait_s)
-    return run_work(LayoutWork(campaign), RunPaths(Path(output)), options, on_event or hear or (lambda event: None))
+    return run_work(LayoutWork(campaign), RunPaths(Path(output)), options, on_event or (lambda event: None))
 
 
 def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -> RunReport:

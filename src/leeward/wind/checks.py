@@ -90,3 +90,15 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
             "expected different places"
         )
     return east, north
+
+
+def one_or_more(values: npt.ArrayLike, what: str) -> Array:
+    """A number, or several."""
+    return finite_array(np.atleast_1d(np.asarray(values)), what)
+
+
+def angles(directions: Array) -> Array:
+    """Return `directions`; raise InputError if one is not from 0 to 360 degrees."""
+    for i in np.flatnonzero((directions < 0) | (directions > 360))[:1]:
+        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360 (take them % 360)")
+    return directions

@@ -1,6 +1,8 @@
-"""Wind conditions: the plain data that a site hands to the wake engine."""
+"""Wind conditions, which a site hands to the wake engine, and the distributions of the wind that they come from."""
 
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -8,6 +10,8 @@ import numpy.typing as npt
 from leeward.capacity import GWH_PER_MW as GWH_PER_MW
 
 Array = npt.NDArray[np.float64]
+
+GOLDEN_RATIO = (np.sqrt(5.0) - 1.0) / 2.0
 
 
 @dataclass(frozen=True)
@@ -22,3 +26,41 @@ class Conditions:
     speed: Array
     weight: Array
     turbulence_intensity: Array
+
+
+class Distribution(ABC):
+    """How often the wind blows from where, how fast and how turbulent; `leeward.wind.Site` says what the methods do."""
+
+    conditions: Conditions
+
+    @property
+    def covered_degrees(self) -> float:
+        return 360.0
+
+    @abstractmethod
+    def draw(self, count: int, rng: np.random.Generator) -> Conditions: ...
+
+    @abstractmethod
+    def coarser(self, directions: int, speeds: Array) -> "Distribution": ...
+
+    @abstractmethod
+    def settings(self) -> dict[str, Any]: ...
+
+    @abstractmethod
+    def describe(self) -> str: ...
+
+
+def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
+    """`count` points spread evenly over the unit square, shifted together at random: each is uniformly distributed."""
+    shift = rng.random(2)
+    steps = np.arange(count)
+    return (steps + shift[0]) / count, (steps * GOLDEN_RATIO + shift[1]) % 1.0
+
+
+def place_in(weights: Array, share: Array) -> tuple[npt.NDArray[np.int64], Array]:
+    """In which of the weighted cells a share (from 0 to 1) of the whole lies, and how far into it (from 0 to 1)."""
+    ends = np.cumsum(weights)
+    reached = share * ends[-1]
+    cell = np.searchsorted(ends, reached, side="right")
+    cell = np.minimum(cell, np.flatnonzero(weights)[-1])  # rounding may take the last one past the end
+    return cell, np.clip(1.0 - (ends[cell] - reached) / weights[cell], 0.0, 1.0)

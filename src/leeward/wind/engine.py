@@ -10,10 +10,9 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
-from leeward.wind.kernels import kernels_of
-from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Model, Places, Wind, curves_of
+from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Known, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
-from leeward.wind.wake_models.base import WakeModel
+from leeward.wind.wake_models.base import WakeModel, result_type
 
 Array = npt.NDArray[np.float64]
 
@@ -114,17 +113,22 @@ class Engine:
         self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2])
         return sums
 
-    def points(self, block: Block, rotor_average: bool, speeds: Array, sources: Array, power: Array) -> None:
+    @property
+    def source_fields(self) -> int:
+        """Number of quantities that the wake of a turbine depends on."""
+        return len(result_type(self._model.formulas.source)._fields)
+
+    def points(self, block: Block, rotor_average: bool, known: Known, power: Array) -> None:
         """Bring the power (MW) of one more turbine at the block's further places up to date.
 
-        speeds, sources, power: as in `leeward.wind.kernels.maps`; only the block's directions are touched.
+        known, power: as in `leeward.wind.kernels.maps`; only the block's directions are touched.
         """
-        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), speeds, sources, power)
+        self._kernels.points(*self._arguments(block), block.at, float(rotor_average), known, power)
 
-    def worth(self, block: Block, counted: Array) -> Array:
+    def marginal(self, block: Block, counted: Array) -> Array:
         """Weighted power (MW) that the counted turbines would lose without each turbine."""
         gain = np.zeros(len(counted))
-        self._kernels.worth(*self._arguments(block), counted, gain)
+        self._kernels.marginal(*self._arguments(block), counted, gain)
         return gain
 
     def gains(self, block: Block, counted: Array) -> Array:
@@ -152,6 +156,8 @@ class Engine:
 
     @functools.cached_property
     def _kernels(self) -> Kernels:
+        from leeward.wind.kernels.build import kernels_of  # imports the compiler
+
         keep_freed_memory()
         return kernels_of(type(self._model))
 

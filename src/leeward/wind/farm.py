@@ -10,6 +10,7 @@ from typing import TypeVar
 import numpy as np
 import numpy.typing as npt
 
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
 from leeward.wind.checks import coordinates, positions
@@ -39,18 +40,20 @@ class Neighbours:
 class Simulation:
     """What each turbine of a layout does over a year.
 
-    aep_gwh, free_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
+    aep_gwh, gross_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
     (turbines,). Per condition, where asked for: effective speed, power and power without wakes, shape (turbines,
     directions, speeds); `conditions` says which these are.
     """
 
     aep_gwh: Array
-    free_aep_gwh: Array
+    gross_aep_gwh: Array
     effective_speed_m_s: Array
     conditions: Conditions
     condition_speed_m_s: Array | None = None
     condition_power_mw: Array | None = None
     condition_free_power_mw: Array | None = None
+
+    free_aep_gwh = Renamed("gross_aep_gwh")
 
     @property
     def power_mw(self) -> Array:
@@ -60,7 +63,7 @@ class Simulation:
     @property
     def wake_loss(self) -> Array:
         """Share of its energy that each turbine loses to the wakes of others."""
-        return _loss(self.aep_gwh, self.free_aep_gwh)
+        return _loss(self.aep_gwh, self.gross_aep_gwh)
 
     @property
     def condition_wake_loss(self) -> Array | None:
@@ -75,16 +78,19 @@ class Simulation:
 
     @property
     def total_wake_loss(self) -> float:
-        return float(_loss(self.aep_gwh.sum(), self.free_aep_gwh.sum()))
+        return float(_loss(self.aep_gwh.sum(), self.gross_aep_gwh.sum()))
 
 
 class WindFarm:
     """A site, one or more turbine types and a wake model: answers questions about layouts.
 
-    turbine: one type for all positions, or one for each. wake_model: a name, or an object with options.
+    turbine: one type for all positions, or one for each. wake_model: a name (`module:Name` for a custom model), or an
+    object with options.
     neighbours: turbines that stand already. threads: how many to use; results do not depend on it.
     x, y of every method: metres, east and north, in any projected coordinate system.
     """
+
+    turbine_worth = Renamed("marginal_aep_gwh")
 
     def __init__(
         self,
@@ -157,7 +163,7 @@ class WindFarm:
         free = np.array([t.power_mw(conditions.speed) for t in turbines]).reshape(speeds.shape)
         return Simulation(
             aep_gwh=power * GWH_PER_MW,
-            free_aep_gwh=np.einsum("tds,ds->t", free, conditions.weight) * GWH_PER_MW,
+            gross_aep_gwh=np.einsum("tds,ds->t", free, conditions.weight) * GWH_PER_MW,
             effective_speed_m_s=np.einsum("tds,ds->t", speeds, conditions.weight) / conditions.weight.sum(),
             conditions=conditions,
             condition_speed_m_s=speeds if per_condition else None,
@@ -242,13 +248,13 @@ class WindFarm:
         parts = self._map(lambda block: engine.gains(block, counted), self._blocks(east, north, self._wind, at))
         return _sum(parts, len(points_x)) * GWH_PER_MW
 
-    def turbine_worth(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
+    def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """AEP (GWh) that the farm would lose without each of its turbines: less than what the turbine yields, because
         those in its wake would gain. About, as in `next_turbine_gain`.
         """
         east, north = positions(x, y)
         counted = self._counted(len(east))
-        parts = self._map(lambda block: self._engine.worth(block, counted), self._blocks(east, north, self._wind))
+        parts = self._map(lambda block: self._engine.marginal(block, counted), self._blocks(east, north, self._wind))
         return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:

@@ -7,7 +7,7 @@ import numpy.typing as npt
 
 from leeward.wind.conditions import GWH_PER_MW
 from leeward.wind.engine import Engine, blocks
-from leeward.wind.kernels.data import ROWS_OF_SOURCE, Indices, Wind
+from leeward.wind.kernels.data import Indices, Known, Wind
 
 Array = npt.NDArray[np.float64]
 Standing = tuple[Array, Array, Indices]  # x, y (m) and type of turbines
@@ -34,8 +34,7 @@ class NextTurbineMap:
         self._rotor_average = rotor_average
         self._power = np.full((len(at[0]), len(wind.cosine)), np.nan)
         self._known: Standing = (np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
-        self._speeds = np.empty((0, wind.speed.size))
-        self._sources = np.empty((0, ROWS_OF_SOURCE, wind.speed.size))
+        self._state = Known(np.empty((0, wind.speed.size)), np.empty((0, engine.source_fields, wind.speed.size)))
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Go on with some of the points only."""
@@ -48,7 +47,7 @@ class NextTurbineMap:
         turbines = self._standing(x, y)
         self._make_room(turbines)
         for block in blocks(self._wind, *turbines, self._at):
-            self._engine.points(block, self._rotor_average, self._speeds, self._sources, self._power)
+            self._engine.points(block, self._rotor_average, self._state, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
 
     def _make_room(self, turbines: Standing) -> None:
@@ -58,10 +57,9 @@ class NextTurbineMap:
         if not all(same):
             known = 0
             self._power[:] = np.nan
-        if count > len(self._speeds):
-            room = max(count, 2 * len(self._speeds))
-            self._speeds = np.concatenate([self._speeds, np.empty((room - len(self._speeds), self._wind.speed.size))])
-            more = np.empty((room - len(self._sources), ROWS_OF_SOURCE, self._wind.speed.size))
-            self._sources = np.concatenate([self._sources, more])
-        self._speeds[known:] = np.nan
+        held = len(self._state.speeds)
+        if count > held:
+            more = max(count, 2 * held) - held
+            self._state = Known(*(np.concatenate([old, np.empty((more, *old.shape[1:]))]) for old in self._state))
+        self._state.speeds[known:] = np.nan
         self._known = turbines

@@ -10,7 +10,7 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind.conditions import Conditions
 from leeward.wind.site import Site
-from leeward.wind.table_site import BinnedSite
+from leeward.wind.table_wind import BinnedWind
 
 Array = npt.NDArray[np.float64]
 
@@ -50,13 +50,14 @@ def wind_rose(site: Site, sectors: int | None = None, speed_classes: Sequence[fl
         raise InputError(f"speed_classes are {list(speed_classes)!r:.80}; expected rising speeds in m/s")
     if sectors is not None and not (isinstance(sectors, int) and sectors >= 1):
         raise InputError(f"sectors is {sectors!r}; expected a whole number, 1 or more")
-    known = site.figures()
+    known = site.settings()
     own = len(known.get("sector_frequency", ()))
     if own and known["interpolation"] == "nearest" and sectors in (None, own):
         return WindRose(_of_weibull(known, begins), tuple(begins.tolist()))
     conditions = site.conditions
-    if isinstance(site, BinnedSite) and _even_circle(site.bins.direction):
-        conditions = site.bins
+    wind = site.distribution
+    if isinstance(wind, BinnedWind) and _even_circle(wind.bins.direction):
+        conditions = wind.bins
     shares = _counted(conditions, sectors or own or _sectors(conditions), begins)
     return WindRose(shares, tuple(begins.tolist()))
 

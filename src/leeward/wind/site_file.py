@@ -9,13 +9,15 @@ import numpy.typing as npt
 
 from leeward.errors import InputError
 from leeward.wind.checks import finite_array
-from leeward.wind.site import (
+from leeward.wind.conditions import Distribution
+from leeward.wind.table_wind import table_wind
+from leeward.wind.weibull import (
     DEFAULT_DIRECTIONS,
-    Site,
     by_sector,
     check_directions,
     direction_bin_width,
     is_linear,
+    weibull_wind,
 )
 
 if TYPE_CHECKING:
@@ -32,7 +34,7 @@ def read_site_file(
     directions: npt.ArrayLike | None,
     speeds: npt.ArrayLike | None,
     interpolation: str,
-) -> Site:
+) -> Distribution:
     """See `Site.from_netcdf`."""
     file = Path(path)
     data = _load(file)
@@ -57,9 +59,7 @@ def read_site_file(
     frequency, scale, shape, intensity = (_by_sector(file, data, name) for name in (*WEIBULL, "TI"))
     if speeds is None and "ws" in data:
         speeds = data["ws"].values
-    return Site.from_weibull(
-        frequency, scale, shape, intensity, directions=directions, speeds=speeds, interpolation=interpolation
-    )
+    return weibull_wind(frequency, scale, shape, intensity, directions, speeds, interpolation)
 
 
 def _load(file: Path) -> "xarray.Dataset":
@@ -101,7 +101,7 @@ def _table(
     directions: npt.ArrayLike | None,
     speeds: npt.ArrayLike | None,
     interpolation: str,
-) -> Site:
+) -> Distribution:
     """Probabilities by sector and speed, spread over the directions asked for, as PyWake does."""
     if speeds is not None:
         raise InputError(f"{file}: holds a table of probabilities (P) with its own speeds; they cannot be chosen")
@@ -117,7 +117,7 @@ def _table(
     table = _open_circle(file, data, np.asarray(probability.values, dtype=np.float64))
     bins = DEFAULT_DIRECTIONS if directions is None else check_directions(finite_array(directions, "directions"))
     share = direction_bin_width(bins) / (360.0 / len(table))
-    return Site.from_table(
+    return table_wind(
         bins,
         data["ws"].values,
         by_sector(table, bins, is_linear(interpolation)) * share,

@@ -41,8 +41,13 @@ def formula(function: F) -> F:
 
 
 def allocating(function: F) -> F:
-    """Like `formula`, for a function that makes arrays."""
+    """Like `formula`, for a function that makes arrays. It is not inlined."""
     return _piece(function)
+
+
+def allocating_inline(function: F) -> F:
+    """Like `allocating`, but inlined: so the loops know the shapes of its arrays, where these are constant."""
+    return _piece(function, forceinline=True)
 
 
 def _piece(function: F, **options: bool) -> F:

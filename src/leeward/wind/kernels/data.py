@@ -17,23 +17,15 @@ CURVE_BINS = 4096
 ELEMENTS = 512  # directions x speeds in a batch: enough for long vector loops, few enough for the nearest cache
 REACH_BINS = 512
 
-# rows of the arrays of sources and of gathered elements
-ROWS_OF_PAIR = 4
-ROWS_OF_SOURCE = 4
-POWER_SLOPE = 2 * ROWS_OF_SOURCE
-THRUST_SLOPE = 2 * ROWS_OF_SOURCE + 1
-ROWS_OF_VIEW = 6
-ROWS_OF_VIEW_PARTIALS = 11
-
 
 class Kernels(NamedTuple):
-    """The loops that Python calls, for one wake model; `sweep`, `maps`, `gains` and `flow` say what they take."""
+    """The loops that Python calls, for one wake model. The functions that `build` calls say what they take."""
 
     reaches: Callable[..., Any]
     energy: Callable[..., Any]
     gradient: Callable[..., Any]
     points: Callable[..., Any]
-    worth: Callable[..., Any]
+    marginal: Callable[..., Any]
     gains: Callable[..., Any]
     flow: Callable[..., Any]
 
@@ -128,6 +120,18 @@ class Lateral(NamedTuple):
     end: Indices
 
 
+class Place(NamedTuple):
+    """A place in one wind direction: downwind and crosswind coordinates (m), and the type of the turbine there.
+
+    rotor: 1.0 to average over its rotor, 0.0 for the wind speed at its hub.
+    """
+
+    downwind: float
+    crosswind: float
+    kind: int
+    rotor: float
+
+
 class Pairs(NamedTuple):
     """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
 
@@ -149,8 +153,8 @@ class Pairs(NamedTuple):
 class State(NamedTuple):
     """What is known of the turbines of each rank: m/s, MW; shape (turbines, elements).
 
-    sources: what the wakes depend on, shape (turbines, rows, elements): four rows, and, for a gradient, the derivatives
-    of these with respect to the effective speed, and last the derivatives of power and thrust.
+    sources: what the wakes depend on, shape (turbines, rows, elements): a row for each field of the model's `Source`,
+    and, for a gradient, as many for its derivatives with respect to the effective speed.
     """
 
     totals: Floats
@@ -160,12 +164,45 @@ class State(NamedTuple):
     sources: Floats
 
 
+class Known(NamedTuple):
+    """What was worked out of turbines before: speeds (m/s), shape (turbines, elements), and sources, as in `State`."""
+
+    speeds: Floats
+    sources: Floats
+
+
+class Scratch(NamedTuple):
+    """Room for what the loops work on at a time; the last axis has ELEMENTS.
+
+    gathered: what pairs depend on side by side, shape (rows, elements): the fields of `Rotor`, then of the model's
+    `Source`, and, for a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows,
+    elements). diameters: of the turbines of one rank, m.
+    """
+
+    gathered: Floats
+    wakes: Floats
+    diameters: Floats
+
+
+class Solved(NamedTuple):
+    """A batch, its pairs and the state of all turbines in it, and room for further steps."""
+
+    batch: Batch
+    pairs: Pairs
+    state: State
+    scratch: Scratch
+
+
 class Slopes(NamedTuple):
-    """Derivatives of the contribution of each pair and lane; shape (pairs, lanes)."""
+    """Derivatives of the contribution of each pair and lane, shape (pairs, lanes), and those of power and thrust with
+    respect to the effective speed, shape (turbines, elements).
+    """
 
     downwind: Floats
     crosswind: Floats
     source_speed: Floats
+    power: Floats
+    thrust: Floats
 
 
 def curves_of(curves: Sequence["Curve"]) -> Curves:

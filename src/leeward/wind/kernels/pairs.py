@@ -137,3 +137,62 @@ def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, mode
     found.mirror_distance[count] = math.sqrt(crosswind * crosswind + mirrored * mirrored)
     found.radius[count] = rotor * 0.5 * kinds.diameter[kind]
     return count + 1
+
+
+@formula
+def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
+    """Write down the wakes of the first `ranks` turbines of direction `g` that reach a place; return how many do.
+
+    place: a `Place`. by_turbine: whether the source of a wake is noted as the turbine's index, else as its rank.
+    """
+    count = 0
+    for rank in range(ranks):
+        source = batch.turbine[g, rank] if by_turbine else np.uint32(rank)
+        count = note_pair(
+            place.downwind - batch.downwind[g, rank],
+            place.crosswind - batch.crosswind[g, rank],
+            batch.kind[g, rank],
+            place.kind,
+            source,
+            place.rotor,
+            kinds,
+            model,
+            found,
+            count,
+        )
+    return count
+
+
+@formula
+def ranks_upstream(batch, g, downwind):
+    """Return how many turbines stand upstream of a place, or in its plane."""
+    ranks = 0
+    while ranks < batch.downwind.shape[1] and downwind - batch.downwind[g, ranks] > -SAME_PLACE:
+        ranks += 1
+    return ranks
+
+
+def make_reaches(reach):
+    def reaches(kinds, parameters, radii, longest, turbulence_low, turbulence_high):
+        """Crosswind distance (m) that a wake reaches, squared; shape (types, radii, REACH_BINS) over 0 .. longest m."""
+        squares = np.empty((len(kinds.diameter), len(radii), REACH_BINS))
+        for kind in range(len(kinds.diameter)):
+            for target in range(len(radii)):
+                for i in range(REACH_BINS):
+                    widest = 0.0
+                    for end in (i, i + 1):
+                        for turbulence in (turbulence_low, turbulence_high):
+                            at_end = reach(
+                                end * longest / REACH_BINS,
+                                kinds.thrust_low[kind],
+                                kinds.thrust_high[kind],
+                                kinds.diameter[kind],
+                                turbulence,
+                                radii[target],
+                                parameters,
+                            )
+                            widest = max(widest, at_end)
+                    squares[kind, target, i] = widest * widest
+        return squares
+
+    return reaches

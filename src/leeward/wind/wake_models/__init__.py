@@ -1,14 +1,15 @@
-"""Wake models. A model is one file in this folder, named after it; it is found by its name and imported when used."""
+"""Wake models. A model is a class in the file of this folder that has its name, and an entry in the table below."""
 
 import difflib
 import importlib
-import pkgutil
-from typing import TYPE_CHECKING
+import inspect
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 from leeward.errors import InputError
-from leeward.wind.wake_models.base import Formulas, WakeModel
+from leeward.wind.wake_models.base import Formulas, WakeModel, result_type
 
-__all__ = ["Formulas", "WakeModel", "known_wake_models", "wake_model"]
+__all__ = ["Formulas", "WakeModel", "custom_model", "known_wake_models", "wake_model"]
 
 if TYPE_CHECKING:
     from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian as BastankhahGaussian
@@ -17,35 +18,86 @@ if TYPE_CHECKING:
     from leeward.wind.wake_models.no_wake import NoWake as NoWake
     from leeward.wind.wake_models.nygaard_2022 import Nygaard2022 as Nygaard2022
 
+# a model is imported when it is used: its file imports the compiler
+CLASSES = {
+    "bastankhah_gaussian": "BastankhahGaussian",
+    "iea37_gaussian": "Iea37Gaussian",
+    "jensen": "Jensen",
+    "no_wake": "NoWake",
+    "nygaard_2022": "Nygaard2022",
+}
+
 
 def known_wake_models() -> tuple[str, ...]:
-    """The names that `WindFarm(..., wake_model=name)` knows: the files of this folder, but for `base` and `_...`."""
-    names = (module.name for module in pkgutil.iter_modules(__path__))
-    return tuple(sorted(name for name in names if name != "base" and not name.startswith("_")))
+    """Return the names that `WindFarm(..., wake_model=name)` knows, besides `module:Name` for a custom one."""
+    return tuple(CLASSES)
 
 
 def wake_model(name_or_model: object) -> WakeModel:
-    """The model of this name with its default options; a model object is returned as it is."""
+    """Return the model of this name with its default options; a model object is returned as it is.
+
+    A name with a colon, `module:Name`, is that of a custom model: a class in a module that Python can import.
+    """
     if isinstance(name_or_model, WakeModel):
         return name_or_model
+    if isinstance(name_or_model, str) and name_or_model in CLASSES:
+        return _built_in(name_or_model)()
+    if isinstance(name_or_model, str) and ":" in name_or_model:
+        return custom_model(_imported(name_or_model))
     known = known_wake_models()
-    if not isinstance(name_or_model, str) or name_or_model not in known:
-        close = difflib.get_close_matches(str(name_or_model), known, n=1)
-        hint = f" Did you mean {close[0]!r}?" if close else ""
-        if isinstance(name_or_model, type):
-            hint = f" Write {name_or_model.__name__}() for an object with the default options."
-        raise InputError(f"unknown wake model {name_or_model!r}.{hint} Known: {', '.join(known)}")
-    module = importlib.import_module(f"{__name__}.{name_or_model}")
-    for thing in vars(module).values():
-        if isinstance(thing, type) and issubclass(thing, WakeModel) and getattr(thing, "name", None) == name_or_model:
-            return thing()
-    raise TypeError(f"{module.__file__} defines no WakeModel named {name_or_model!r}")
+    close = difflib.get_close_matches(str(name_or_model), known, n=1)
+    hint = f" Did you mean {close[0]!r}?" if close else ""
+    if isinstance(name_or_model, type):
+        hint = f" Write {name_or_model.__name__}() for an object with the default options."
+    raise InputError(f"unknown wake model {name_or_model!r}.{hint} Known: {', '.join(known)}")
+
+
+def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeModel:
+    """Return a custom wake model with these options, or raise InputError if the class is not one.
+
+    The class is a frozen dataclass derived from `WakeModel`, as `leeward.wind.wake_models.base` describes it. It may
+    leave the derivatives of its formulas out; `remarks` of the model then says so.
+    """
+    label = f"{cls.__module__}:{cls.__qualname__}" if isinstance(cls, type) else repr(cls)
+    if not (isinstance(cls, type) and issubclass(cls, WakeModel)):
+        raise InputError(f"wake model {label}: expected a class derived from leeward.wind.WakeModel")
+    if not isinstance(getattr(cls, "formulas", None), Formulas):
+        raise InputError(f"wake model {label}: it has no `formulas`; expected Formulas(source, wake_at, ...)")
+    if inspect.isabstract(cls):
+        missing = ", ".join(sorted(cls.__abstractmethods__))
+        raise InputError(f"wake model {label}: it does not define {missing}")
+    formulas = cls.formulas
+    if (formulas.wake_slopes is None) != (formulas.contribution_slopes is None):
+        raise InputError(f"wake model {label}: expected both wake_slopes and contribution_slopes, or neither")
+    try:
+        for formula in (formulas.source, formulas.wake_at, formulas.wake_slopes):
+            if formula is not None:
+                result_type(formula)
+        return cls(**(options or {}))
+    except (TypeError, NameError) as error:
+        raise InputError(f"wake model {label}: {error}") from error
+
+
+def _imported(name: str) -> object:
+    """Return what `module:Name` stands for."""
+    module_name, _, class_name = name.partition(":")
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        raise InputError(f"wake model {name}: {error}; expected module:Name of a module on Python's path") from error
+    if not hasattr(module, class_name):
+        raise InputError(f"wake model {name}: {module.__file__} has no {class_name}")
+    return getattr(module, class_name)
+
+
+def _built_in(name: str) -> type[WakeModel]:
+    model: type[WakeModel] = getattr(importlib.import_module(f"{__name__}.{name}"), CLASSES[name])
+    return model
 
 
 def __getattr__(name: str) -> type[WakeModel]:
     """`from leeward.wind.wake_models import Jensen` imports the file that defines it, and only that."""
-    for module_name in known_wake_models():
-        if module_name.replace("_", "") == name.lower():
-            model: type[WakeModel] = getattr(importlib.import_module(f"{__name__}.{module_name}"), name)
-            return model
+    for model_name, class_name in CLASSES.items():
+        if class_name == name:
+            return _built_in(model_name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

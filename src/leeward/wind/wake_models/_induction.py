@@ -1,4 +1,4 @@
-"""Axial induction from thrust: the two relations that PyWake offers, each with its derivative."""
+"""Axial induction (by the two relations that PyWake offers) and initial width of a wake, with their derivatives."""
 
 import math
 
@@ -35,3 +35,22 @@ def twice_induction_slope(thrust: float, relation: float) -> float:
     if relation == MOMENTUM:
         return 0.5 / math.sqrt(1.0 - thrust) if thrust < 1.0 else 0.0
     return madsen_slope(thrust) if madsen(thrust) < 1.0 else 0.0
+
+
+@formula
+def initial_width(thrust: float, diameter: float, share: float, limit: float) -> float:
+    """Width of a Gaussian wake at its turbine (m): `share` of the diameter of the expanded stream tube.
+
+    Bastankhah and Porté-Agel (2014), eq. 19 and 21. Thrust coefficients above `limit` count as it.
+    """
+    rest = math.sqrt(1.0 - min(limit, thrust))
+    return share * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
+
+
+@formula
+def initial_width_slope(thrust: float, diameter: float, share: float, limit: float) -> float:
+    """Derivative of `initial_width` with respect to thrust; 0 beyond the limit."""
+    # width ~ sqrt((1 + 1 / rest) / 2), d rest / d thrust = -1 / (2 rest)
+    rest = math.sqrt(1.0 - min(limit, thrust))
+    width = share * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
+    return width * 0.25 / ((1.0 + rest) * rest * rest) if thrust < limit else 0.0

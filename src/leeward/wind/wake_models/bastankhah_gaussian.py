@@ -1,130 +1,127 @@
 """The Gaussian wake of Bastankhah and Porté-Agel (2014), Renewable Energy 70, 116, as PyWake has it."""
 
-import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from leeward.errors import InputError
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import exp_below_zero
-from leeward.wind.wake_models._induction import INDUCTIONS, twice_induction, twice_induction_slope
-from leeward.wind.wake_models.base import (
-    NEGLIGIBLE_WIDTHS,
-    Eight,
-    Eleven,
-    Five,
-    Formulas,
-    Four,
-    Parameters,
-    Six,
-    Table,
-    WakeModel,
+from leeward.wind.wake_models._induction import (
+    INDUCTIONS,
+    initial_width,
+    initial_width_slope,
+    twice_induction,
+    twice_induction_slope,
 )
+from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
 
 SUPERPOSITIONS = ("squared", "linear")
 REFERENCE_SPEEDS = ("ambient", "effective")
 
 
+class Parameters(NamedTuple):
+    """The options of `BastankhahGaussian`; effective, squared: 1.0 or 0.0."""
+
+    expansion: float
+    initial_width: float
+    thrust_limit: float
+    induction: float
+    effective: float
+    squared: float
+
+
+class Source(NamedTuple):
+    """width: at the turbine, m; load: thrust coefficient * D^2 / 8, m^2; reference: see `source`."""
+
+    width: float
+    load: float
+    reference: float
+
+
+class Wake(NamedTuple):
+    """strength: relative deficit on the axis; profile: at the hub."""
+
+    strength: float
+    profile: float
+
+
+class WakeSlopes(NamedTuple):
+    """`Wake`, and derivatives of the strength and of the profile's exponent."""
+
+    strength: float
+    profile: float
+    strength_by_downwind: float
+    exponent_by_downwind: float
+    strength_by_speed: float
+    exponent_by_speed: float
+    minus_exponent_by_distance: float
+
+
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
-    """Initial width (m), thrust * D^2 / 8, and the speed that deficits are relative to, in free wind speeds."""
-    expansion, initial_width, thrust_limit, induction, effective, squared = p
-    rest = math.sqrt(1.0 - min(thrust_limit, thrust))
-    width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
-    reference = speed_ratio if effective == 1.0 else 1.0
-    return width, thrust * diameter * diameter * 0.125, reference, 0.0
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
+    """Return the source. Its reference is the speed that deficits are relative to, in free wind speeds."""
+    width = initial_width(thrust, diameter, p.initial_width, p.thrust_limit)
+    reference = speed_ratio if p.effective == 1.0 else 1.0
+    return Source(width, thrust * diameter * diameter * 0.125, reference)
 
 
 @formula
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
-) -> Eight:
+) -> tuple[Source, Source]:
     """Derivatives of `source` with respect to thrust, then speed ratio."""
-    expansion, initial_width, thrust_limit, induction, effective, squared = p
-    d_width = 0.0
-    if thrust < thrust_limit:
-        rest = math.sqrt(1.0 - thrust)
-        width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
-        d_width = width * 0.25 / ((1.0 + rest) * rest * rest)
-    return d_width, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0, effective, 0.0
+    by_thrust = initial_width_slope(thrust, diameter, p.initial_width, p.thrust_limit)
+    return Source(by_thrust, diameter * diameter * 0.125, 0.0), Source(0.0, 0.0, p.effective)
 
 
 @formula
-def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Relative deficit on the axis, and the profile."""
-    s0, s1, s2, s3 = s
-    expansion, initial_width, thrust_limit, induction, effective, squared = p
-    inverse_width = 1.0 / (expansion * downwind + s0)
+def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
+    inverse_width = 1.0 / (p.expansion * rotor.downwind + source.width)
     square = inverse_width * inverse_width
-    profile = exp_below_zero(-0.5 * distance * distance * square)
-    return s2 * twice_induction(s1 * square, induction), profile, 0.0, 0.0, 0.0, 0.0
+    profile = exp_below_zero(-0.5 * rotor.distance * rotor.distance * square)
+    return Wake(source.reference * twice_induction(source.load * square, p.induction), profile)
 
 
 @formula
-def look(v: Six, p: Parameters, table: Table) -> float:
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Relative deficit at the hub, squared if they add up that way."""
-    strength, profile, _, _, _, _ = v
-    deficit = strength * profile
-    return deficit * deficit if p[5] == 1.0 else deficit
+    deficit = wake.strength * wake.profile
+    return deficit * deficit if p.squared == 1.0 else deficit
 
 
 @formula
-def view_partials(
-    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
-) -> Eleven:
-    """`view`, slopes of strength and exponent with downwind and source speed, and minus exponent's with distance."""
-    s0, s1, s2, s3 = s
-    d0, d1, d2, d3 = d
-    expansion, initial_width, thrust_limit, induction, effective, squared = p
-    inverse_width = 1.0 / (expansion * downwind + s0)
+def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -> WakeSlopes:
+    inverse_width = 1.0 / (p.expansion * rotor.downwind + source.width)
     square = inverse_width * inverse_width
-    load = s1 * square
-    deficit = twice_induction(load, induction)
-    slope = twice_induction_slope(load, induction)
-    exponent = -0.5 * distance * distance * square
+    load = source.load * square
+    deficit = twice_induction(load, p.induction)
+    slope = twice_induction_slope(load, p.induction)
+    exponent = -0.5 * rotor.distance * rotor.distance * square
     narrowing = -2.0 * inverse_width  # d(square) / d(width), in squares
-    return (
-        s2 * deficit,
+    strength_by_speed = source.reference * slope * (load * narrowing * by_speed.width + by_speed.load * square)
+    return WakeSlopes(
+        source.reference * deficit,
         exp_below_zero(exponent),
-        s2 * slope * load * narrowing * expansion,
-        exponent * narrowing * expansion,
-        d2 * deficit + s2 * slope * (load * narrowing * d0 + d1 * square),
-        exponent * narrowing * d0,
-        distance * square,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
+        source.reference * slope * load * narrowing * p.expansion,
+        exponent * narrowing * p.expansion,
+        strength_by_speed + by_speed.reference * deficit if p.effective == 1.0 else strength_by_speed,
+        exponent * narrowing * by_speed.width,
+        rotor.distance * square,
     )
 
 
 @formula
-def look_partials(
-    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
-) -> Five:
-    """`look` with the derivatives of the contribution."""
-    (
-        strength,
-        profile,
-        strength_downwind,
-        exponent_downwind,
-        strength_speed,
-        exponent_speed,
-        minus_exponent_distance,
-        _,
-        _,
-        _,
-        _,
-    ) = v
-    deficit = strength * profile
-    factor = 2.0 * deficit if p[5] == 1.0 else 1.0
-    return (
-        deficit * deficit if p[5] == 1.0 else deficit,
-        factor * (strength_downwind * profile + deficit * exponent_downwind),
-        -factor * deficit * minus_exponent_distance,
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    """Return the contribution with its derivatives."""
+    deficit = wake.strength * wake.profile
+    factor = 2.0 * deficit if p.squared == 1.0 else 1.0
+    return ContributionSlopes(
+        deficit * deficit if p.squared == 1.0 else deficit,
+        factor * (wake.strength_by_downwind * wake.profile + deficit * wake.exponent_by_downwind),
+        -factor * deficit * wake.minus_exponent_by_distance,
         0.0,
-        factor * (strength_speed * profile + deficit * exponent_speed),
+        factor * (wake.strength_by_speed * wake.profile + deficit * wake.exponent_by_speed),
     )
 
 
@@ -139,8 +136,8 @@ def reach(
     p: Parameters,
 ) -> float:
     """The wake widens with thrust."""
-    width, _, _, _ = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
-    return NEGLIGIBLE_WIDTHS * (p[0] * downwind + width)
+    width = source(thrust_high, 1.0, diameter, turbulence_intensity, p).width
+    return NEGLIGIBLE_WIDTHS * (p.expansion * downwind + width)
 
 
 @dataclass(frozen=True)
@@ -160,7 +157,9 @@ class BastankhahGaussian(WakeModel):
     superposition: str = "squared"
 
     name: ClassVar[str] = "bastankhah_gaussian"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+    )
 
     def __post_init__(self) -> None:
         for option in ("expansion", "initial_width"):
@@ -180,7 +179,7 @@ class BastankhahGaussian(WakeModel):
         return self.superposition == "squared"
 
     def parameters(self) -> Parameters:
-        return (
+        return Parameters(
             float(self.expansion),
             float(self.initial_width),
             float(self.thrust_limit),

@@ -3,7 +3,7 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,13 +13,10 @@ from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import exp_below_zero
 from leeward.wind.wake_models.base import (
     NEGLIGIBLE_WIDTHS,
-    Eight,
-    Eleven,
-    Five,
+    NO_PARAMETERS,
+    ContributionSlopes,
     Formulas,
-    Four,
-    Parameters,
-    Six,
+    Rotor,
     Table,
     WakeModel,
 )
@@ -30,81 +27,91 @@ if TYPE_CHECKING:
 EXPANSION = 0.0324555
 INITIAL_WIDTH = 1.0 / math.sqrt(8.0)
 
+Parameters = tuple[float, ...]  # none is used
+
+
+class Source(NamedTuple):
+    """width: at the turbine, m; load: thrust coefficient * D^2 / 8, m^2."""
+
+    width: float
+    load: float
+
+
+class Wake(NamedTuple):
+    """strength: square of the relative deficit on the axis; profile: squared, at the hub."""
+
+    strength: float
+    profile: float
+
+
+class WakeSlopes(NamedTuple):
+    """`Wake`, and derivatives of the strength and of the profile's exponent."""
+
+    strength: float
+    profile: float
+    strength_by_downwind: float
+    exponent_by_downwind: float
+    strength_by_speed: float
+    exponent_by_distance: float
+
 
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
-    """Initial width (m), thrust * D^2 / 8."""
-    return INITIAL_WIDTH * diameter, thrust * diameter * diameter * 0.125, 0.0, 0.0
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
+    return Source(INITIAL_WIDTH * diameter, thrust * diameter * diameter * 0.125)
 
 
 @formula
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
-) -> Eight:
+) -> tuple[Source, Source]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
-    return 0.0, diameter * diameter * 0.125, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    return Source(0.0, diameter * diameter * 0.125), Source(0.0, 0.0)
 
 
 @formula
-def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Relative deficit on the axis, squared, and the squared profile."""
-    s0, s1, s2, s3 = s
-    inverse_width = 1.0 / (EXPANSION * downwind + s0)
+def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
+    inverse_width = 1.0 / (EXPANSION * rotor.downwind + source.width)
     square = inverse_width * inverse_width
-    deficit = 1.0 - math.sqrt(1.0 - s1 * square)
-    return deficit * deficit, exp_below_zero(-distance * distance * square), 0.0, 0.0, 0.0, 0.0
+    deficit = 1.0 - math.sqrt(1.0 - source.load * square)
+    return Wake(deficit * deficit, exp_below_zero(-rotor.distance * rotor.distance * square))
 
 
 @formula
-def look(v: Six, p: Parameters, table: Table) -> float:
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Squared relative deficit at the hub."""
-    strength, profile, _, _, _, _ = v
-    return strength * profile
+    return wake.strength * wake.profile
 
 
 @formula
-def view_partials(
-    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
-) -> Eleven:
-    """`view`, then slopes of strength and exponent with downwind, strength's with speed, exponent's with distance."""
-    s0, s1, s2, s3 = s
-    d0, d1, d2, d3 = d
-    inverse_width = 1.0 / (EXPANSION * downwind + s0)
+def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -> WakeSlopes:
+    inverse_width = 1.0 / (EXPANSION * rotor.downwind + source.width)
     square = inverse_width * inverse_width
-    load = s1 * square
+    load = source.load * square
     root = math.sqrt(1.0 - load)
     deficit = 1.0 - root
-    exponent = -distance * distance * square
+    exponent = -rotor.distance * rotor.distance * square
     narrowing = -2.0 * inverse_width * EXPANSION
     per_load = deficit / root  # d(deficit^2) / d(load)
-    return (
+    return WakeSlopes(
         deficit * deficit,
         exp_below_zero(exponent),
         per_load * load * narrowing,
         exponent * narrowing,
-        per_load * d1 * square,
-        -2.0 * distance * square,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
+        per_load * by_speed.load * square,
+        -2.0 * rotor.distance * square,
     )
 
 
 @formula
-def look_partials(
-    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
-) -> Five:
-    """`look` with the derivatives of the contribution."""
-    strength, profile, strength_downwind, exponent_downwind, strength_speed, exponent_distance, _, _, _, _, _ = v
-    contribution = strength * profile
-    return (
-        contribution,
-        strength_downwind * profile + contribution * exponent_downwind,
-        contribution * exponent_distance,
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    """Return the contribution with its derivatives."""
+    value = wake.strength * wake.profile
+    return ContributionSlopes(
+        value,
+        wake.strength_by_downwind * wake.profile + value * wake.exponent_by_downwind,
+        value * wake.exponent_by_distance,
         0.0,
-        strength_speed * profile,
+        wake.strength_by_speed * wake.profile,
     )
 
 
@@ -127,10 +134,12 @@ class Iea37Gaussian(WakeModel):
     """The case studies fix everything: no options."""
 
     name: ClassVar[str] = "iea37_gaussian"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+    )
 
     def parameters(self) -> Parameters:
-        return (0.0,)
+        return NO_PARAMETERS
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:
         for turbine in turbines:

@@ -2,38 +2,58 @@
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models._induction import madsen, madsen_slope
-from leeward.wind.wake_models.base import (
-    Eight,
-    Eleven,
-    Five,
-    Formulas,
-    Four,
-    Parameters,
-    Six,
-    Table,
-    WakeModel,
-)
+from leeward.wind.wake_models.base import ContributionSlopes, Formulas, Rotor, Table, WakeModel
 
 ALMOST_ONE = 1.0 - 2.0 * 2.220446049250313e-16
 
 
+class Parameters(NamedTuple):
+    """See `Jensen`."""
+
+    expansion: float
+
+
+class Source(NamedTuple):
+    """deficit: relative, just behind the rotor; radius: of the rotor, m."""
+
+    deficit: float
+    radius: float
+
+
+class Wake(NamedTuple):
+    """strength: relative deficit in the wake; wake_radius (m); and what else the overlap depends on, as in `Rotor`."""
+
+    strength: float
+    wake_radius: float
+    radius: float
+    distance: float
+
+
+class WakeSlopes(NamedTuple):
+    """strength and wake_radius as in `Wake`, and derivatives of the strength."""
+
+    strength: float
+    wake_radius: float
+    strength_by_downwind: float
+    strength_by_speed: float
+
+
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
-    """Relative deficit just behind the rotor, and the rotor's radius."""
-    return madsen(thrust), 0.5 * diameter, 0.0, 0.0
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
+    return Source(madsen(thrust), 0.5 * diameter)
 
 
 @formula
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
-) -> Eight:
+) -> tuple[Source, Source]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
-    return madsen_slope(thrust), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+    return Source(madsen_slope(thrust), 0.0), Source(0.0, 0.0)
 
 
 @formula
@@ -76,62 +96,44 @@ def overlap(wake_radius: float, radius: float, distance: float) -> tuple[float, 
 
 
 @formula
-def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Relative deficit in the wake, its radius, and what the overlap depends on."""
-    s0, s1, s2, s3 = s
-    wake_radius = p[0] * downwind + s1
-    ratio = s1 / wake_radius
-    return s0 * ratio * ratio, wake_radius, radius, distance, 0.0, 0.0
+def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
+    wake_radius = p.expansion * rotor.downwind + source.radius
+    ratio = source.radius / wake_radius
+    return Wake(source.deficit * ratio * ratio, wake_radius, rotor.radius, rotor.distance)
 
 
 @formula
-def look(v: Six, p: Parameters, table: Table) -> float:
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Squared relative deficit, averaged over the rotor."""
-    strength, wake_radius, radius, distance, _, _ = v
-    share, _, _ = overlap(wake_radius, radius, distance)
-    deficit = strength * share
+    share, _, _ = overlap(wake.wake_radius, wake.radius, wake.distance)
+    deficit = wake.strength * share
     return deficit * deficit
 
 
 @formula
-def view_partials(
-    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
-) -> Eleven:
-    """`view` (strength, wake radius), the slopes of the strength with downwind and with the speed at the source."""
-    s0, s1, s2, s3 = s
-    d0, d1, d2, d3 = d
-    wake_radius = p[0] * downwind + s1
-    ratio = s1 / wake_radius
+def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -> WakeSlopes:
+    wake_radius = p.expansion * rotor.downwind + source.radius
+    ratio = source.radius / wake_radius
     square = ratio * ratio
-    return (
-        s0 * square,
+    return WakeSlopes(
+        source.deficit * square,
         wake_radius,
-        -2.0 * s0 * square * p[0] / wake_radius,
-        d0 * square,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
+        -2.0 * source.deficit * square * p.expansion / wake_radius,
+        by_speed.deficit * square,
     )
 
 
 @formula
-def look_partials(
-    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
-) -> Five:
-    """`look` with the derivatives of the contribution."""
-    strength, wake_radius, strength_downwind, strength_speed, _, _, _, _, _, _, _ = v
-    share, by_wake_radius, by_distance = overlap(wake_radius, radius, distance)
-    deficit = strength * share
-    return (
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    """Return the contribution with its derivatives."""
+    share, by_wake_radius, by_distance = overlap(wake.wake_radius, rotor.radius, rotor.distance)
+    deficit = wake.strength * share
+    return ContributionSlopes(
         deficit * deficit,
-        2.0 * deficit * (strength_downwind * share + strength * by_wake_radius * p[0]),
-        2.0 * deficit * strength * by_distance,
+        2.0 * deficit * (wake.strength_by_downwind * share + wake.strength * by_wake_radius * p.expansion),
+        2.0 * deficit * wake.strength * by_distance,
         0.0,
-        2.0 * deficit * strength_speed * share,
+        2.0 * deficit * wake.strength_by_speed * share,
     )
 
 
@@ -146,7 +148,7 @@ def reach(
     p: Parameters,
 ) -> float:
     """The wake has an edge."""
-    return p[0] * downwind + 0.5 * diameter + radius
+    return p.expansion * downwind + 0.5 * diameter + radius
 
 
 @dataclass(frozen=True)
@@ -156,10 +158,12 @@ class Jensen(WakeModel):
     expansion: float = 0.1
 
     name: ClassVar[str] = "jensen"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+    )
 
     def __post_init__(self) -> None:
         positive(self.expansion, "jensen: expansion")
 
     def parameters(self) -> Parameters:
-        return (float(self.expansion),)
+        return Parameters(float(self.expansion))

@@ -1,58 +1,50 @@
 """No wakes at all: what the wind alone would yield."""
 
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import ClassVar, NamedTuple
 
 from leeward.wind.kernels.compile import formula
-from leeward.wind.wake_models.base import (
-    Eight,
-    Eleven,
-    Five,
-    Formulas,
-    Four,
-    Parameters,
-    Six,
-    Table,
-    WakeModel,
-)
+from leeward.wind.wake_models.base import NO_PARAMETERS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
 
-ZEROS = (0.0,) * 11
+Parameters = tuple[float, ...]  # none is used
+
+
+class Nothing(NamedTuple):
+    """A tuple with a field, because the kernels need one."""
+
+    zero: float
 
 
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
-    return 0.0, 0.0, 0.0, 0.0
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Nothing:
+    return Nothing(0.0)
 
 
 @formula
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
-) -> Eight:
-    return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+) -> tuple[Nothing, Nothing]:
+    return Nothing(0.0), Nothing(0.0)
 
 
 @formula
-def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    return 0.0, 0.0, 0.0, 0.0, 0.0, 0.0
+def wake_at(rotor: Rotor, source: Nothing, p: Parameters) -> Nothing:
+    return Nothing(0.0)
 
 
 @formula
-def look(v: Six, p: Parameters, table: Table) -> float:
+def wake_slopes(rotor: Rotor, source: Nothing, by_speed: Nothing, p: Parameters) -> Nothing:
+    return Nothing(0.0)
+
+
+@formula
+def contribution(wake: Nothing, p: Parameters, table: Table) -> float:
     return 0.0
 
 
 @formula
-def view_partials(
-    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
-) -> Eleven:
-    return ZEROS
-
-
-@formula
-def look_partials(
-    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
-) -> Five:
-    return 0.0, 0.0, 0.0, 0.0, 0.0
+def contribution_slopes(wake: Nothing, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    return ContributionSlopes(0.0, 0.0, 0.0, 0.0, 0.0)
 
 
 @formula
@@ -74,7 +66,9 @@ class NoWake(WakeModel):
     """No options."""
 
     name: ClassVar[str] = "no_wake"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+    )
 
     def parameters(self) -> Parameters:
-        return (0.0,)
+        return NO_PARAMETERS

@@ -7,7 +7,7 @@ wakes of two turbines; the Gaussian profile is averaged over the downstream roto
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,18 +17,8 @@ from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import log_of_ratio
 from leeward.wind.overlap import CELLS_CROSSWIND, CELLS_RADIUS, PER_UNIT, ROW, overlap_table
-from leeward.wind.wake_models.base import (
-    NEGLIGIBLE_WIDTHS,
-    Eight,
-    Eleven,
-    Five,
-    Formulas,
-    Four,
-    Parameters,
-    Six,
-    Table,
-    WakeModel,
-)
+from leeward.wind.wake_models._induction import initial_width, initial_width_slope
+from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
 
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
@@ -38,64 +28,99 @@ SMALLEST_START = 1e-4  # of q, where the wake starts: `log_of_ratio` ends at abo
 WIDEST = CELLS_CROSSWIND / PER_UNIT  # the table ends here, in widths; beyond, its last value counts
 
 
+class Parameters(NamedTuple):
+    """See `Nygaard2022`."""
+
+    expansion: float
+    ambient_turbulence: float
+    added_turbulence: float
+    initial_width: float
+    thrust_limit: float
+
+
+class Source(NamedTuple):
+    """slope (1/m), scale (m), offset (m): of the width, see `source`; load: thrust coefficient * D^2 / 8, m^2."""
+
+    slope: float
+    scale: float
+    offset: float
+    load: float
+
+
+class Wake(NamedTuple):
+    """strength: square of the relative deficit on the axis (1-D momentum theory); the rest: where to look in the table.
+
+    across: place across the table cell (radius); cell, along: index of the cell and place along it (distance), of the
+    wake and of its ground image.
+    """
+
+    strength: float
+    across: float
+    cell: float
+    along: float
+    mirror_cell: float
+    mirror_along: float
+
+
+class WakeSlopes(NamedTuple):
+    """`Wake`, then the inverse width (1/m), and derivatives of strength and inverse width."""
+
+    strength: float
+    across: float
+    cell: float
+    along: float
+    mirror_cell: float
+    mirror_along: float
+    inverse_width: float
+    strength_by_downwind: float
+    inverse_by_downwind: float
+    strength_by_speed: float
+    inverse_by_speed: float
+
+
 @formula
-def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Four:
-    """Wake width = s1 * G(q) + s2 with q = s0 * (downwind + s1 * c1 / A); strength from s3 = thrust * D^2 / 8.
+def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
+    """Return the source: width of the wake = scale * G(q) + offset with q = slope * (downwind + scale * c1 / A).
 
     G(q) = sqrt(q^2 + 1) - ln((sqrt(q^2 + 1) + 1) / q) is the wake expansion of TurbOPark, integrated.
     """
-    expansion, ambient, added, initial_width, thrust_limit = p
     root = math.sqrt(max(thrust, SMALLEST_THRUST))
-    slope = added * turbulence_intensity / (root * diameter)
-    scale = expansion * diameter * root / added
-    start = ambient * turbulence_intensity
-    hypotenuse = math.sqrt(start * start + 1.0)
-    start_expansion = hypotenuse - log_of_ratio(hypotenuse + 1.0, start)
-    rest = math.sqrt(1.0 - min(thrust_limit, thrust))
-    width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
-    return slope, scale, width - scale * start_expansion, thrust * diameter * diameter * 0.125
+    slope = p.added_turbulence * turbulence_intensity / (root * diameter)
+    scale = p.expansion * diameter * root / p.added_turbulence
+    width = initial_width(thrust, diameter, p.initial_width, p.thrust_limit)
+    offset = width - scale * expansion_integral(p.ambient_turbulence * turbulence_intensity)
+    return Source(slope, scale, offset, thrust * diameter * diameter * 0.125)
 
 
 @formula
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
-) -> Eight:
+) -> tuple[Source, Source]:
     """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
-    expansion, ambient, added, initial_width, thrust_limit = p
     held = max(thrust, SMALLEST_THRUST)
     moving = 1.0 if thrust > SMALLEST_THRUST else 0.0
     root = math.sqrt(held)
-    slope = added * turbulence_intensity / (root * diameter)
-    scale = expansion * diameter * root / added
-    start = ambient * turbulence_intensity
-    hypotenuse = math.sqrt(start * start + 1.0)
-    start_expansion = hypotenuse - log_of_ratio(hypotenuse + 1.0, start)
+    slope = p.added_turbulence * turbulence_intensity / (root * diameter)
+    scale = p.expansion * diameter * root / p.added_turbulence
     half = 0.5 * moving / held
-    rest = math.sqrt(1.0 - min(thrust_limit, thrust))
-    width = initial_width * diameter * math.sqrt(0.5 * (1.0 + rest) / rest)
-    # width ~ sqrt((1 + 1 / rest) / 2), d rest / d thrust = -1 / (2 rest); beyond the limit it is constant
-    d_width = width * 0.25 / ((1.0 + rest) * rest * rest) if thrust < thrust_limit else 0.0
     d_scale = scale * half
-    return (
-        -slope * half,
-        d_scale,
-        d_width - d_scale * start_expansion,
-        diameter * diameter * 0.125,
-        0.0,
-        0.0,
-        0.0,
-        0.0,
-    )
+    d_width = initial_width_slope(thrust, diameter, p.initial_width, p.thrust_limit)
+    d_offset = d_width - d_scale * expansion_integral(p.ambient_turbulence * turbulence_intensity)
+    return Source(-slope * half, d_scale, d_offset, diameter * diameter * 0.125), Source(0.0, 0.0, 0.0, 0.0)
 
 
 @formula
-def width_at(downwind: float, s: Four, p: Parameters) -> float:
-    """Standard deviation of the Gaussian profile (m)."""
-    s0, s1, s2, _ = s
-    expansion, ambient, added, initial_width, thrust_limit = p
-    q = s0 * (downwind + s1 * (ambient / expansion))
+def expansion_integral(q: float) -> float:
+    """Return G(q), see `source`."""
     hypotenuse = math.sqrt(q * q + 1.0)
-    return s1 * (hypotenuse - log_of_ratio(hypotenuse + 1.0, q)) + s2
+    return hypotenuse - log_of_ratio(hypotenuse + 1.0, q)
+
+
+@formula
+def width_at(downwind: float, source: Source, p: Parameters) -> float:
+    """Standard deviation of the Gaussian profile (m)."""
+    q = source.slope * (downwind + source.scale * (p.ambient_turbulence / p.expansion))
+    return source.scale * expansion_integral(q) + source.offset
 
 
 @formula
@@ -107,28 +132,27 @@ def cell_of(position: float, last: float) -> tuple[float, float]:
 
 
 @formula
-def view(downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, p: Parameters) -> Six:
-    """Squared relative deficit on the axis (1-D momentum theory), and where to look in the overlap table.
-
-    The latter: place across the cell (radius), then index and place along (distance), of the wake and of its image.
-    """
-    s0, s1, s2, s3 = s
-    inverse_width = 1.0 / width_at(downwind, s, p)
-    deficit = 1.0 - math.sqrt(1.0 - min(s3 * inverse_width * inverse_width, 1.0))
-    cells = PER_UNIT * inverse_width
-    row, across = cell_of(radius * cells, CELLS_RADIUS - 1.0)
-    column, along = cell_of(distance * cells, CELLS_CROSSWIND - 1.0)
-    mirror_column, mirror_along = cell_of(mirror_distance * cells, CELLS_CROSSWIND - 1.0)
-    return deficit * deficit, across, row * ROW + 2.0 * column, along, row * ROW + 2.0 * mirror_column, mirror_along
+def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
+    inverse_width = 1.0 / width_at(rotor.downwind, source, p)
+    deficit = 1.0 - math.sqrt(1.0 - min(source.load * inverse_width * inverse_width, 1.0))
+    return wake_in_table(deficit * deficit, PER_UNIT * inverse_width, rotor)
 
 
 @formula
-def look(v: Six, p: Parameters, table: Table) -> float:
+def wake_in_table(strength: float, cells: float, rotor: Rotor) -> Wake:
+    """Return the wake of this strength. cells: table cells per metre."""
+    row, across = cell_of(rotor.radius * cells, CELLS_RADIUS - 1.0)
+    column, along = cell_of(rotor.distance * cells, CELLS_CROSSWIND - 1.0)
+    mirror_column, mirror_along = cell_of(rotor.mirror_distance * cells, CELLS_CROSSWIND - 1.0)
+    return Wake(strength, across, row * ROW + 2.0 * column, along, row * ROW + 2.0 * mirror_column, mirror_along)
+
+
+@formula
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
     """Squared relative deficit, averaged over the rotor: the wake's and its ground image's together."""
-    strength, across, index, along, mirror_index, mirror_along = v
-    direct = overlap(index, across, along, table)
-    image = overlap(mirror_index, across, mirror_along, table)
-    return strength * (direct * direct + image * image)
+    direct = overlap(wake.cell, wake.across, wake.along, table)
+    image = overlap(wake.mirror_cell, wake.across, wake.mirror_along, table)
+    return wake.strength * (direct * direct + image * image)
 
 
 @formula
@@ -141,7 +165,7 @@ def overlap(index: float, across: float, along: float, table: Table) -> float:
 
 
 @formula
-def overlap_partials(index: float, across: float, along: float, table: Table) -> tuple[float, float, float]:
+def overlap_slopes(index: float, across: float, along: float, table: Table) -> tuple[float, float, float]:
     """`overlap` with its slopes across and along, per cell; beyond the table's end it is constant."""
     i = int(index)
     slope = table[i + 2] - table[i]
@@ -156,86 +180,60 @@ def overlap_partials(index: float, across: float, along: float, table: Table) ->
 
 
 @formula
-def view_partials(
-    downwind: float, distance: float, mirror_distance: float, radius: float, s: Four, d: Four, p: Parameters
-) -> Eleven:
-    """`view`, then the inverse width, and the slopes of strength and inverse width with downwind and source speed.
-
-    The expansion G of `source` has the derivative dG/dq = sqrt(q^2 + 1) / q.
-    """
-    s0, s1, s2, s3 = s
-    d0, d1, d2, d3 = d
-    expansion, ambient, added, initial_width, thrust_limit = p
-    offset = ambient / expansion
-    path = downwind + s1 * offset
-    q = s0 * path
+def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -> WakeSlopes:
+    """Return the wake with its derivatives. The expansion G of `source` has dG/dq = sqrt(q^2 + 1) / q."""
+    lead = p.ambient_turbulence / p.expansion
+    path = rotor.downwind + source.scale * lead
+    q = source.slope * path
     hypotenuse = math.sqrt(q * q + 1.0)
     integral = hypotenuse - log_of_ratio(hypotenuse + 1.0, q)
-    inverse_width = 1.0 / (s1 * integral + s2)
+    inverse_width = 1.0 / (source.scale * integral + source.offset)
     square = inverse_width * inverse_width
-    growth = s1 * hypotenuse / q
-    inverse_downwind = -square * growth * s0
-    inverse_speed = -square * (d1 * integral + growth * (d0 * path + s0 * d1 * offset) + d2)
+    growth = source.scale * hypotenuse / q
+    by_q = by_speed.slope * path + source.slope * by_speed.scale * lead
+    inverse_by_downwind = -square * growth * source.slope
+    inverse_by_speed = -square * (by_speed.scale * integral + growth * by_q + by_speed.offset)
 
-    load = s3 * square
+    load = source.load * square
     saturated = load >= 1.0
     root = math.sqrt(1.0 - min(load, 1.0))
     deficit = 1.0 - root
     # d(deficit^2) / d(load) = deficit / root; a saturated deficit is constant
     factor = 0.0 if saturated else deficit / (1.0 if saturated else root)
-    load_inverse = 2.0 * s3 * inverse_width
-
-    cells = PER_UNIT * inverse_width
-    row, across = cell_of(radius * cells, CELLS_RADIUS - 1.0)
-    column, along = cell_of(distance * cells, CELLS_CROSSWIND - 1.0)
-    mirror_column, mirror_along = cell_of(mirror_distance * cells, CELLS_CROSSWIND - 1.0)
-    return (
-        deficit * deficit,
-        across,
-        row * ROW + 2.0 * column,
-        along,
-        row * ROW + 2.0 * mirror_column,
-        mirror_along,
+    load_by_inverse = 2.0 * source.load * inverse_width
+    wake = wake_in_table(deficit * deficit, PER_UNIT * inverse_width, rotor)
+    return WakeSlopes(
+        wake.strength,
+        wake.across,
+        wake.cell,
+        wake.along,
+        wake.mirror_cell,
+        wake.mirror_along,
         inverse_width,
-        factor * load_inverse * inverse_downwind,
-        inverse_downwind,
-        factor * (load_inverse * inverse_speed + d3 * square),
-        inverse_speed,
+        factor * load_by_inverse * inverse_by_downwind,
+        inverse_by_downwind,
+        factor * (load_by_inverse * inverse_by_speed + by_speed.load * square),
+        inverse_by_speed,
     )
 
 
 @formula
-def look_partials(
-    v: Eleven, distance: float, mirror_distance: float, radius: float, p: Parameters, table: Table
-) -> Five:
-    """`look` with the derivatives of the contribution."""
-    (
-        strength,
-        across,
-        index,
-        along,
-        mirror_index,
-        mirror_along,
-        inverse_width,
-        strength_downwind,
-        inverse_downwind,
-        strength_speed,
-        inverse_speed,
-    ) = v
-    direct, direct_across, direct_along = overlap_partials(index, across, along, table)
-    image, image_across, image_along = overlap_partials(mirror_index, across, mirror_along, table)
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    """Return the contribution with its derivatives."""
+    direct, direct_across, direct_along = overlap_slopes(wake.cell, wake.across, wake.along, table)
+    image, image_across, image_along = overlap_slopes(wake.mirror_cell, wake.across, wake.mirror_along, table)
     both = direct * direct + image * image
-    per_cell = 2.0 * strength * PER_UNIT
+    per_cell = 2.0 * wake.strength * PER_UNIT
     per_inverse_width = per_cell * (
-        direct * (direct_across * radius + direct_along * distance)
-        + image * (image_across * radius + image_along * mirror_distance)
+        direct * (direct_across * rotor.radius + direct_along * rotor.distance)
+        + image * (image_across * rotor.radius + image_along * rotor.mirror_distance)
     )
-    return (
-        strength * both,
-        strength_downwind * both + per_inverse_width * inverse_downwind,
-        per_cell * direct * direct_along * inverse_width,
-        per_cell * image * image_along * inverse_width,
-        strength_speed * both + per_inverse_width * inverse_speed,
+    return ContributionSlopes(
+        wake.strength * both,
+        wake.strength_by_downwind * both + per_inverse_width * wake.inverse_by_downwind,
+        per_cell * direct * direct_along * wake.inverse_width,
+        per_cell * image * image_along * wake.inverse_width,
+        wake.strength_by_speed * both + per_inverse_width * wake.inverse_by_speed,
     )
 
 
@@ -250,11 +248,11 @@ def reach(
     p: Parameters,
 ) -> float:
     """The wake widens with thrust. A large rotor in a narrow wake sees the table's end: then nothing is left out."""
-    s = source(thrust_low, 1.0, diameter, turbulence_intensity, p)
-    if WIDEST - radius / width_at(downwind, s, p) < NEGLIGIBLE_WIDTHS:
+    lowest = source(thrust_low, 1.0, diameter, turbulence_intensity, p)
+    if WIDEST - radius / width_at(downwind, lowest, p) < NEGLIGIBLE_WIDTHS:
         return math.inf
-    s = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
-    return NEGLIGIBLE_WIDTHS * width_at(downwind, s, p) + radius
+    highest = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
+    return NEGLIGIBLE_WIDTHS * width_at(downwind, highest, p) + radius
 
 
 @dataclass(frozen=True)
@@ -273,7 +271,9 @@ class Nygaard2022(WakeModel):
     thrust_limit: float = 0.96
 
     name: ClassVar[str] = "nygaard_2022"
-    formulas: ClassVar[Formulas] = Formulas(source, source_slopes, view, look, view_partials, look_partials, reach)
+    formulas: ClassVar[Formulas] = Formulas(
+        source, wake_at, contribution, reach, source_slopes, wake_slopes, contribution_slopes
+    )
 
     def __post_init__(self) -> None:
         for option in ("expansion", "ambient_turbulence", "added_turbulence", "initial_width"):
@@ -282,13 +282,7 @@ class Nygaard2022(WakeModel):
             raise InputError(f"nygaard_2022: thrust_limit is {self.thrust_limit}; expected a number between 0 and 1")
 
     def parameters(self) -> Parameters:
-        return (
-            float(self.expansion),
-            float(self.ambient_turbulence),
-            float(self.added_turbulence),
-            float(self.initial_width),
-            float(self.thrust_limit),
-        )
+        return Parameters(*(float(getattr(self, name)) for name in Parameters._fields))
 
     def table(self) -> Table:
         return overlap_table()

@@ -1,4 +1,4 @@
-"""Sites from tables and time series: exact conditions, or bins whose probability is spread over them."""
+"""Winds of tables and time series: exact conditions, or bins whose probability is spread over them."""
 
 import functools
 from typing import Any
@@ -7,11 +7,8 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import probabilities
-from leeward.wind.conditions import Conditions
-from leeward.wind.site import Site, place_in, shifted_lattice, speed_bin_edges
-
-Array = npt.NDArray[np.float64]
+from leeward.wind.checks import angles, finite_array, one_or_more, probabilities, turbulence
+from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 
 KINDS = ("bins", "exact")
 SPEED_BINS = ("centres", "edges")
@@ -21,7 +18,7 @@ CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relativ
 HINT = "say which with kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
 
 
-class TableSite(Site):
+class TableWind(Distribution):
     """Exact conditions, as they stand; see `Site.from_table` and `Site.from_time_series`."""
 
     def __init__(
@@ -71,9 +68,9 @@ class TableSite(Site):
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
 
-    def figures(self) -> dict[str, Any]:
+    def settings(self) -> dict[str, Any]:
         """Speeds that differ from row to row, as of a time series, are one for each direction."""
-        return {"kind": "exact", **_figures(self.conditions)}
+        return {"kind": "exact", **_settings(self.conditions)}
 
     def describe(self) -> str:
         directions, speeds = self.conditions.speed.shape
@@ -87,12 +84,12 @@ class TableSite(Site):
         direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
         return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
 
-    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+    def coarser(self, directions: int, speeds: Array) -> Distribution:
         if self.conditions.weight.size <= 2 * directions:
             return self
         drawn = self.draw(2 * directions, np.random.default_rng(0))
         columns = drawn.speed[:, 0], drawn.weight[:, 0], drawn.turbulence_intensity[:, 0]
-        return TableSite(drawn.direction, *columns, checked=False)
+        return TableWind(drawn.direction, *columns, checked=False)
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
         """Draw from the conditions themselves."""
@@ -108,7 +105,7 @@ class TableSite(Site):
         )
 
 
-class BinnedSite(TableSite):
+class BinnedWind(TableWind):
     """A table of direction bins. Its conditions are at most 1 degree apart; speeds are the centres of speed bins."""
 
     def __init__(self, bins: Conditions, starts: Array, widths: Array) -> None:
@@ -123,8 +120,8 @@ class BinnedSite(TableSite):
         """Return how many degrees of the circle the bins cover."""
         return float(self._widths.sum())
 
-    def figures(self) -> dict[str, Any]:
-        return {"kind": "bins", **_figures(self.bins)}
+    def settings(self) -> dict[str, Any]:
+        return {"kind": "bins", **_settings(self.bins)}
 
     def describe(self) -> str:
         bins, speeds = self.bins.speed.shape
@@ -135,12 +132,11 @@ class BinnedSite(TableSite):
             f"{len(self.conditions.direction)} directions; speeds are bin centres"
         )
 
-    def coarser(self, directions: int, speeds: npt.ArrayLike) -> Site:
+    def coarser(self, directions: int, speeds: Array) -> Distribution:
         """Spread the bins over about as many directions, and sort their speeds into bins round these."""
         if self.bins.speed.shape[1] == 1:  # each direction has a speed of its own
             return super().coarser(directions, speeds)
-        classes = np.atleast_1d(np.asarray(speeds, dtype=np.float64))
-        into = _overlap(speed_bin_edges(self.bins.speed[0]), speed_bin_edges(classes))
+        into = _overlap(speed_bin_edges(self.bins.speed[0]), speed_bin_edges(speeds))
         fewer = np.maximum(np.round(directions * self._widths / self._widths.sum()), 1.0).astype(np.int64)
         rose = self._spread(fewer)
         weight = rose.weight @ into
@@ -149,7 +145,7 @@ class BinnedSite(TableSite):
         present = weight > 0.0
         mean = (rose.weight * rose.turbulence_intensity) @ into / np.where(present, weight, 1.0)
         intensity = np.where(present, mean, rose.turbulence_intensity.mean(axis=1, keepdims=True))
-        return TableSite(rose.direction, classes, weight, intensity, checked=False)
+        return TableWind(rose.direction, speeds, weight, intensity, checked=False)
 
     def _spread(self, counts: npt.NDArray[np.int64]) -> Conditions:
         """Return conditions with as many evenly spaced directions in each bin as `counts` says.
@@ -172,15 +168,19 @@ class BinnedSite(TableSite):
         )
 
 
-def table_site(
-    directions: Array,
-    speeds: Array,
-    probability: Array,
-    turbulence_intensity: Array,
+def table_wind(
+    directions: npt.ArrayLike,
+    speeds: npt.ArrayLike,
+    probability: npt.ArrayLike,
+    turbulence_intensity: npt.ArrayLike,
     kind: str | None,
-    speed_bins: str,
-) -> Site:
+    speed_bins: str = "centres",
+) -> Distribution:
     """See `Site.from_table`."""
+    at = angles(one_or_more(directions, "directions"))
+    speeds = one_or_more(speeds, "speeds")
+    share = finite_array(probability, "probability", (1, 2))
+    intensity = turbulence(turbulence_intensity, "turbulence_intensity")
     if kind is not None and kind not in KINDS:
         raise InputError(f"table: kind is {kind!r:.40}; expected bins or exact")
     if speed_bins not in SPEED_BINS:
@@ -189,7 +189,7 @@ def table_site(
         if kind == "exact":
             raise InputError("table: kind is exact and speed_bins is edges; exact conditions have speeds, not bins")
         speeds = _centres(speeds)
-    exact = TableSite(directions, speeds, probability, turbulence_intensity)
+    exact = TableWind(at, speeds, share, intensity)
     table = exact.conditions
     if kind is None:
         kind = _default_kind(table, is_binned=speed_bins == "edges")
@@ -200,7 +200,23 @@ def table_site(
     direction = table.direction % 360.0
     order = np.argsort(direction, kind="stable")
     in_order = Conditions(direction[order], table.speed[order], table.weight[order], table.turbulence_intensity[order])
-    return BinnedSite(in_order, *_bins(in_order.direction))
+    return BinnedWind(in_order, *_bins(in_order.direction))
+
+
+def series_wind(
+    direction: npt.ArrayLike, speed: npt.ArrayLike, turbulence_intensity: npt.ArrayLike, weight: npt.ArrayLike | None
+) -> Distribution:
+    """See `Site.from_time_series`."""
+    degrees = angles(finite_array(direction, "direction"))
+    metres = finite_array(speed, "speed")
+    if len(degrees) == 0:
+        raise InputError("the time series is empty; expected at least one condition")
+    if len(degrees) != len(metres):
+        raise InputError(f"direction has {len(degrees)} values and speed has {len(metres)}; expected as many of each")
+    share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else finite_array(weight, "weight")
+    return TableWind(
+        degrees, metres, share, turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"
+    )
 
 
 def _default_kind(table: Conditions, is_binned: bool) -> str:
@@ -260,7 +276,7 @@ def _round_circle(directions: Array, values: Array, at: Array) -> Array:
     return np.ascontiguousarray(np.array(columns).T)
 
 
-def _figures(conditions: Conditions) -> dict[str, Any]:
+def _settings(conditions: Conditions) -> dict[str, Any]:
     one_each = conditions.speed.shape[1] == 1
     return {
         "wind_directions_deg": conditions.direction.tolist(),
@@ -270,3 +286,12 @@ def _figures(conditions: Conditions) -> dict[str, Any]:
             conditions.turbulence_intensity[:, 0] if one_each else conditions.turbulence_intensity
         ).tolist(),
     }
+
+
+def speed_bin_edges(speeds: Array) -> Array:
+    """Edges half-way between the speeds, the outermost as far out as the next one in; 1 m/s wide round a single one."""
+    if len(speeds) == 1:
+        return np.array([max(speeds[0] - 0.5, 0.0), speeds[0] + 0.5])
+    half = np.diff(speeds) / 2.0
+    edges: Array = np.r_[speeds[0] - half[0], speeds[:-1] + half, speeds[-1] + half[-1]]
+    return np.maximum(edges, 0.0)

@@ -1,0 +1,92 @@
+"""Derivatives of a wake model that has none of its own: differences of its formulas.
+
+Central differences, except where one side would be a negative distance or thrust: there the step ends at 0. The steps
+are about a millionth of what wakes change with (a rotor's diameter, a wind speed), so that derivatives of smooth
+formulas are good to nine digits or so. Close to a kink they are a mean of both sides.
+"""
+
+from collections import namedtuple
+from dataclasses import replace
+from typing import Any
+
+from leeward.wind.kernels.compile import formula
+from leeward.wind.kernels.rows import tuple_rows
+from leeward.wind.wake_models.base import ContributionSlopes, Formulas, Rotor, result_type
+
+STEP_M = 1e-4
+STEP_M_S = 1e-5
+STEP_OF_THRUST = 1e-6
+STEP_OF_SPEED_RATIO = 1e-6
+
+
+def with_differences(formulas: Formulas) -> Formulas:
+    """Return the formulas with all derivatives: their own, or else differences."""
+    if formulas.source_slopes is None:
+        formulas = replace(formulas, source_slopes=make_source_slopes(formulas))
+    if formulas.wake_slopes is None or formulas.contribution_slopes is None:
+        formulas = make_wake_slopes(formulas)
+    return formulas
+
+
+def make_source_slopes(formulas):
+    source = formulas.source
+    weighted_sum = tuple_rows(result_type(source)).weighted_sum
+
+    @formula
+    def source_slopes(thrust, speed_ratio, diameter, turbulence_intensity, p):
+        """Return the derivatives of the source with respect to thrust and to the speed ratio."""
+        least_thrust, least_ratio = max(thrust - STEP_OF_THRUST, 0.0), max(speed_ratio - STEP_OF_SPEED_RATIO, 0.0)
+        low = source(least_thrust, speed_ratio, diameter, turbulence_intensity, p)
+        high = source(thrust + STEP_OF_THRUST, speed_ratio, diameter, turbulence_intensity, p)
+        per_thrust = 1.0 / (thrust + STEP_OF_THRUST - least_thrust)
+        slow = source(thrust, least_ratio, diameter, turbulence_intensity, p)
+        fast = source(thrust, speed_ratio + STEP_OF_SPEED_RATIO, diameter, turbulence_intensity, p)
+        per_ratio = 1.0 / (speed_ratio + STEP_OF_SPEED_RATIO - least_ratio)
+        return (
+            weighted_sum(high, per_thrust, low, -per_thrust),
+            weighted_sum(fast, per_ratio, slow, -per_ratio),
+        )
+
+    return source_slopes
+
+
+def make_wake_slopes(formulas: Formulas) -> Formulas:
+    """Return the formulas with two more: the first one hands the source on, the second one takes the differences."""
+    wake_at, contribution = formulas.wake_at, formulas.contribution
+    kind = result_type(formulas.source)
+    rows = tuple_rows(kind)
+    join, moved = rows.join, rows.moved
+    fields = [f"{of}_{name}" for of in ("source", "by_speed") for name in kind._fields]
+    handed_on: Any = namedtuple("handed_on", fields)  # type: ignore[misc]  # as many as the source has, twice
+
+    @formula
+    def wake_slopes(rotor, source, by_speed, p) -> handed_on:
+        return join(source, by_speed)  # type: ignore[no-any-return]
+
+    @formula
+    def value_at(downwind, distance, mirror_distance, radius, source, p, table):
+        return contribution(wake_at(Rotor(downwind, distance, mirror_distance, radius), source, p), p, table)
+
+    @formula
+    def contribution_slopes(wake, rotor, p, table):
+        """Return the contribution with its derivatives."""
+        downwind, distance, mirror_distance, radius = rotor
+        source, slow, fast = moved(wake, 0.0), moved(wake, -STEP_M_S), moved(wake, STEP_M_S)
+        near, close = max(downwind - STEP_M, 0.0), max(distance - STEP_M, 0.0)
+        farther = value_at(downwind + STEP_M, distance, mirror_distance, radius, source, p, table)
+        nearer = value_at(near, distance, mirror_distance, radius, source, p, table)
+        outside = value_at(downwind, distance + STEP_M, mirror_distance, radius, source, p, table)
+        inside = value_at(downwind, close, mirror_distance, radius, source, p, table)
+        above = value_at(downwind, distance, mirror_distance + STEP_M, radius, source, p, table)
+        below = value_at(downwind, distance, mirror_distance - STEP_M, radius, source, p, table)
+        faster = value_at(downwind, distance, mirror_distance, radius, fast, p, table)
+        slower = value_at(downwind, distance, mirror_distance, radius, slow, p, table)
+        return ContributionSlopes(
+            value_at(downwind, distance, mirror_distance, radius, source, p, table),
+            (farther - nearer) / (downwind + STEP_M - near),
+            (outside - inside) / (distance + STEP_M - close),
+            (above - below) / (2.0 * STEP_M),
+            (faster - slower) / (2.0 * STEP_M_S),
+        )
+
+    return replace(formulas, wake_slopes=wake_slopes, contribution_slopes=contribution_slopes)

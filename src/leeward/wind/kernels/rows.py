@@ -1,0 +1,74 @@
+"""Named tuples of numbers, kept in the rows of arrays: a field in each row, a tuple in each column."""
+
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from leeward.wind.kernels.compile import formula
+
+# Every field is written out, because a loop over the fields of a tuple keeps the loop round it from becoming a vector
+# loop, and because a compiled function cannot make a tuple of a number of fields that it is told.
+TEXT = """
+def read(rows, first, column):
+    return kind({read})
+
+def write(rows, first, column, values):
+    {write}
+
+def read_turbine(rows, turbine, first, column):
+    return kind({read_turbine})
+
+def write_turbine(rows, turbine, first, column, values):
+    {write_turbine}
+
+def weighted_sum(one, weight, other, other_weight):
+    return kind({weighted_sum})
+
+def join(one, other):
+    return {one}, {other}
+
+def moved(joined, step):
+    return kind({moved})
+"""
+
+
+class TupleRows(NamedTuple):
+    """How to keep the named tuples of one class in arrays. `first`: the row of the first field.
+
+    read(rows, first, column) and write(rows, first, column, values): in an array of shape (rows, columns)
+    read_turbine, write_turbine: in an array of shape (turbines, rows, columns), with the turbine before `first`
+    weighted_sum(one, weight, other, other_weight): of two tuples, field by field
+    join(one, other): the fields of both, as a plain tuple
+    moved(joined, step): of what `join` returned, one + step * other
+    """
+
+    size: int
+    read: Callable[..., Any]
+    write: Callable[..., Any]
+    read_turbine: Callable[..., Any]
+    write_turbine: Callable[..., Any]
+    weighted_sum: Callable[..., Any]
+    join: Callable[..., Any]
+    moved: Callable[..., Any]
+
+
+def tuple_rows(kind: Any) -> TupleRows:
+    """Return formulas that keep the named tuples of a class in arrays."""
+    fields = range(len(kind._fields))
+    place, turbine_place = "rows[first + {0}, column]", "rows[turbine, first + {0}, column]"
+
+    def each(text: str, between: str = ", ") -> str:
+        return between.join(text.format(i) for i in fields)
+
+    text = TEXT.format(
+        read=each(place),
+        write=each(f"{place} = values[{{0}}]", "; "),
+        read_turbine=each(turbine_place),
+        write_turbine=each(f"{turbine_place} = values[{{0}}]", "; "),
+        weighted_sum=each("one[{0}] * weight + other[{0}] * other_weight"),
+        one=each("one[{0}]"),
+        other=each("other[{0}]"),
+        moved=each(f"joined[{{0}}] + step * joined[{{0}} + {len(fields)}]"),
+    )
+    made: dict[str, Any] = {"kind": kind, "__name__": __name__}
+    exec(text, made)
+    return TupleRows(len(fields), *(formula(made[name]) for name in TupleRows._fields[1:]))
