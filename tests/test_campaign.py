@@ -26,12 +26,12 @@ def built_in():
 def test_built_in(built_in):
     assert built_in.name == "danish-energy-island"
     assert built_in.crs == "EPSG:25831"
-    assert [built_in.n_turbines(3, kind) for kind in built_in.types] == [100, 90, 83, 76, 71, 66]
+    assert [built_in.physics.n_turbines(3, kind) for kind in built_in.types] == [100, 90, 83, 76, 71, 66]
     assert built_in.n_tasks == 60
     assert built_in.with_overrides(seeds=50).n_tasks == 3000
     assert built_in.farms[0] == "dk0w_tender_3"
     assert built_in.types[5] == "generic 15 MW"
-    assert (built_in.grid_size, built_in.random_pct) == (18, 30.0)
+    assert (built_in.spec.optimiser.grid_size, built_in.spec.optimiser.random_pct) == (18, 30.0)
     assert load("danish-energy-island").fingerprint(0, 0) == built_in.fingerprint(0, 0)
 
 
@@ -144,8 +144,8 @@ def test_sections_without_keys(tmp_path):
 
 
 def test_time_budget_is_not_reproducible(tmp_path):
-    assert load_study(tmp_path).reproducible
-    assert not load_study(tmp_path, more="optimiser: {time_budget_s: 5}\n").reproducible
+    assert load_study(tmp_path).spec.optimiser.reproducible
+    assert not load_study(tmp_path, more="optimiser: {time_budget_s: 5}\n").spec.optimiser.reproducible
 
 
 def test_frozen_text_is_a_fixed_point(built_in):

@@ -93,20 +93,14 @@ class Physics:
 
     def import_wake_model(self) -> None:
         """Import the wake model if it is custom code; before that, nothing can be computed with it."""
-        from leeward.wind import WakeModel
+        from leeward.wind.wake_models import custom_model
 
         options = {key: value for key, value in self._spec.wake_model.items() if key not in ("name", "sha256")}
         for code in custom_code(self._spec):
             if code.what == "wake model" and self._custom_model is None:
                 with self._source.at(*code.place):
-                    found = import_custom(code, self._import_folders)
-                    try:
-                        model = found(**options)
-                    except TypeError as error:
-                        raise InputError(f"{code.path} cannot be made with the options {options} ({error})") from error
-                    if not isinstance(model, WakeModel):
-                        raise InputError(f"is {code.path}, which made {model!r:.60}; expected a WakeModel")
-                    self._custom_model, self.wake_model_is_known = model, True
+                    self._custom_model = custom_model(import_custom(code, self._import_folders), options)
+                self.wake_model_is_known = True
 
     def wind_farm(
         self,

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from leeward.deprecation import warn_renamed
+from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.layout.area import Area
 from leeward.layout.kernels import compiled
@@ -85,11 +85,7 @@ class LayoutProblem:
         self._fixed = fixed_x, fixed_y
         self._refuse_what_cannot_fit()
 
-    @property
-    def room(self) -> Array:
-        """Return `min_distances_m`, by its old name."""
-        warn_renamed("LayoutProblem.room", "LayoutProblem.min_distances_m")
-        return self.min_distances_m
+    room = Renamed("min_distances_m")
 
     @property
     def n_turbines(self) -> int:
