@@ -81,6 +81,9 @@ def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
     assert again.returncode == 0, again.stderr
     with leeward.open_layouts(tmp_path / "layouts.h5") as layouts:
         assert [str(key) for key in layouts] == ["farm0_t0_s0", "farm0_t0_s1", "farm0_t0_s2"]
+        first = layouts["farm0_t0_s0"]
+        cost = 0.01 * np.hypot(first.x, first.y).sum()
+        assert first.details["objective_value"] == pytest.approx(first.aep - cost, rel=1e-9)
     (tmp_path / "imported").unlink()
     for words in (["status"], ["check"], ["merge", "layouts.run", "-o", "merged.h5"], ["report"], ["show", "0,0,1"]):
         read = command(*words, cwd=tmp_path)

@@ -10,6 +10,7 @@ import numpy as np
 
 from leeward import __version__
 from leeward.campaign.campaign import Campaign
+from leeward.campaign.spec import DEFAULT_OBJECTIVE
 from leeward.layout import Progress
 from leeward.layout.recipes import SEARCH
 from leeward.store import Key, Result, Value, utc_now
@@ -101,6 +102,8 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
         "versions": versions(),
         "method_version": campaign.fingerprints.method_version,
     }
+    if solution.objective != DEFAULT_OBJECTIVE:
+        details |= {"objective": solution.objective, "objective_value": solution.value}
     if solution.notes:
         details["notes"] = "; ".join(solution.notes)
     return Result(
