@@ -64,7 +64,7 @@ def check(
     """
     from leeward.cores import usable_cores
     from leeward.store import check as check_files
-    from leeward.watch.comparison import Comparison
+    from leeward.watch import Comparison
 
     paths = paths or _only_run()
     demand_possible(*paths)

@@ -42,7 +42,7 @@ def clean(
     errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
     """
     from leeward.store import demand_possible, is_run
-    from leeward.watch.campaigns import paths_of
+    from leeward.watch import paths_of
 
     demand_possible(run)
     paths = paths_of(run)

@@ -88,7 +88,7 @@ def merge(
     """
     from leeward.cores import usable_cores
     from leeward.store import MergeRefusedError, merge as merge_files
-    from leeward.watch.comparison import Comparison
+    from leeward.watch import Comparison
 
     options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
     options += [] if prefer is None else ["--prefer", prefer.value]

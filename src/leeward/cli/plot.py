@@ -168,7 +168,7 @@ def _refuse_unused(what: Picture, belongs_to: tuple[Picture, ...], given: dict[s
 
 
 def _existing(place: Path) -> Path:
-    from leeward.watch.campaigns import demand_place
+    from leeward.watch import demand_place
 
     demand_place(place)
     return place
@@ -178,7 +178,7 @@ def _layout(wanted: Wanted) -> "Figure":
     from leeward.campaign.remarks import installed_of
     from leeward.plots import PlacedTurbines, layout_figure
     from leeward.plots.runs import layout_problem, title_of
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     place = given_place(wanted.place)
     campaign = demanded_campaign(wanted.campaign_file, [place], "this picture")
@@ -238,7 +238,7 @@ def _flow(wanted: Wanted) -> "Figure":
     from leeward.cores import usable_cores
     from leeward.plots import flow_figure
     from leeward.plots.runs import layout_problem, title_of
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     if (wanted.direction is None) != (wanted.speed is None):
         raise InputError("--direction and --speed belong together; expected both, or neither for the mean")

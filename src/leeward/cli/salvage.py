@@ -50,7 +50,7 @@ def salvage(
     """
     from leeward.cores import usable_cores
     from leeward.store import MergeRefusedError, merge
-    from leeward.watch.comparison import Comparison
+    from leeward.watch import Comparison
 
     demand_possible(output)
     told, problems = told_campaigns(campaign, sources)

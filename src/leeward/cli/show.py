@@ -45,7 +45,7 @@ def show(
     """
     target = None if csv_file in (None, "-") else Path(str(csv_file))
     check_files(target, None)
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     place = given_place(path)
     seen = find_result(place, Names(campaign, place).keys([key])[0])
@@ -96,7 +96,7 @@ def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
     from leeward.campaign.remarks import installed_of
     from leeward.capacity import capacity_factor
-    from leeward.watch.rise import phases_of
+    from leeward.watch import phases_of
 
     details = dict(result.details)
     unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"

@@ -190,7 +190,7 @@ def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
 
 def _power(worker: "WorkerSeen", seen: "Snapshot") -> str:
     """Return installed power and capacity factor of a worker's task, as far as they are known."""
-    from leeward.watch.present import key_of
+    from leeward.watch import key_of
 
     key = key_of(worker.task or "")
     words = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
@@ -242,7 +242,7 @@ def _next(seen: "Snapshot") -> Iterator[str]:
 
 def _about_failed(seen: "Snapshot", retry: str) -> Iterator[str]:
     """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
-    from leeward.watch.data import MAKE_ROOM
+    from leeward.watch import MAKE_ROOM
 
     out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
     if out_of_room:

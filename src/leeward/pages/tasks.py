@@ -31,9 +31,7 @@ from leeward.pages.parts import (
     table,
 )
 from leeward.store import Key, Result
-from leeward.watch import Snapshot
-from leeward.watch.drawings import FarmShape
-from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
+from leeward.watch import STATES, FarmShape, Snapshot, TaskFilter, TaskSeen, TaskTable
 
 Array = npt.NDArray[np.float64]
 PAGE = 50

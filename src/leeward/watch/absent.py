@@ -4,21 +4,20 @@ import time
 from collections.abc import Container, Mapping
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
-from leeward.campaign import Campaign
 from leeward.errors import InputError, StorageError
-from leeward.store import Key
 from leeward.watch.activity import read_failures, read_holder, read_workers
-from leeward.watch.campaigns import campaign_of, demand_place, run_of
-from leeward.watch.present import key_of
-from leeward.watch.read import present_at
+from leeward.watch.data import Kind
+from leeward.watch.kinds import kind_of, present_at
+from leeward.watch.places import demand_place, run_of
 
 
 @dataclass(frozen=True)
 class AbsentTask:
     """reason: why it has no result, as far as that is known. failed: it was tried, and is not tried again by itself."""
 
-    key: Key
+    key: Any
     reason: str
     failed: bool = False
 
@@ -32,20 +31,21 @@ class Absence:
     tasks: tuple[AbsentTask, ...]
 
 
-def absent_tasks(path: Path, campaign: Campaign | None = None, *, now: float | None = None) -> Absence:
+def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None) -> Absence:
     """Of a run directory, a file of results, or a folder of other scripts' files.
 
     campaign: what is expected; without it, what the place itself says. Results of a run directory are counted, those of
     a folder are checked: damaged ones count as absent. now: seconds since 1970.
     """
     demand_place(path)
-    campaign = campaign or campaign_of(path)
+    kind = kind_of(path)
+    campaign = campaign or kind.work_of(path)
     if campaign is None:
         raise InputError(f"{path}: does not say what was expected of it; name the campaign with --campaign")
     is_folder = path.is_dir() and run_of(path) is None
     try:
         present = _checked_keys(path) if is_folder else present_at(path)
-        reasons = _reasons(path, campaign, present, time.time() if now is None else now)
+        reasons = _reasons(path, kind, campaign.execution.retries, present, time.time() if now is None else now)
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     absent = sorted(key for key in campaign.tasks() if key not in present)
@@ -53,7 +53,7 @@ def absent_tasks(path: Path, campaign: Campaign | None = None, *, now: float | N
     return Absence(campaign.name, campaign.n_tasks, tasks)
 
 
-def _checked_keys(folder: Path) -> set[Key]:
+def _checked_keys(folder: Path) -> set[Any]:
     from leeward.store import FoundResult, gather, read_files
 
     files = (file for source in gather([folder]) for file in source.files)
@@ -61,11 +61,11 @@ def _checked_keys(folder: Path) -> set[Key]:
     return {found.key for found in results if found.key is not None}
 
 
-def _reasons(path: Path, campaign: Campaign, present: Container[Key], now: float) -> Mapping[Key, AbsentTask]:
+def _reasons(path: Path, kind: Kind, retries: int, present: Container[object], now: float) -> Mapping[Any, AbsentTask]:
     run = run_of(path)
     if run is None:
         return {}
-    failures, _ = read_failures(run, present, campaign.execution.retries)
+    failures, _ = read_failures(run, kind, present, retries)
     reasons = {
         key: AbsentTask(
             key, f"failed: {failed.message}" if failed.final else f"to be tried again: {failed.message}", failed.final
@@ -73,7 +73,7 @@ def _reasons(path: Path, campaign: Campaign, present: Container[Key], now: float
         for key, failed in failures.items()
     }
     for worker in read_workers(run, read_holder(run), now):
-        key = key_of(worker.task or "")
+        key = kind.key_of(worker.task or "")
         if key is not None:
             reasons[key] = AbsentTask(key, f"in the hands of {worker.name}")
     return reasons

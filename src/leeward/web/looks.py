@@ -8,9 +8,7 @@ from pathlib import Path
 from leeward.campaign import Campaign
 from leeward.errors import LeewardError, StorageError
 from leeward.store import output_index_path
-from leeward.watch import Observation, observe
-from leeward.watch.campaigns import run_of
-from leeward.watch.figures import identity
+from leeward.watch import Observation, identity, observe, run_of
 from leeward.web.background import Background
 from leeward.wording import duration
 

@@ -11,12 +11,23 @@ from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.store import Key, Result
-from leeward.watch import Observation, Snapshot, audit_events, best_of_farms
-from leeward.watch.campaigns import run_of
-from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
-from leeward.watch.figures import identity
-from leeward.watch.single import ResultSeen, find_result, find_results
-from leeward.watch.tasks import Figures, TaskTable
+from leeward.watch import (
+    FarmShape,
+    Figures,
+    LayoutView,
+    Observation,
+    ResultSeen,
+    Snapshot,
+    TaskTable,
+    audit_events,
+    best_of_farms,
+    farm_shape,
+    find_result,
+    find_results,
+    identity,
+    layout_view,
+    run_of,
+)
 from leeward.web.background import Background
 from leeward.web.looks import Looks
 from leeward.wind import WindRose, wind_rose

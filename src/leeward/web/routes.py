@@ -13,9 +13,7 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
-from leeward.watch import Snapshot
-from leeward.watch.drawings import LayoutView, standing_of
-from leeward.watch.tasks import TaskFilter, TaskSeen, task_filter
+from leeward.watch import LayoutView, Snapshot, TaskFilter, TaskSeen, standing_of, task_filter
 from leeward.web.model import Model
 from leeward.wording import duration
 

@@ -12,7 +12,7 @@ from leeward.pages.charts.axes import figure, text
 from leeward.pages.charts.plan import Frame, bounds_of, near_points, neighbour_ring, north_arrow, scale_bar
 from leeward.pages.html import Markup, tag
 from leeward.store import Key, Result
-from leeward.watch.drawings import FarmShape
+from leeward.watch import FarmShape
 
 Array = npt.NDArray[np.float64]
 SIDE = 760.0

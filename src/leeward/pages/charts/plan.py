@@ -9,7 +9,7 @@ from leeward.layout.surroundings import loss_span, near
 from leeward.pages.charts.axes import Scale, figure, text
 from leeward.pages.charts.colours import colour
 from leeward.pages.html import Attribute, Markup, join, tag
-from leeward.watch.drawings import FarmShape, LayoutView, Rings
+from leeward.watch import FarmShape, LayoutView, Rings
 
 Array = npt.NDArray[np.float64]
 SIDE = 640.0  # pixels of the longer side

@@ -10,7 +10,8 @@ from leeward.campaign.fingerprint import method_version
 from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
 from leeward.store import Maker, Result, gather, is_pack, is_shard
-from leeward.watch.campaigns import campaign_of, file_attributes
+from leeward.watch.layouts.campaigns import campaign_of
+from leeward.watch.places import file_attributes
 from leeward.wording import count
 
 

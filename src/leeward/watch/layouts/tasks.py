@@ -1,6 +1,5 @@
 """Every task of a place in columns: a hundred thousand are filtered, sorted and paged in milliseconds."""
 
-import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal, TypeVar, get_args
@@ -12,10 +11,9 @@ from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
 from leeward.store import Key
-from leeward.watch.basis import basis_of
-from leeward.watch.figures import FIGURES, Figures
-from leeward.watch.present import key_of
-from leeward.watch.read import Observation
+from leeward.watch.layouts.cells import basis_of, key_of
+from leeward.watch.layouts.figures import FIGURES, Figures
+from leeward.watch.layouts.snapshot import Observation
 
 __all__ = ["ORDERS", "STATES", "Figures", "Order", "State", "TaskFilter", "TaskSeen", "TaskTable", "task_filter"]
 
@@ -74,15 +72,16 @@ class TaskTable:
     """All tasks of one observation: what was expected, and what is there beyond."""
 
     def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
-        done, aeps = _done(seen), _aeps(seen)
+        done, known = _columns(seen.present.names), seen.present.figures
         self._codes = _Codes(np.concatenate([_expected(seen), done], axis=1))
         self.keys = self._codes.keys
         self.state = np.full(len(self.keys[0]), STATES.index("missing"), dtype=np.int8)
         self.aep = np.full(len(self), np.nan)
         self.state[self._codes.rows(done)] = STATES.index("done")
-        rows = self._codes.rows(aeps[0])
+        rows = self._codes.rows(_columns(known))
         there = (rows >= 0) & (self.state[rows] == STATES.index("done"))
-        self.aep[rows[there]] = aeps[1][there]
+        aeps = np.fromiter(known.values(), dtype=np.float64, count=len(known))
+        self.aep[rows[there]] = np.where(np.isfinite(aeps), aeps, np.nan)[there]
         failures = seen.snapshot.failures
         self._mark((failed.key for failed in failures if failed.final), "failed")
         self._mark((failed.key for failed in failures if not failed.final), "again")
@@ -234,20 +233,10 @@ def _expected(seen: Observation) -> Integers:
     return np.stack([axis.ravel() for axis in np.meshgrid(*parts, indexing="ij")])
 
 
-def _done(seen: Observation) -> Integers:
-    """Keys of all results that are there, shape (3, results)."""
-    found = ((*pair, seed) for pair, seeds in seen.present.seeds.items() for seed in seeds)
-    return np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
-
-
-def _aeps(seen: Observation) -> tuple[Integers, Floats]:
-    """Keys of results whose AEP the indexes tell, shape (3, results), and the AEPs, GWh."""
-    items = seen.present.aeps.items()
-    found = ((*pair, seed) for pair, aeps in items for seed in aeps)
-    keys = np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
-    aeps = np.fromiter(itertools.chain.from_iterable(aeps.values() for _, aeps in items), dtype=np.float64)
-    aeps[~np.isfinite(aeps)] = np.nan
-    return keys, aeps
+def _columns(names: Iterable[str]) -> Integers:
+    """Return farm, turbine type and seed of these keys, shape (3, keys)."""
+    numbers = "\n".join(names).replace("farm", "").replace("_t", " ").replace("_s", " ")
+    return np.fromstring(numbers, dtype=np.int64, sep=" ").reshape(-1, 3).T
 
 
 def _known(values: Floats) -> list[float | None]:

@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from leeward.errors import StorageError
 from leeward.files import NotAFileError, open_regular
-from leeward.store import Key, output_index_path, whole_lines
-from leeward.watch.campaigns import run_of
-from leeward.watch.present import key_of
-from leeward.watch.read import index_content
+from leeward.store import Key, is_pack, output_index, output_index_path, whole_lines
+from leeward.watch.layouts.cells import key_of
+from leeward.watch.places import identity, run_of
+from leeward.watch.present import lines_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -83,7 +83,8 @@ class Figures:
         known = self._whole.get(file)
         if known is not None and known[0] == which:
             return known
-        return which, Lines.of(index_content(file, is_lone=is_lone) or b"")
+        content = lines_of(file)[0] if is_lone else output_index(file, is_pack=is_pack(file))
+        return which, Lines.of(content or b"")
 
 
 @dataclass
@@ -126,15 +127,6 @@ def _joined(parts: Iterable[Lines]) -> Lines:
     every = list(parts)
     keys = np.concatenate([lines.keys for lines in every], axis=1)
     return Lines(keys, np.concatenate([lines.figures for lines in every], axis=1))
-
-
-def identity(path: Path) -> object:
-    """Which file it is, as far as can be told without reading it; None where there is none."""
-    try:
-        state = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _rows(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[Key, list[float]]]:
