@@ -8,11 +8,13 @@ from leeward.watch.data import (
     WorkerSeen as WorkerSeen,
     is_out_of_room as is_out_of_room,
 )
-from leeward.watch.layouts.campaigns import (
-    campaign_of as campaign_of,
-    campaigns_of as campaigns_of,
-    united as united,
+from leeward.watch.kinds import (
+    observe as observe,
+    present_at as present_at,
+    result_lines as result_lines,
+    snapshot as snapshot,
 )
+from leeward.watch.layouts.campaigns import campaign_of as campaign_of, campaigns_of as campaigns_of, united as united
 from leeward.watch.layouts.cells import (
     Cell as Cell,
     best_cell as best_cell,
@@ -32,7 +34,7 @@ from leeward.watch.layouts.drawings import (
     phases_of as phases_of,
     standing_of as standing_of,
 )
-from leeward.watch.layouts.figures import FIGURES as FIGURES, Figures as Figures, Lines as Lines
+from leeward.watch.layouts.figures import Figures as Figures
 from leeward.watch.layouts.snapshot import Observation as Observation, Snapshot as Snapshot
 from leeward.watch.layouts.tasks import (
     STATES as STATES,
@@ -41,20 +43,10 @@ from leeward.watch.layouts.tasks import (
     TaskTable as TaskTable,
     task_filter as task_filter,
 )
-from leeward.watch.kinds import (
-    observe as observe,
-    present_at as present_at,
-    result_lines as result_lines,
-    snapshot as snapshot,
-)
 from leeward.watch.places import (
     demand_place as demand_place,
     identity as identity,
     paths_of as paths_of,
     run_of as run_of,
 )
-from leeward.watch.single import (
-    ResultSeen as ResultSeen,
-    find_result as find_result,
-    find_results as find_results,
-)
+from leeward.watch.single import ResultSeen as ResultSeen, find_result as find_result, find_results as find_results

@@ -34,6 +34,7 @@ MISSED_BEATS = 5  # a worker that was silent for so many looks hung
 SHORTEST_SILENCE_S = 15.0
 LARGEST_BEAT = 1 << 20  # bytes
 WINDOW = 200  # latest results that the rate is taken from
+_NO_VALUE = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of another form, or with impossible numbers
 
 
 class _Pulse(NamedTuple):
@@ -125,16 +126,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (
-        FileNotFoundError,
-        NotAFileError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):
+    except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_NO_VALUE):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
@@ -162,13 +154,7 @@ def read_failures(
         try:
             record = read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (
-            BadRecordError,
-            TypeError,
-            AttributeError,
-            ValueError,
-            OverflowError,
-        ):  # torn, or not what leeward writes
+        except (BadRecordError, *_NO_VALUE):  # torn, or not what leeward writes
             unreadable += 1
             continue
         if failed is not None:
@@ -182,17 +168,9 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
     attempts = len(record.attempts)
     failure = record.failure
     if failure is not None:
-        return FailedTask(
-            key=str(record.key),
-            kind=str(failure.kind),
-            message=str(failure.message),
-            attempts=attempts,
-            time=str(failure.time),
-            worker=str(failure.worker),
-            seconds=_finite(failure.seconds),
-            traceback=str(failure.traceback),
-            final=bool(final),
-        )
+        kind, message, when, worker = map(str, (failure.kind, failure.message, failure.time, failure.worker))
+        seconds, trace = _finite(failure.seconds), str(failure.traceback)
+        return FailedTask(str(record.key), kind, message, attempts, when, worker, seconds, trace, bool(final))
     if not final:
         return None
     last: dict[str, Any] = record.attempts[-1] if record.attempts else {}

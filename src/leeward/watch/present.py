@@ -61,7 +61,7 @@ def _forms(kind: Kind) -> _Forms:
     flags = re.MULTILINE | re.ASCII
     return _Forms(
         re.compile(rf"^({kind.pattern})\.h5$", flags),
-        re.compile(rf'^\{{"key": ?"({kind.pattern})"', flags),
+        re.compile(rf'\{{"key": ?"({kind.pattern})"', flags),
         re.compile(rf'^\{{"key": ?"({kind.pattern})", ?"{kind.figure}": ?({number}),.*\}}$', flags),
     )
 

@@ -1,6 +1,6 @@
 """One look at a place: what lies on the disk at this moment, whatever kind of work it is."""
 
-from collections.abc import Mapping, Set as AbstractSet
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -35,31 +35,6 @@ class Look:
         """Return the keys of tasks that workers have in hand, without those that are done."""
         keys = {self.kind.key_of(worker.task or "") for worker in self.workers} - {None}
         return {key for key in keys if key not in self.present}
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How much of the expected work is done. expected: tasks, None if nobody knows. failures, running: by key."""
-
-    expected: int | None
-    done: int
-    beyond: int
-    failures: Mapping[Any, FailedTask]
-    running: AbstractSet[Any]
-
-    @property
-    def failed(self) -> list[Any]:
-        """Return the keys of tasks that are not tried again by themselves."""
-        return [key for key, failure in self.failures.items() if failure.final]
-
-    @property
-    def missing(self) -> int | None:
-        return None if self.expected is None else self.expected - self.done
-
-    @property
-    def left(self) -> int | None:
-        """Tasks that a run would still compute; None if nobody knows."""
-        return None if self.missing is None else max(self.missing - len(self.failed), 0)
 
 
 def look_at(path: Path, kind: Kind, now: float, work: Any = None) -> Look:
@@ -107,30 +82,34 @@ def is_alive(holder: Holder | None) -> bool:
     return holder is not None and holder.state == "alive"
 
 
-def progress_of(look: Look, counts: Counts) -> Progress:
-    """Return how far the work is."""
+def progress_of(
+    look: Look, expected: int | None, done: int, beyond: int, failures: Mapping[Any, FailedTask], running: int
+) -> Progress:
+    """Return how far the work is. expected: tasks, None if nobody knows. failures: by key, of what was expected."""
     run = look.run
+    failed = sum(failure.final for failure in failures.values())
+    missing = None if expected is None else expected - done
+    left = None if missing is None else max(missing - failed, 0)  # what a run would still compute
     goes_on = look.holder if is_alive(look.holder) else None
-    is_finished = run is None or counts.left == 0  # then there is no rate
+    is_finished = run is None or left == 0  # then there is no rate
     rate = None if is_finished else rate_per_hour(look.present.created, goes_on, look.time)
-    seconds_left = None if goes_on is None or counts.left is None or not rate else 3600.0 * counts.left / rate
     return Progress(
         path=str(look.path),
         run=None if run is None else str(run.root),
         output=str(look.path if run is None else run.output),
         time=look.time,
         campaign=None if look.work is None else look.work.name,
-        expected=counts.expected,
-        done=counts.done,
-        failed=len(counts.failed),
-        running=len(counts.running),
-        missing=counts.missing,
-        beyond=counts.beyond,
-        failures=tuple(counts.failures[key] for key in sorted(counts.failures)),
+        expected=expected,
+        done=done,
+        failed=failed,
+        running=running,
+        missing=missing,
+        beyond=beyond,
+        failures=tuple(failures[key] for key in sorted(failures)),
         workers=look.workers,
         owner=look.holder,
         rate_per_hour=rate,
-        seconds_left=seconds_left,
+        seconds_left=None if goes_on is None or left is None or not rate else 3600.0 * left / rate,
         output_exists=run is None or run.output.exists(),
         output_results=look.present.output_results,
         unreadable_lines=0 if run is None else look.present.unreadable,

@@ -15,6 +15,7 @@ from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, 
 from leeward.capacity import by_capacity_factor, capacity_factor, merit
 from leeward.errors import InputError
 from leeward.store import Key
+from leeward.watch.data import FailedTask
 
 Pair = tuple[int, int]  # farm_idx and type_idx
 
@@ -76,13 +77,13 @@ def key_of(name: str) -> Key | None:
         return None
 
 
-def seeds_of(names: Iterable[str]) -> dict[Pair, list[int]]:
-    """Return the seeds of these keys by farm and turbine type."""
-    seeds = defaultdict(list)
+def seeds_of(names: Iterable[str]) -> dict[Pair, dict[int, str]]:
+    """Return these texts of keys by farm and turbine type, and by seed."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
     for name in names:
         prefix, _, seed = name.rpartition("_s")
-        seeds[prefix].append(seed)
-    return {_pair(prefix): list(map(int, texts)) for prefix, texts in seeds.items()}
+        found[prefix][int(seed)] = name
+    return {_pair(prefix): seeds for prefix, seeds in found.items()}
 
 
 @lru_cache(maxsize=200_000)  # a dashboard meets the same ones at every look
@@ -92,57 +93,54 @@ def _pair(prefix: str) -> Pair:
 
 
 class CellCounts:
-    """What is counted by farm and turbine type. done: seeds. aeps: GWh, by the text of a key."""
+    """What is counted by farm and turbine type. done: as `seeds_of` returns it. aeps: GWh, by the text of a key."""
 
     def __init__(
-        self, done: Mapping[Pair, Collection[int]], failed: Iterable[Key], running: Iterable[Key], basis: Basis
+        self,
+        done: Mapping[Pair, Mapping[int, str]],
+        failures: Mapping[Key, FailedTask],
+        running: Iterable[Key],
+        basis: Basis,
+        aeps: Mapping[str, float],
     ) -> None:
         self._done = done
-        self._failed = Counter(key[:2] for key in failed)
+        self._failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
         self._running = Counter(key[:2] for key in running)
-        self._basis = basis
+        self._installed_mw = basis.installed_mw
+        self._aeps = aeps
 
-    def cell(self, pair: Pair, expected: int | None, aeps: Mapping[str, float]) -> Cell:
-        """Return the cell of a farm and turbine type."""
-        seeds = self._done.get(pair, ())
-        done, failed, running = len(seeds), self._failed[pair], self._running[pair]
-        installed = self._basis.installed_mw.get(pair)
-        prefix = f"farm{pair[0]}_t{pair[1]}_s"
-        known = [(aep, seed) for seed in seeds if (aep := aeps.get(f"{prefix}{seed}")) is not None]
-        if not known:
-            return Cell(*pair, done, expected, failed, running, installed_mw=installed)
-        aep, seed = max(known, key=lambda each: (each[0], -each[1]))
-        median = statistics.median(aep for aep, _ in known)
-        factor = None if installed is None else capacity_factor(aep, installed)
-        return Cell(*pair, done, expected, failed, running, aep, median, f"{prefix}{seed}", installed, factor)
+    def cell(self, pair: Pair, expected: int | None) -> Cell:
+        """Return the cell of a farm and turbine type. expected: tasks, None if nobody knows."""
+        done = self._done.get(pair, {})
+        failed, running, installed = self._failed[pair], self._running[pair], self._installed_mw.get(pair)
+        aeps = {seed: aep for seed, name in done.items() if (aep := self._aeps.get(name)) is not None}
+        if not aeps:
+            return Cell(*pair, len(done), expected, failed, running, installed_mw=installed)
+        best = max(aeps.values())
+        seed = min(seed for seed, aep in aeps.items() if aep == best)
+        median = best if len(aeps) == 1 else statistics.median(aeps.values())
+        factor = None if installed is None else capacity_factor(best, installed)
+        return Cell(*pair, len(done), expected, failed, running, best, median, done[seed], installed, factor)
 
 
 # --- the best --------------------------------------------------------------------------------------------------------
 
 
-def best_of_cells(cells: Iterable[Cell]) -> dict[tuple[int, int], tuple[float, Key]]:
+def best_of_cells(cells: Iterable[Cell]) -> dict[Pair, tuple[float, Key]]:
     """AEP (GWh) and key of the best result of each farm and turbine type that has any, in the order of the cells."""
-    found = {}
-    for cell in cells:
-        key = key_of(cell.best_key or "")
-        if key is not None and cell.best_aep is not None:
-            found[cell.farm_idx, cell.type_idx] = cell.best_aep, key
-    return found
+    return {(cell.farm_idx, cell.type_idx): (aep, key) for cell, aep, key in _known(cells)}
 
 
 def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
     """Return the cell with the best result; None if none has any. is_by_factor: compared by capacity factor."""
-    known = [(cell, key) for cell in cells if cell.best_aep is not None and (key := key_of(cell.best_key or ""))]
-    ranked = min(
-        known, key=lambda pair: (-merit(pair[0].best_aep, pair[0].installed_mw, is_by_factor), pair[1]), default=None
-    )
-    return None if ranked is None else ranked[0]
+    best = _best(cells, is_by_factor)
+    return None if best is None else best[0]
 
 
 def best_of_all(cells: Collection[Cell]) -> Key | None:
     """Return the key of the best result of all farms and turbine types; None if there is none."""
-    best = best_cell(cells, by_capacity_factor(cell.installed_mw for cell in cells))
-    return None if best is None else key_of(best.best_key or "")
+    best = _best(cells, by_capacity_factor(cell.installed_mw for cell in cells))
+    return None if best is None else best[2]
 
 
 def best_of_farms(
@@ -150,15 +148,25 @@ def best_of_farms(
 ) -> dict[int, Key]:
     """By farm: the key of its best result, of all turbine types or of one. farms: only of these."""
     chosen = None if farms is None else frozenset(farms)
-    by_farm: dict[int, list[Cell]] = {}
+    by_farm: dict[int, list[Cell]] = defaultdict(list)
     for cell in cells:
         if chosen is None or cell.farm_idx in chosen:
-            by_farm.setdefault(cell.farm_idx, []).append(cell)
+            by_farm[cell.farm_idx].append(cell)
     found = {}
     for farm, row in by_farm.items():
         is_by_factor = by_capacity_factor(cell.installed_mw for cell in row)
-        best = best_cell((cell for cell in row if type_idx in (None, cell.type_idx)), is_by_factor)
-        key = None if best is None else key_of(best.best_key or "")
-        if key is not None:
-            found[farm] = key
+        best = _best((cell for cell in row if type_idx in (None, cell.type_idx)), is_by_factor)
+        if best is not None:
+            found[farm] = best[2]
     return found
+
+
+def _best(cells: Iterable[Cell], is_by_factor: bool) -> tuple[Cell, float, Key] | None:
+    known = _known(cells)
+    return min(known, key=lambda each: (-merit(each[1], each[0].installed_mw, is_by_factor), each[2]), default=None)
+
+
+def _known(cells: Iterable[Cell]) -> list[tuple[Cell, float, Key]]:
+    """Return each cell that has a result with a known AEP (GWh), and the key of the best."""
+    pairs = ((cell, key_of(cell.best_key or "")) for cell in cells)
+    return [(cell, cell.best_aep, key) for cell, key in pairs if cell.best_aep is not None and key is not None]

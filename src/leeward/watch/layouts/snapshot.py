@@ -13,7 +13,7 @@ from leeward.watch.data import Kind, Progress
 from leeward.watch.layouts.campaigns import campaign_of
 from leeward.watch.layouts.cells import Cell, CellCounts, Pair, basis_of, seeds_of
 from leeward.watch.present import Present
-from leeward.watch.read import Counts, Look, progress_of
+from leeward.watch.read import Look, progress_of
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,25 +74,20 @@ def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
     def counts(key: Key) -> bool:
         return (chosen is None or key.seed in chosen) and (campaign is None or key in campaign)
 
+    failures = {key: failed for key, failed in look.failures.items() if counts(key)}
+    running = {key for key in look.in_hand if counts(key)}
     farms, types = _names(campaign, done)
     expected = None if campaign is None or chosen is None else len(chosen)  # of each farm and turbine type
     n_there = sum(len(found) if seeds is None else sum(seed in seeds for seed in found) for found in there.values())
     n_done = sum(map(len, done.values()))
-    counted = Counts(
-        None if expected is None else expected * len(farms) * len(types),
-        n_done,
-        n_there - n_done,
-        {key: failed for key, failed in look.failures.items() if counts(key)},
-        {key for key in look.in_hand if counts(key)},
-    )
-    by_cell = CellCounts(done, counted.failed, counted.running, basis)
-    aeps = look.present.figures
+    n_expected = None if expected is None else expected * len(farms) * len(types)
+    counted = CellCounts(done, failures, running, basis, look.present.figures)
     seen = Snapshot(
-        **vars(progress_of(look, counted)),
+        **vars(progress_of(look, n_expected, n_done, n_there - n_done, failures, len(running))),
         farms=farms,
         types=types,
         seeds=expected,
-        cells=tuple(by_cell.cell((farm, kind), expected, aeps) for farm in farms for kind in types),
+        cells=tuple(counted.cell((farm, kind), expected) for farm in farms for kind in types),
         optimiser=basis.optimiser,
         by_capacity_factor=basis.by_capacity_factor,
         remarks=basis.remarks,
@@ -100,10 +95,9 @@ def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
     return Observation(seen, campaign, look.present)
 
 
-_NUMBER = r"(?:0|[1-9]\d{0,%d})"
 LAYOUTS = Kind(
     parse=Key.parse,
-    pattern=f"farm{_NUMBER % 8}_t{_NUMBER % 8}_s{_NUMBER % 9}",
+    pattern=r"farm(?!0\d)\d{1,9}_t(?!0\d)\d{1,9}_s(?!0\d)\d{1,10}",
     figure="aep",
     work_of=_known_campaign,
     show=_observed,
@@ -111,12 +105,12 @@ LAYOUTS = Kind(
 
 
 def _of_interest(
-    campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: list[int]
-) -> Collection[int]:
+    campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: Mapping[int, str]
+) -> Mapping[int, str]:
     """Return which of these seeds count."""
     if campaign is not None and not (pair[0] in campaign.farms and pair[1] in campaign.types):
-        return ()
-    return there if chosen is None else [seed for seed in there if seed in chosen]
+        return {}
+    return there if chosen is None else {seed: name for seed, name in there.items() if seed in chosen}
 
 
 def _names(campaign: Campaign | None, done: Collection[Pair]) -> tuple[dict[int, str], dict[int, str]]:

@@ -14,6 +14,7 @@ from leeward.store import Key
 from leeward.watch.layouts.cells import basis_of, key_of
 from leeward.watch.layouts.figures import FIGURES, Figures
 from leeward.watch.layouts.snapshot import Observation
+from leeward.watch.present import Present
 
 __all__ = ["ORDERS", "STATES", "Figures", "Order", "State", "TaskFilter", "TaskSeen", "TaskTable", "task_filter"]
 
@@ -72,16 +73,13 @@ class TaskTable:
     """All tasks of one observation: what was expected, and what is there beyond."""
 
     def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
-        done, known = _columns(seen.present.names), seen.present.figures
+        done, aeps = _done(seen.present)
         self._codes = _Codes(np.concatenate([_expected(seen), done], axis=1))
         self.keys = self._codes.keys
         self.state = np.full(len(self.keys[0]), STATES.index("missing"), dtype=np.int8)
         self.aep = np.full(len(self), np.nan)
-        self.state[self._codes.rows(done)] = STATES.index("done")
-        rows = self._codes.rows(_columns(known))
-        there = (rows >= 0) & (self.state[rows] == STATES.index("done"))
-        aeps = np.fromiter(known.values(), dtype=np.float64, count=len(known))
-        self.aep[rows[there]] = np.where(np.isfinite(aeps), aeps, np.nan)[there]
+        rows = self._codes.rows(done)
+        self.state[rows], self.aep[rows] = STATES.index("done"), aeps
         failures = seen.snapshot.failures
         self._mark((failed.key for failed in failures if failed.final), "failed")
         self._mark((failed.key for failed in failures if not failed.final), "again")
@@ -233,10 +231,12 @@ def _expected(seen: Observation) -> Integers:
     return np.stack([axis.ravel() for axis in np.meshgrid(*parts, indexing="ij")])
 
 
-def _columns(names: Iterable[str]) -> Integers:
-    """Return farm, turbine type and seed of these keys, shape (3, keys)."""
-    numbers = "\n".join(names).replace("farm", "").replace("_t", " ").replace("_s", " ")
-    return np.fromstring(numbers, dtype=np.int64, sep=" ").reshape(-1, 3).T
+def _done(present: Present) -> tuple[Integers, Floats]:
+    """Return the keys of all results that are there, shape (3, results), and their AEPs, GWh, as far as known."""
+    numbers = "\n".join(present.names).replace("farm", "").replace("_t", " ").replace("_s", " ")
+    keys = np.fromstring(numbers, dtype=np.int64, sep=" ").reshape(-1, 3).T
+    aeps = np.array([present.figures.get(name, np.nan) for name in present.names])
+    return keys, np.where(np.isfinite(aeps), aeps, np.nan)
 
 
 def _known(values: Floats) -> list[float | None]:
