@@ -78,31 +78,22 @@ def polygons_of(area: "Area") -> tuple[Rings, ...]:
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
     """A stored layout in its area, with the wake loss of each turbine; without losses it takes no wake engine."""
-    view = _view(campaign, result, with_losses=with_losses)
-    return replace(view, installed_mw=installed_of(campaign, result))
-
-
-def _view(campaign: Campaign | None, result: Result, *, with_losses: bool) -> LayoutView:
-    """Return the view without its installed power."""
-    key = result.key
-    nobody = np.zeros((2, 0))
-    if campaign is None:
-        return LayoutView(result, "", "", None, None, None, nobody, "the campaign is not known")
-    if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
-        return LayoutView(result, "", "", None, None, None, nobody, f"not of the campaign {campaign.name}")
-    names = campaign.farms[key.farm_idx], campaign.types[key.type_idx]
-    shape = farm_shape(campaign, key.farm_idx)
+    (farm, kind, _), installed = result.key, installed_of(campaign, result)
+    if campaign is None or farm not in campaign.farms or kind not in campaign.types:
+        words = "the campaign is not known" if campaign is None else f"not of the campaign {campaign.name}"
+        return LayoutView(result, "", "", None, None, None, np.zeros((2, 0)), words, installed_mw=installed)
+    names, shape = (campaign.farms[farm], campaign.types[kind]), farm_shape(campaign, farm)
+    view = LayoutView(result, *names, shape, None, None, standing_of(campaign), installed_mw=installed)
     if not with_losses:
-        return LayoutView(result, *names, shape, None, None, standing_of(campaign))
-    problem = campaign.problem(key.farm_idx, key.type_idx)
+        return view
+    problem = campaign.problem(farm, kind)
     others = problem.farm.neighbours
-    standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
-    spacing = float(problem.room[: problem.n_turbines].min())
+    standing = np.zeros((2, 0)) if others is None else np.array([others.x, others.y], dtype=np.float64)
+    view = replace(view, spacing_m=float(problem.room[: problem.n_turbines].min()), neighbours=standing)
     try:
-        loss = problem.farm.simulate(*problem.positions(result.x, result.y)).wake_loss
+        return replace(view, wake_loss=problem.farm.simulate(*problem.positions(result.x, result.y)).wake_loss)
     except InputError as error:  # of a layout by somebody else: too few turbines, two at one point
-        return LayoutView(result, *names, shape, None, spacing, standing, str(error))
-    return LayoutView(result, *names, shape, loss, spacing, standing)
+        return replace(view, remark=str(error))
 
 
 def standing_of(campaign: Campaign | None) -> Array:

@@ -111,7 +111,8 @@ class _Growing:
             self.last = content[content[:-1].rfind(b"\n") + 1 :]
             self.parts.append(Lines.of(content))
         if len(self.parts) > 100:
-            self.parts = [_joined(self.parts)]
+            keys, figures = ([getattr(lines, name) for lines in self.parts] for name in ("keys", "figures"))
+            self.parts = [Lines(np.concatenate(keys, axis=1), np.concatenate(figures, axis=1))]
 
     def _new(self, file: BinaryIO) -> bytes:
         file.seek(self.end - len(self.last))
@@ -121,12 +122,6 @@ class _Growing:
         self.parts, self.end, self.last = [], 0, b""
         file.seek(0)
         return file.read()
-
-
-def _joined(parts: Iterable[Lines]) -> Lines:
-    every = list(parts)
-    keys = np.concatenate([lines.keys for lines in every], axis=1)
-    return Lines(keys, np.concatenate([lines.figures for lines in every], axis=1))
 
 
 def _rows(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[Key, list[float]]]:

@@ -50,11 +50,15 @@ class Snapshot(Progress):
 
 @dataclass(frozen=True)
 class Observation:
-    """One look at a place: the snapshot, and what it was counted from. campaign: None if it is not known."""
+    """One look at a place: the snapshot, and what it was counted from.
+
+    campaign: None if it is not known. seeds: the texts of all keys, by farm and turbine type, and by seed.
+    """
 
     snapshot: Snapshot
     campaign: Campaign | None
     present: Present
+    seeds: Mapping[Pair, Mapping[int, str]]
 
 
 def _known_campaign(path: Path) -> Campaign | None:
@@ -92,7 +96,7 @@ def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
         by_capacity_factor=basis.by_capacity_factor,
         remarks=basis.remarks,
     )
-    return Observation(seen, campaign, look.present)
+    return Observation(seen, campaign, look.present, there)
 
 
 LAYOUTS = Kind(
