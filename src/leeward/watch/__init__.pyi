@@ -1,7 +1,8 @@
-from leeward.watch.absent import Absence as Absence, AbsentTask as AbsentTask, absent_tasks as absent_tasks
 from leeward.watch.activity import audit_events as audit_events
 from leeward.watch.data import (
     MAKE_ROOM as MAKE_ROOM,
+    Absence as Absence,
+    AbsentTask as AbsentTask,
     FailedTask as FailedTask,
     Holder as Holder,
     HostSeen as HostSeen,
@@ -9,6 +10,7 @@ from leeward.watch.data import (
     is_out_of_room as is_out_of_room,
 )
 from leeward.watch.kinds import (
+    absent_tasks as absent_tasks,
     observe as observe,
     present_at as present_at,
     result_lines as result_lines,

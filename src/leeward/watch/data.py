@@ -114,6 +114,24 @@ class Holder:
     age_s: float | None
 
 
+@dataclass(frozen=True)
+class AbsentTask:
+    """reason: why it has no result, as far as that is known. failed: it was tried, and is not tried again by itself."""
+
+    key: Any
+    reason: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Absence:
+    """campaign: its name. expected: how many tasks it has. tasks: those without a result, sorted by key."""
+
+    campaign: str
+    expected: int
+    tasks: tuple[AbsentTask, ...]
+
+
 @dataclass(frozen=True, kw_only=True)
 class Progress:
     """A run directory, or a lone file, at one moment, whatever kind of work it holds; counted, not verified.

@@ -50,9 +50,9 @@ class Answer:
 
 def answer(model: Model, path: str, query: Query) -> Answer:
     """The answer to a request; one that cannot be is answered by a page that says why."""
-    if path in _ASSETS:
-        return Answer(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
     try:
+        if path in _ASSETS:
+            return Answer(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
         if path.startswith("/task/"):
             return _task(model, path.removeprefix("/task/"))
         if path not in _PAGES:
