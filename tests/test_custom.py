@@ -170,7 +170,7 @@ def test_objectives_of_the_library(tmp_path):
 
 def test_old_names_still_work_and_warn(tmp_path):
     campaign = load_study(tmp_path)
-    with pytest.warns(DeprecationWarning, match=r"Campaign.n_turbines is deprecated; use Campaign.physics.n_turbines"):
+    with pytest.warns(DeprecationWarning, match=r"Campaign.n_turbines is now called Campaign.physics.n_turbines"):
         assert campaign.n_turbines(0, 0) == 12
     with pytest.warns(DeprecationWarning, match="room is deprecated"):
         assert campaign.problem(0, 0).room[0] == 720
