@@ -172,9 +172,9 @@ def test_old_names_still_work_and_warn(tmp_path):
     campaign = load_study(tmp_path)
     with pytest.warns(DeprecationWarning, match=r"Campaign.n_turbines is now called Campaign.physics.n_turbines"):
         assert campaign.n_turbines(0, 0) == 12
-    with pytest.warns(DeprecationWarning, match="room is deprecated"):
+    with pytest.warns(DeprecationWarning, match="room is now called"):
         assert campaign.problem(0, 0).room[0] == 720
-    with pytest.warns(DeprecationWarning, match="watch= is deprecated; use callback="):
+    with pytest.warns(DeprecationWarning, match="watch= is now called callback="):
         optimise(campaign.problem(0, 0), 0, recipe="random", watch=lambda progress: True)
     with pytest.raises(AttributeError, match="no attribute 'unheard_of'"):
         _ = campaign.unheard_of

@@ -36,8 +36,6 @@ class LocalEngine(EngineKind):
     emit: called with the events of compiling, and when a worker was killed while it started.
     """
 
-    options = ("workers",)
-
     def __init__(self, launcher: Launcher, workers: int, timeout_s: float, emit: Emit = ignore) -> None:
         self.mark = launcher.mark
         self._launcher = launcher
