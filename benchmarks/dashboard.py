@@ -1,10 +1,10 @@
 """`leeward serve` on 100 000 tasks: how long until there is something to see, and what it costs to keep it fresh.
 
-grid    ten farms, six types, 1667 seeds, as a run leaves them: 20 000 loose results, the others in packs
+grid    ten farms, six types, 1667 seeds, as a run leaves them: a fifth are loose results, the others in packs
 many    1000 farms, 100 types, one seed: 100 000 cells
 merged  the results of `grid` as a lone layouts.h5 with its index
 
-    python benchmarks/dashboard.py [grid] [many] [merged] [--folder FOLDER]
+    python benchmarks/dashboard.py [grid] [many] [merged] [--folder FOLDER] [--tasks N]
 
 The real command is started, and asked as a browser asks. Making the files takes five minutes and 1 GB; with --folder
 they are kept, and used again. Of the run directories only the indexes, the names of files, the results that are opened
@@ -40,7 +40,7 @@ from store import LEEWARD, example, numbered, resident_mb, row
 from wake import ONE_CORE, cpu_name
 
 TASKS = 100_000
-LOOSE, PACK = 20_000, 1000
+PACK = 1000
 REAL_PACKS = 10  # the first ones
 REAL = 101  # one of so many loose results is real
 WATCHED_S = 30.0
@@ -77,23 +77,23 @@ def make_run(folder, campaign, keys):
     paths.campaign.write_text(campaign.frozen_text())
     done = keys[: len(keys) - len(keys) // 1000]
     results = list(results_of(done))
-    for i in range(len(results) - LOOSE, len(results)):
+    packed = len(results) * 4 // 5
+    for i in range(packed, len(results)):
         if i % REAL == 0:  # what is best is opened, and has to be real
             results[i] = replace(results[i], aep=results[i].aep + 1000.0)
     paths.index.write_bytes(b"".join(encode_line(index_line(result)) for result in results))
-    loose = results[-LOOSE:]
     usual = folder / "stand-in"
-    usual.write_bytes(shard_bytes(loose[0]))
-    for i, result in enumerate(loose, start=len(results) - LOOSE):
+    usual.write_bytes(shard_bytes(results[packed]))
+    for i, result in enumerate(results[packed:], start=packed):
         shard = paths.shard(result.key)
         shard.parent.mkdir(exist_ok=True)
         if i % REAL == 0:
             shard.write_bytes(shard_bytes(result))
         else:
             shard.hardlink_to(usual)
-    for start in range(0, len(results) - LOOSE, PACK):
+    for start in range(0, packed, PACK):
         pack = paths.new_pack()
-        part = results[start : min(start + PACK, len(results) - LOOSE)]
+        part = results[start : min(start + PACK, packed)]
         if start < REAL_PACKS * PACK:
             write_results(pack, part, campaign)
             real = pack
@@ -106,39 +106,39 @@ def make_run(folder, campaign, keys):
     return paths
 
 
-def small_campaign():
+def small_campaign(tasks):
     """The built-in one, with the seeds it takes."""
-    return builtin_campaign().with_overrides(seeds=-(-TASKS // 60))
+    return builtin_campaign().with_overrides(seeds=-(-tasks // 60))
 
 
-def wide_campaign():
-    """A thousand areas in 40 columns, a hundred types."""
+def wide_campaign(farms):
+    """So many areas in 40 columns, a hundred types."""
     corners = ((0, 0), (12_000, 0), (14_000, 9000), (5000, 15_000), (-2000, 8000))
-    farms = [
+    areas = [
         {"polygon_m": [[700_000 + 25_000 * (i % 40) + x, 6_200_000 + 25_000 * (i // 40) + y] for x, y in corners]}
-        for i in range(1000)
+        for i in range(farms)
     ]
     turbines = [
         {"rated_power_mw": 5 + 0.2 * i, "rotor_diameter_m": 130 + i, "hub_height_m": 90 + i / 2} for i in range(100)
     ]
     site = {"table": {"wind_directions_deg": [270], "wind_speeds_m_s": [10], "probability": [1.0]}}
     return load(
-        {"site": site, "farms": farms, "turbines": turbines, "seeds": 1, "turbines_per_farm": 66, "spacing_m": 300}
+        {"site": site, "farms": areas, "turbines": turbines, "seeds": 1, "turbines_per_farm": 66, "spacing_m": 300}
     )
 
 
-def grid_place(folder):
-    return make_run(folder, small_campaign(), [numbered(i) for i in range(TASKS)]).root
+def grid_place(folder, tasks):
+    return make_run(folder, small_campaign(tasks), [numbered(i) for i in range(tasks)]).root
 
 
-def many_place(folder):
-    return make_run(folder, wide_campaign(), [Key(i // 100, i % 100, 0) for i in range(TASKS)]).root
+def many_place(folder, tasks):
+    return make_run(folder, wide_campaign(tasks // 100), [Key(i // 100, i % 100, 0) for i in range(tasks)]).root
 
 
-def merged_place(folder):
+def merged_place(folder, tasks):
     folder.mkdir(parents=True)
     path = folder / "results.h5"
-    write_results(path, results_of(numbered(i) for i in range(TASKS)), small_campaign())
+    write_results(path, results_of(numbered(i) for i in range(tasks)), small_campaign(tasks))
     return path
 
 
@@ -236,24 +236,22 @@ def measure_watched(place, key):
 
 PLACES = {"grid": grid_place, "many": many_place, "merged": merged_place}
 COMMON = ["/", "/map", "/tasks", "/tasks?page=1500", "/tasks?sort=-aep", "/tasks?state=missing", "/tasks.csv", "/audit"]
-ADDRESSES = {
-    "grid": [
-        *COMMON,
-        "/tasks?farm=3&type=2&sort=-aep",
-        "/tasks?farm=3",
-        "/task/farm0_t0_s0",
-        f"/task/{numbered(TASKS // REAL * REAL - 2 * REAL)}",
-        "/settings",
-    ],
-    "many": [*COMMON, "/?farms=20", "/tasks?farm=3&sort=-aep", "/task/farm0_t0_s0", "/settings"],
-    "merged": [*COMMON, "/task/farm9_t5_s1000", "/settings"],
-}
+ONE = ["/tasks?farm=3&sort=-aep", "/task/farm0_t0_s0", "/settings"]
+
+
+def addresses(name, tasks):
+    """Pages that are asked for; of single tasks only those whose files are real."""
+    if name == "grid":
+        loose = numbered(tasks // REAL * REAL - 2 * REAL)
+        return [*COMMON, "/tasks?farm=3&type=2&sort=-aep", "/tasks?farm=3", f"/task/{loose}", *ONE]
+    return [*COMMON, "/?farms=20", *ONE] if name == "many" else [*COMMON, *ONE]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("what", nargs="*", choices=[*PLACES, []], help="all of them without a name")
     parser.add_argument("--folder", type=Path, help="where to keep what is served, for the next time")
+    parser.add_argument("--tasks", type=int, default=TASKS, help=f"how many of them (default: {TASKS})")
     arguments = parser.parse_args()
     os.environ.update(ONE_CORE)
     print(f"{cpu_name()}, {os.cpu_count()} cores, python {platform.python_version()}, h5py {h5py.__version__}")
@@ -262,8 +260,8 @@ def main():
         for name in arguments.what or PLACES:
             place = folder / name / ("results.h5" if name == "merged" else "layouts.run")
             if not place.exists():
-                PLACES[name](folder / name)
-            measure(name, place, numbered(TASKS - 1), ADDRESSES[name])
+                PLACES[name](folder / name, arguments.tasks)
+            measure(name, place, numbered(arguments.tasks - 1), addresses(name, arguments.tasks))
     finally:
         if arguments.folder is None:
             shutil.rmtree(folder)

@@ -25,7 +25,7 @@ TURBULENCE = 0.06
 
 def climates() -> dict[str, Site]:
     """Return the same climate in three forms."""
-    figures = builtin_campaign().site.settings()
+    figures = builtin_campaign().physics.site.settings()
     names = ("sector_frequency", "weibull_a_m_s", "weibull_k")
     frequency, scale, shape = (np.array(figures[name])[:, None] for name in names)
     probability = frequency * np.diff(1.0 - np.exp(-((EDGES / scale) ** shape)), axis=1)

@@ -231,7 +231,7 @@ def test_a_page_holds_fifty_tasks(shown):
 def test_a_task_shows_its_layout(shown, campaign):
     known = results(campaign / "layouts.h5")["farm1_t0_s5"]
     shown.open("/task/farm1_t0_s5")
-    assert len(shown.all("#plan circle.turbine")) == known.n_turbines == 3
+    assert len(shown.all("#plan circle.turbine")) == known.physics.n_turbines == 3
     assert f"{known.aep:.4f} GWh" in shown.text("#facts")
     until(lambda: _are_coloured(shown, 3), "the wake losses")
     assert shown.run("return getComputedStyle(document.querySelector('.spacing')).display") == "none"

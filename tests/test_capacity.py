@@ -31,8 +31,7 @@ from leeward.store.directory.index import Brief
 from leeward.store.directory.records import Failure, Record
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
-from leeward.watch import best_of_all, best_of_farms, observe, snapshot
-from leeward.watch.tasks import Figures, TaskTable
+from leeward.watch import Figures, TaskTable, best_of_all, best_of_farms, observe, snapshot
 from leeward.wind import Site, Turbine, WindFarm
 from run_cases import leeward_here
 

@@ -12,8 +12,7 @@ from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward import open_layouts
 from leeward.plots import fonts, style
 from leeward.store.format.keys import Key
-from leeward.watch import campaign_of
-from leeward.watch.single import find_result
+from leeward.watch import campaign_of, find_result
 from run_cases import leeward_here, make_campaign
 
 CHOSEN = ["layout", "convergence", "flow"]  # of which the best result is drawn

@@ -72,20 +72,20 @@ def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, m
     monkeypatch.setattr(units, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
-    waiting, done, units, sizes = tasks(3000), set(), 0, set()
+    waiting, done, handed, sizes = tasks(3000), set(), 0, set()
     while len(done) < 3000:
         hand_out(engine, waiting)
         out = paper.units()
         assert 0 < sum(len(keys_of(unit)) for unit in out) <= 500
         assert 3000 - len(waiting) - len(done) <= 500
         for unit in out:
-            units += 1
+            handed += 1
             sizes.add(len(keys_of(unit)))
             paper.begin(engine, unit)
             done |= {outcome.key for outcome in paper.finish(engine, unit) if isinstance(outcome, Done)}
     assert 1 in sizes  # before anything is known of them
     assert max(sizes) <= members.MOST_TOGETHER
-    assert units < 3000 / 2
+    assert handed < 3000 / 2
     assert not paper.units()
 
 

@@ -320,3 +320,13 @@ def test_a_farm_that_grows_has_no_more_turbines_than_its_list(tiny_site, turbine
     assert len(farm.next_turbine_aep([0.0, 900.0], [0.0, 0.0], [2000.0], [0.0])) == 1
     with pytest.raises(InputError, match="4 positions for a farm of 3 turbines"):
         farm.next_turbine_aep(np.arange(4) * 900.0, np.zeros(4), [100.0], [5000.0])
+
+
+@pytest.mark.tiny
+def test_old_names_still_work_with_a_warning(tiny_site):
+    farm = WindFarm(tiny_site, Turbine.generic(15, 240, 150), "no_wake")
+    simulation = farm.simulate([0.0], [0.0])
+    for old, new in (("figures", "settings"), ("turbine_worth", "marginal_aep_gwh"), ("free_aep_gwh", "gross_aep_gwh")):
+        owner = next(thing for thing in (tiny_site, farm, simulation) if hasattr(type(thing), old))
+        with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
+            assert getattr(owner, old) == getattr(owner, new)

@@ -16,7 +16,7 @@ from leeward.layout import Area
 from leeward.store import reader_main as reading
 from leeward.store.format import schema
 from leeward.store.format.keys import Key
-from leeward.watch.campaigns import united
+from leeward.watch import united
 from run_cases import leeward, leeward_here, make_campaign
 
 DEEP = {

@@ -27,7 +27,7 @@ from leeward.pages.parts import gwh, metres, percent, table
 from leeward.pages.task import comparison, phases, plan, result_facts
 from leeward.pages.tasks import best_list, best_map
 from leeward.store.format.keys import Key
-from leeward.watch.drawings import FarmShape, LayoutView
+from leeward.watch import FarmShape, LayoutView
 from leeward.wind import Site, WindRose, wind_rose
 from web_cases import HOSTILE, Checked
 

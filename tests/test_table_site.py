@@ -188,7 +188,7 @@ def test_a_campaign_stores_what_its_table_is():
     assert bins.fingerprint(0, 0) == campaign(kind="bins").fingerprint(0, 0) != exact.fingerprint(0, 0)
     for made in (bins, exact):
         again = Campaign.from_text(made.frozen_text(), "frozen")
-        assert again.site.settings() == made.site.settings()
+        assert again.site.settings() == made.physics.site.settings()
         assert again.fingerprint(0, 0) == made.fingerprint(0, 0)
     assert campaign(wind_speeds_m_s=[7, 9, 11], speed_bins="edges").fingerprint(0, 0) == bins.fingerprint(0, 0)
 

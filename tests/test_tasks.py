@@ -11,9 +11,8 @@ from foreign_files import own_result, write_own_file
 from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.format.keys import Key
-from leeward.watch.figures import FIGURES, Figures, Lines
-from leeward.watch.read import observe
-from leeward.watch.tasks import STATES, TaskFilter, TaskTable, task_filter
+from leeward.watch import STATES, Figures, TaskFilter, TaskTable, observe, task_filter
+from leeward.watch.layouts.figures import FIGURES, Lines
 from web_cases import beat, empty_run, fail, store
 
 

@@ -35,9 +35,16 @@ from leeward.store.directory.shard import store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import RunPaths
-from leeward.watch import absent_tasks, activity, campaign_of, campaigns_of, result_lines, snapshot
-from leeward.watch.drawings import layout_view
-from leeward.watch.single import find_result
+from leeward.watch import (
+    absent_tasks,
+    activity,
+    campaign_of,
+    campaigns_of,
+    find_result,
+    layout_view,
+    result_lines,
+    snapshot,
+)
 from run_cases import PATIENCE_S, make_campaign, until
 
 NOW = time.time()

@@ -1,6 +1,5 @@
 """Runs, engines and workers know nothing of layouts: another kind of work goes through them unchanged."""
 
-import inspect
 import os
 import signal
 import subprocess
@@ -12,7 +11,6 @@ import pytest
 
 import leeward
 from leeward.campaign.execution import Execution
-from leeward.cli.run import run as run_command
 from leeward.engines import work as works
 from leeward.engines.engine import ENGINES, engine_class
 from leeward.errors import InputError
@@ -99,7 +97,6 @@ def test_the_table_of_engines_has_those_that_a_campaign_can_name():
     assert set(ENGINES) == set(names)
     for name in names:
         assert engine_class(name).worker_count(Execution(workers=3), 2) == {"inline": 1, "local": 2}.get(name)
-        assert set(engine_class(name).options) <= set(inspect.signature(run_command).parameters)
 
 
 def test_runs_and_engines_do_not_speak_of_layouts():

@@ -39,7 +39,9 @@ def svg() -> str:
             parts.append(f'<text x="140" y="{line}">{escape(summary(name))}</text>')
             for place, step in enumerate(reversed(STEPS.get(name, "").split())):
                 x = WIDTH - 3 * PAD - 24 * place
-                parts.append(f'<circle cx="{x}" cy="{line - 5}" r="10"/><text x="{x}" y="{line}" class="step">{step}</text>')
+                parts.append(
+                    f'<circle cx="{x}" cy="{line - 5}" r="10"/><text x="{x}" y="{line}" class="step">{step}</text>'
+                )
         top += height + GAP
     style = (
         "text{font:14px sans-serif;fill:#263238}.name{font:bold 14px monospace}.layer{fill:#eceff1;stroke:#90a4ae}"

@@ -63,7 +63,7 @@ def check(options: CheckOptions) -> None:
     """Check files, and print the verdicts."""
     from leeward.processes import usable_cores
     from leeward.store import check as check_files
-    from leeward.watch.comparison import Comparison
+    from leeward.watch import Comparison
 
     paths = options.paths or [given_place(None)]
     demand_possible(*paths)

@@ -42,7 +42,7 @@ class CleanOptions(Options):
 def clean(options: CleanOptions) -> None:
     """Clean a run directory, and print what was done."""
     from leeward.store import demand_possible, is_run
-    from leeward.watch.campaigns import paths_of
+    from leeward.watch import paths_of
 
     demand_possible(options.run)
     paths = paths_of(options.run)

@@ -118,7 +118,7 @@ def merged(
     """Merge the sources. Each result is compared with its campaign, and judged by the one that --campaign names."""
     from leeward.processes import usable_cores
     from leeward.store import merge as merge_files
-    from leeward.watch.comparison import Comparison
+    from leeward.watch import Comparison
 
     demand_possible(options.output)
     told, problems = told_campaigns(options.campaign, options.sources)

@@ -94,7 +94,7 @@ def plot(options: PlotOptions) -> None:
     _refuse_unused(what, options)
     check_files(None, options.output)
     from leeward.plots.runs import Choice
-    from leeward.watch.campaigns import demand_place
+    from leeward.watch import demand_place
 
     place = None
     if path is not None or options.campaign is None or what != "rose":
@@ -149,7 +149,7 @@ def _layout(wanted: Wanted) -> "Figure":
     from leeward.campaign.remarks import installed_of
     from leeward.plots import PlacedTurbines, layout_figure
     from leeward.plots.runs import layout_problem, title_of
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     campaign, key = wanted.campaign(), _one_key(wanted)
     result = find_result(wanted.place, key).result
@@ -201,7 +201,7 @@ def _flow(wanted: Wanted) -> "Figure":
     from leeward.plots import flow_figure
     from leeward.plots.runs import layout_problem, title_of
     from leeward.processes import usable_cores
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     options = wanted.options
     if (options.direction is None) != (options.speed is None):

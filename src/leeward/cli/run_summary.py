@@ -160,7 +160,7 @@ def _numbers(
 
 def _advice(report: "RunReport", command: str) -> Iterator[str]:
     """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
-    from leeward.watch.data import MAKE_ROOM, is_out_of_room
+    from leeward.watch import MAKE_ROOM, is_out_of_room
 
     failures = [report.failures[key].failure for key in report.failed]
     out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)

@@ -42,7 +42,7 @@ def show(options: ShowOptions) -> None:
     """Print one layout."""
     target = csv_target(options.csv_file)
     from leeward.campaign.remarks import is_by_capacity_factor
-    from leeward.watch.single import find_result
+    from leeward.watch import find_result
 
     place = given_place(options.path)
     seen = find_result(place, Names(options.campaign, place).keys([options.key])[0])
@@ -82,7 +82,7 @@ def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str
 
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
     from leeward.campaign.remarks import installed_of
-    from leeward.watch.rise import phases_of
+    from leeward.watch import phases_of
 
     details = dict(result.details)
     unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"

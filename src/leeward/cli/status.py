@@ -182,7 +182,7 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
 
 
 def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
-    from leeward.watch.present import key_of
+    from leeward.watch import key_of
 
     best = ""
     if worker.best_aep is not None:
@@ -211,7 +211,7 @@ def _failures(seen: "Snapshot") -> Iterator[str]:
 
 
 def _next(seen: "Snapshot") -> Iterator[str]:
-    from leeward.watch.data import MAKE_ROOM
+    from leeward.watch import MAKE_ROOM
 
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"

@@ -11,8 +11,6 @@ from leeward.errors import InputError, LeewardError
 class DaskEngine(EngineKind):
     """Opens a ClusterEngine. Dask is imported only then: it may not be installed."""
 
-    options = ("scheduler", "tls_ca", "tls_cert", "tls_key")
-
     @classmethod
     def demand(cls, execution: Execution, output: Path) -> None:
         demand_installed(execution.engine)

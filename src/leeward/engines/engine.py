@@ -4,7 +4,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar, Protocol
+from typing import Any, Protocol
 
 from leeward.campaign.execution import Execution
 from leeward.engines.work import Work
@@ -135,9 +135,7 @@ class Engine(Protocol):
 
 
 class EngineKind:
-    """What an entry of ENGINES says before there is an engine. options: of the command line that go with it."""
-
-    options: ClassVar[tuple[str, ...]] = ()
+    """What an entry of ENGINES says before there is an engine."""
 
     @classmethod
     def demand(cls, execution: Execution, output: Path) -> None:

@@ -36,8 +36,6 @@ class LocalEngine(EngineKind):
     emit: called with the events of compiling, and when a worker was killed while it started.
     """
 
-    options = ("workers",)
-
     def __init__(self, launcher: Launcher, workers: int, timeout_s: float, emit: Emit = ignore) -> None:
         self.mark = launcher.mark
         self._launcher = launcher
@@ -186,20 +184,19 @@ class LocalEngine(EngineKind):
         before = any(other.compiles for other in self._workers)
         worker.compiles = compiles
         after = any(other.compiles for other in self._workers)
-        now = time.monotonic()
         if after and not before:
-            self._compiling_since = now
+            self._compiling_since = time.monotonic()
             self._emit("compiling")
         elif before and not after:
-            self._emit("compiled", seconds=round(now - self._compiling_since, 1))
+            self._emit("compiled", seconds=round(time.monotonic() - self._compiling_since, 1))
 
     def _finished(self, worker: WorkerProcess, key: Key, answer: dict[str, Any]) -> list[Outcome]:
         outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
         worker.key, worker.deadline, worker.stuck = None, float("inf"), False
         if "done" in answer:
             return [*outcomes, Done(key, answer["line"], worker.name)]
-        facts = (answer["message"], answer["traceback"], answer["seconds"])
-        return [*outcomes, Failed(key, "exception", *facts, worker.name)]
+        shown, seconds = answer["traceback"], answer["seconds"]
+        return [*outcomes, Failed(key, "exception", answer["message"], shown, seconds, worker.name)]
 
     def _overdue(self, worker: WorkerProcess) -> list[Outcome]:
         worker.kill()

@@ -14,8 +14,6 @@ from leeward.errors import InputError, LeewardError
 class SlurmEngine(EngineKind):
     """Opens a ClusterEngine whose link starts and ends jobs."""
 
-    options = ("jobs", "cores", "memory", "walltime", "partition", "account")
-
     @classmethod
     def demand(cls, execution: Execution, output: Path) -> None:
         demand_installed(execution.engine)

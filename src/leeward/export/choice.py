@@ -9,8 +9,7 @@ from pathlib import Path
 from leeward.campaign.layouts import rated_powers
 from leeward.errors import BadSourceError, InputError
 from leeward.store import FoundFile, FoundResult, Key, Layouts
-from leeward.watch.campaigns import demand_place, run_of
-from leeward.watch.read import present_at
+from leeward.watch import demand_place, present_at, run_of
 
 
 @dataclass(frozen=True)
@@ -43,9 +42,8 @@ def open_results(path: Path) -> Layouts:
         run = run_of(path)
         if path.is_file() or run is None or not run.output.is_file():
             return layouts
-        present = present_at(path).seeds
-        elsewhere = (Key(*pair, seed) not in layouts for pair, seeds in present.items() for seed in seeds)
-        return Layouts(path, also=run.output, rated_powers=rated_powers) if any(elsewhere) else layouts
+        elsewhere = present_at(path).names.difference(map(str, layouts))
+        return Layouts(path, also=run.output, rated_powers=rated_powers) if elsewhere else layouts
 
 
 def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:

@@ -8,9 +8,7 @@ from leeward.pages.charts.axes import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
 from leeward.store import Key
-from leeward.watch import Cell, FailedTask, Snapshot, WorkerSeen, best_cell
-from leeward.watch.data import MAKE_ROOM
-from leeward.watch.present import key_of
+from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
 from leeward.wording import command, count, duration, run_command
 
 MOST_CELLS = 3000  # of a grid on one page

@@ -11,7 +11,7 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, optimiser_words
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.parts import facts, folded, megawatts, section, table
-from leeward.watch.drawings import FarmShape
+from leeward.watch import FarmShape
 from leeward.wording import count
 
 MOST_ROWS = 200

@@ -14,8 +14,7 @@ from leeward.pages.charts.rose import rose_chart, rose_key
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store import Result
-from leeward.watch.drawings import LayoutView
-from leeward.watch.rise import history_of, phases_of
+from leeward.watch import LayoutView, history_of, phases_of
 from leeward.wind import WindRose
 from leeward.wording import duration, work_done
 

@@ -12,9 +12,7 @@ from leeward.pages.charts.maps import farm_map, neighbours_near
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.store import Key, Result
-from leeward.watch import Snapshot
-from leeward.watch.drawings import FarmShape
-from leeward.watch.tasks import STATES, TaskFilter, TaskSeen, TaskTable
+from leeward.watch import STATES, FarmShape, Snapshot, TaskFilter, TaskSeen, TaskTable
 
 PAGE = 50
 COLUMNS = (

@@ -17,11 +17,7 @@ from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
 from leeward.store import Key
-from leeward.watch import result_lines, snapshot
-from leeward.watch.campaigns import run_of
-from leeward.watch.drawings import layout_view
-from leeward.watch.rise import history_of, phases_of
-from leeward.watch.single import find_result, find_results
+from leeward.watch import find_result, find_results, history_of, layout_view, phases_of, result_lines, run_of, snapshot
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign

@@ -22,10 +22,25 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
-from leeward.watch import Observation, Snapshot, audit_events, best_of_all, best_of_cells, best_of_farms, observe
-from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view, standing_of
-from leeward.watch.single import find_result, find_results
-from leeward.watch.tasks import Figures, TaskFilter, TaskTable
+from leeward.watch import (
+    FarmShape,
+    Figures,
+    LayoutView,
+    Observation,
+    Snapshot,
+    TaskFilter,
+    TaskTable,
+    audit_events,
+    best_of_all,
+    best_of_cells,
+    best_of_farms,
+    farm_shape,
+    find_result,
+    find_results,
+    layout_view,
+    observe,
+    standing_of,
+)
 from leeward.wind import WindRose, wind_rose
 from leeward.wording import command, count, run_command
 

@@ -1,34 +1,11 @@
 """What a run directory, or a file of results, looks like now: plain data for the command line and for pages.
 
 Nothing here writes, locks or verifies: files are counted, and the caches are believed. `leeward check` verifies.
+Everything outside this package imports from here. `__init__.pyi` lists the names; a name is imported when it is first
+used, so that `leeward status` starts quickly. What is about layouts is in `layouts`, the other modules serve every kind
+of work; `kinds.KINDS` lists the kinds.
 """
 
-from leeward.watch.absent import Absence, AbsentTask, absent_tasks
-from leeward.watch.activity import audit_events
-from leeward.watch.best import best_cell, best_of_all, best_of_cells, best_of_farms
-from leeward.watch.campaigns import campaign_of, campaigns_of
-from leeward.watch.data import Cell, FailedTask, Holder, HostSeen, Snapshot, WorkerSeen
-from leeward.watch.read import Observation, observe, result_lines, snapshot
+from leeward.lazy import lazy_names
 
-__all__ = [
-    "Absence",
-    "AbsentTask",
-    "Cell",
-    "FailedTask",
-    "Holder",
-    "HostSeen",
-    "Observation",
-    "Snapshot",
-    "WorkerSeen",
-    "absent_tasks",
-    "audit_events",
-    "best_cell",
-    "best_of_all",
-    "best_of_cells",
-    "best_of_farms",
-    "campaign_of",
-    "campaigns_of",
-    "observe",
-    "result_lines",
-    "snapshot",
-]
+__getattr__ = lazy_names(__name__, __file__)

@@ -16,7 +16,6 @@ from leeward.store import (
     INTERVAL_S,
     INTERVALS,
     BadRecordError,
-    Key,
     Owner,
     Record,
     RunPaths,
@@ -25,9 +24,9 @@ from leeward.store import (
     read_owner,
     read_record,
 )
-from leeward.watch.campaigns import run_of
-from leeward.watch.data import FailedTask, Holder, WorkerSeen
-from leeward.watch.present import key_of, names_in
+from leeward.watch.data import FailedTask, Holder, Kind, WorkerSeen
+from leeward.watch.places import run_of
+from leeward.watch.present import names_in
 
 WATCH_S = 2 * INTERVAL_S + 1.0  # within which the counter of a live owner moves, as far as the disk shows it
 LOOK_EVERY_S = 0.1
@@ -35,6 +34,7 @@ MISSED_BEATS = 5  # a worker that was silent for so many looks hung
 SHORTEST_SILENCE_S = 15.0
 LARGEST_BEAT = 1 << 20  # bytes
 WINDOW = 200  # latest results that the rate is taken from
+_NO_VALUE = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of another form, or with impossible numbers
 
 
 class _Pulse(NamedTuple):
@@ -126,16 +126,7 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
-    except (
-        FileNotFoundError,
-        NotAFileError,
-        ValueError,
-        TypeError,
-        KeyError,
-        AttributeError,
-        OverflowError,
-        RecursionError,
-    ):
+    except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_NO_VALUE):
         return None  # gone by now, or none of ours
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
@@ -149,25 +140,21 @@ def _age(facts: dict[str, Any], path: Path, now: float) -> float:
     return max(now - max(_finite(facts["time"]), path.stat().st_mtime), 0.0)  # the clocks of two machines may differ
 
 
-def read_failures(paths: RunPaths, done: Container[Key], retries: int) -> tuple[dict[Key, FailedTask], int]:
-    """Tasks without a result that something went wrong with, and how many records cannot be read."""
+def read_failures(
+    paths: RunPaths, kind: Kind, done: Container[object], retries: int
+) -> tuple[dict[Any, FailedTask], int]:
+    """Tasks without a result that something went wrong with, by key, and how many records cannot be read."""
     failures = {}
     unreadable = 0
     for name in names_in(paths.failures):
-        key = key_of(name.removesuffix(".json"))
+        key = kind.key_of(name.removesuffix(".json"))
         if key is None or key in done:  # a stored result outranks an old failure
             continue
         path = paths.failures / name
         try:
             record = read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (
-            BadRecordError,
-            TypeError,
-            AttributeError,
-            ValueError,
-            OverflowError,
-        ):  # torn, or not what leeward writes
+        except (BadRecordError, *_NO_VALUE):  # torn, or not what leeward writes
             unreadable += 1
             continue
         if failed is not None:
@@ -181,17 +168,9 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
     attempts = len(record.attempts)
     failure = record.failure
     if failure is not None:
-        return FailedTask(
-            key=str(record.key),
-            kind=str(failure.kind),
-            message=str(failure.message),
-            attempts=attempts,
-            time=str(failure.time),
-            worker=str(failure.worker),
-            seconds=_finite(failure.seconds),
-            traceback=str(failure.traceback),
-            final=bool(final),
-        )
+        kind, message, when, worker = map(str, (failure.kind, failure.message, failure.time, failure.worker))
+        seconds, trace = _finite(failure.seconds), str(failure.traceback)
+        return FailedTask(str(record.key), kind, message, attempts, when, worker, seconds, trace, bool(final))
     if not final:
         return None
     last: dict[str, Any] = record.attempts[-1] if record.attempts else {}
@@ -211,13 +190,13 @@ def audit_events(path: Path) -> list[dict[str, Any]]:
         raise StorageError(f"{path}: its audit trail cannot be read ({error})") from error
 
 
-def rate_per_hour(created: list[bytes], holder: Holder | None, now: float) -> float | None:
+def rate_per_hour(created: list[str], holder: Holder | None, now: float) -> float | None:
     """Results an hour, lately. created: when each was made, as text. holder: of a run that goes on, else None.
 
     Of a run that goes on only what it made itself counts, and the time since its latest result counts too.
     """
     latest = nlargest(WINDOW, created)  # as texts they sort like times
-    times = sorted(time for text in latest if (time := _seconds(text.decode("ascii", "replace"))) is not None)
+    times = sorted(time for text in latest if (time := _seconds(text)) is not None)
     began = None if holder is None else _seconds(holder.since)
     if began is not None:
         times = [time for time in times if time >= began]

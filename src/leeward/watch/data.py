@@ -1,12 +1,15 @@
-"""What a snapshot consists of."""
+"""What a snapshot of any kind of work consists of."""
 
-import functools
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field
-from typing import Any
+from collections.abc import Callable
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from leeward.capacity import comparison_remark
+from leeward.errors import InputError
 from leeward.wording import duration
+
+if TYPE_CHECKING:
+    from leeward.watch.read import Look
 
 _NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.driver` says it
 MAKE_ROOM = "Trying again cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
@@ -18,25 +21,27 @@ def is_out_of_room(message: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Cell:
-    """One farm with one turbine type.
+class Kind:
+    """How one kind of work is watched. Everything else here sees its keys as values that sort and have a text.
 
-    expected: None if nobody knows. failed: tasks without a result that are not tried again by themselves. running:
-    tasks in the hands of live workers. best_aep, median_aep: GWh; None without a result whose AEP is known.
-    installed_mw: None where no campaign tells it. capacity_factor: of the best result, a fraction; None if unknown.
+    parse: from the text of a key to the key; InputError for any other text. pattern: a regular expression of these
+    texts, without groups. figure: the number in the line of an index by which results are compared. work_of: what a
+    place says was expected of it, None if nothing: it has a `name`, `n_tasks`, `execution.retries` and `tasks()`. show:
+    what pages show, of a look and of what the caller chose from it.
     """
 
-    farm_idx: int
-    type_idx: int
-    done: int
-    expected: int | None
-    failed: int = 0
-    running: int = 0
-    best_aep: float | None = None
-    median_aep: float | None = None
-    best_key: str | None = None
-    installed_mw: float | None = None
-    capacity_factor: float | None = None
+    parse: Callable[[str], Any]
+    pattern: str
+    figure: str
+    work_of: Callable[[Path], Any]
+    show: Callable[["Look", Any], Any]
+
+    def key_of(self, text: str) -> Any:
+        """Return the key that a text names; None if it names none."""
+        try:
+            return self.parse(text)
+        except InputError:
+            return None
 
 
 @dataclass(frozen=True)
@@ -110,17 +115,33 @@ class Holder:
 
 
 @dataclass(frozen=True)
-class Snapshot:
-    """A run directory, or a lone file, at one moment; counted, not verified.
+class AbsentTask:
+    """reason: why it has no result, as far as that is known. failed: it was tried, and is not tried again by itself."""
+
+    key: Any
+    reason: str
+    failed: bool = False
+
+
+@dataclass(frozen=True)
+class Absence:
+    """campaign: its name. expected: how many tasks it has. tasks: those without a result, sorted by key."""
+
+    campaign: str
+    expected: int
+    tasks: tuple[AbsentTask, ...]
+
+
+@dataclass(frozen=True, kw_only=True)
+class Progress:
+    """A run directory, or a lone file, at one moment, whatever kind of work it holds; counted, not verified.
 
     path: as it was asked for. run: the run directory, None of a lone file. output: the merged file; output_results: how
-    many results its index tells of, None if it has none that fits. farms, types: names by number. expected and missing:
-    None if nobody knows what was expected. done: results that are expected; beyond: those that are not (any more).
-    failed: of the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files.
-    unreadable_lines: of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown, and
-    when nothing is left to compute. optimiser: recipe and effort in words; None where no campaign is known.
-    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
-    compare types.
+    many results its index tells of, None if it has none that fits. campaign: its name. expected and missing: None if
+    nobody knows what was expected. done: results that are expected; beyond: those that are not (any more). failed: of
+    the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files. unreadable_lines:
+    of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown, and when nothing is left
+    to compute.
     """
 
     path: str
@@ -128,16 +149,12 @@ class Snapshot:
     output: str
     time: float
     campaign: str | None
-    farms: Mapping[int, str]
-    types: Mapping[int, str]
-    seeds: int | None
     expected: int | None
     done: int
     failed: int
     running: int
     missing: int | None
     beyond: int
-    cells: tuple[Cell, ...]
     failures: tuple[FailedTask, ...] = ()
     workers: tuple[WorkerSeen, ...] = ()
     owner: Holder | None = None
@@ -147,10 +164,7 @@ class Snapshot:
     output_results: int | None = None
     unreadable_lines: int = 0
     quarantined: int = 0
-    notes: tuple[str, ...] = field(default=())
-    optimiser: str | None = None
-    by_capacity_factor: tuple[int, ...] = ()
-    remarks: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
 
     @property
     def hosts(self) -> tuple[HostSeen, ...]:
@@ -166,20 +180,6 @@ class Snapshot:
             )
             for name, workers in grouped.items()
         )
-
-    @functools.cached_property
-    def _installed_mw(self) -> dict[tuple[int, int], float | None]:
-        return {(cell.farm_idx, cell.type_idx): cell.installed_mw for cell in self.cells}
-
-    def installed_mw(self, farm_idx: int, type_idx: int) -> float | None:
-        """Return the installed power of a farm with a turbine type, MW; None where it is not known."""
-        return self._installed_mw.get((farm_idx, type_idx))
-
-    @property
-    def comparison_remark(self) -> str:
-        """A sentence that says where types are compared by capacity factor; empty if nowhere."""
-        names = [f"{farm} {self.farms.get(farm, '')}".strip() for farm in self.by_capacity_factor]
-        return comparison_remark(names, len(self.farms))
 
     @property
     def activity(self) -> str:

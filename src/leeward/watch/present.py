@@ -7,164 +7,169 @@ each, in one go, and only lines of another form are read one by one.
 import json
 import math
 import re
-from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 
-from leeward.errors import InputError
+from leeward.errors import BadSourceError
 from leeward.files import NotAFileError, read_regular
-from leeward.store import Key, RunPaths, entries, output_index
+from leeward.store import RunPaths, encode_line, entries, index_line, is_pack, output_index
+from leeward.watch.data import Kind
 
-Pair = tuple[int, int]  # farm_idx and type_idx
-
-_NUMBER = r"(?:0|[1-9]\d{0,9})"
-_NAME = re.compile(rf"^(farm{_NUMBER}_t{_NUMBER})_s({_NUMBER})\.h5$", re.MULTILINE | re.ASCII)
-_LINE = re.compile(
-    rb'^\{"key": ?"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})", ?"aep": ?(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?),.*\}$', re.MULTILINE
-)
-_PACKED = re.compile(rb'\{"key":"(farm\d{1,9}_t\d{1,9})_s(\d{1,10})"')  # as leeward writes them
-_KEY = re.compile(rb'\{"key": ?"(\w{1,60})"')
-_CREATED = re.compile(rb'"created": ?"([^"]{1,40})"')
+_CREATED = re.compile(r'"created": ?"([^"]{1,40})"')
 
 
 @dataclass
 class Present:
     """What is there, and what is known of it.
 
-    seeds: of all results, by farm and turbine type. aeps: GWh, by seed, as far as they are known. created: when results
-    were made, as text. unreadable: lines. odd: files among the shards that are none. output_results: None if not known.
+    names: the texts of the keys of all results. figures: by such a text, the number that results of the kind are
+    compared by; as far as it is known, and of results that are gone too. created: when results were made, as text.
+    unreadable: lines. odd: files among the shards that are none. output_results: None if not known.
     """
 
-    seeds: dict[Pair, set[int]] = field(default_factory=lambda: defaultdict(set))
-    aeps: dict[Pair, dict[int, float]] = field(default_factory=lambda: defaultdict(dict))
-    created: list[bytes] = field(default_factory=list)
+    names: set[str] = field(default_factory=set)
+    figures: dict[str, float] = field(default_factory=dict)
+    created: list[str] = field(default_factory=list)
     unreadable: int = 0
     odd: int = 0
     output_results: int | None = None
 
     def __contains__(self, key: object) -> bool:
-        return isinstance(key, Key) and key.seed in self.seeds.get(key[:2], ())
-
-    @property
-    def count(self) -> int:
-        return sum(map(len, self.seeds.values()))
-
-    @property
-    def known_aeps(self) -> int:
-        """Of how many results the AEP is known."""
-        return sum(len(aeps.keys() & self.seeds[pair]) for pair, aeps in self.aeps.items())
+        return str(key) in self.names
 
     def add(self, other: "Present") -> None:
         """What another place has; what is known already stays."""
-        for pair, seeds in other.seeds.items():
-            self.seeds[pair] |= seeds
-        for pair, aeps in other.aeps.items():
-            self.aeps[pair] = aeps | self.aeps[pair]
+        self.names |= other.names
+        for name, figure in other.figures.items():
+            self.figures.setdefault(name, figure)
 
 
-def in_shards(paths: RunPaths) -> Present:
+class _Forms(NamedTuple):
+    """Of the names of shards, and of lines as leeward writes them: the keys, and keys with their figures."""
+
+    shard: re.Pattern[str]
+    key: re.Pattern[str]
+    line: re.Pattern[str]
+
+
+@lru_cache
+def _forms(kind: Kind) -> _Forms:
+    number = r"-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?"
+    flags = re.MULTILINE | re.ASCII
+    return _Forms(
+        re.compile(rf"^({kind.pattern})\.h5$", flags),
+        re.compile(rf'\{{"key": ?"({kind.pattern})"', flags),
+        re.compile(rf'^\{{"key": ?"({kind.pattern})", ?"{kind.figure}": ?({number}),.*\}}$', flags),
+    )
+
+
+def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present, list[str]]:
+    """Return the results in shards, packs, and those that only the output has; and what is wrong with these files.
+
+    Without an index that fits, the output itself is read; but not if is_busy: it may be being made.
+    """
+    present = _in_shards(run, kind)
+    problems: list[str] = []
+    for pack in run.pack_files():
+        content, bad = lines_of(pack)
+        problems += bad
+        _add_lines(present, content, kind)
+    merged = output_index(run.output)
+    if merged is None and run.output.is_file() and not (is_busy and present.names):
+        merged, bad = lines_of(run.output)
+        problems += bad
+    if merged is not None:
+        present.output_results = merged.count(b"\n")
+        _add_lines(present, merged, kind)
+    return present, problems
+
+
+def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
+    """Add the results that lines are about. Where all figures are known, only the keys are read: that is quicker."""
+    keys = _forms(kind).key.findall(_text(content))
+    if len(keys) == content.count(b"\n") and present.figures.keys() >= set(keys):
+        present.names.update(keys)
+    else:
+        present.add(in_lines(content, kind))
+
+
+def _in_shards(run: RunPaths, kind: Kind) -> Present:
     """Results by the names of their files, with what the index says of them."""
-    found = Present()
-    names = shard_names(paths)
-    seeds = defaultdict(list)
-    for prefix, seed in _NAME.findall("\n".join(names)):
-        seeds[prefix].append(seed)
-    for prefix, texts in seeds.items():
-        found.seeds[_pair(prefix)] = set(map(int, texts))
-    found.odd = len(names) - found.count
+    files = [name for folder in _names_in(run.results) for name in _names_in(run.results / folder)]
     try:
-        content = read_regular(paths.index)
+        content = read_regular(run.index)
     except (FileNotFoundError, NotAFileError):
-        return found
-    lines = in_lines(content[: content.rfind(b"\n") + 1])  # the last line may be in the making
-    found.aeps, found.created, found.unreadable = lines.aeps, lines.created, lines.unreadable
+        content = b""
+    found = in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be in the making
+    found.names = set(_forms(kind).shard.findall("\n".join(files)))
+    found.odd = len(files) - len(found.names)
     return found
 
 
-def add_packed(present: Present, paths: RunPaths) -> list[Path]:
-    """What packs hold, by the indexes beside them, one at a time; which packs have none that fits."""
-    untold = []
-    for pack in paths.pack_files():
-        content = output_index(pack, is_pack=True)
-        if content is None:
-            untold.append(pack)
-        elif not _add_keys(present, content):
-            present.add(in_lines(content))
-    return untold
+def present_in_file(path: Path, kind: Kind) -> tuple[Present, list[str]]:
+    """Return the results of a lone file, and what is wrong with it; BadSourceError if nothing can be read."""
+    content, problems = lines_of(path)
+    present = in_lines(content, kind)
+    if problems and not present.names:
+        raise BadSourceError(f"{problems[0]}; `leeward check {path}` says more")
+    return present, problems
 
 
-def _add_keys(present: Present, content: bytes) -> bool:
-    """The keys of lines; whether the AEP of each of them is known already."""
-    texts = defaultdict(list)
-    for prefix, seed in _PACKED.findall(content):
-        texts[prefix].append(seed)
-    is_known = True
-    for prefix, numbers in texts.items():
-        pair, seeds = _pair(prefix.decode()), set(map(int, numbers))
-        present.seeds[pair] |= seeds
-        is_known = is_known and seeds <= present.aeps[pair].keys()
-    return is_known
-
-
-def in_output(output: Path) -> Present | None:
-    """Results by the index beside a merged file; None if there is none that fits it."""
-    content = output_index(output)
-    return None if content is None else in_lines(content)
-
-
-def tells_of_more(content: bytes, known: Present) -> bool:
-    """Whether lines tell of anything that is not known already: quicker than taking them apart."""
-    names = {b"farm%d_t%d_s%d" % (*pair, seed) for pair, seeds in known.seeds.items() for seed in seeds}
-    return known.known_aeps < known.count or not names.issuperset(_KEY.findall(content))
-
-
-def in_lines(content: bytes) -> Present:
+def in_lines(content: bytes, kind: Kind) -> Present:
     """Results by the lines about them."""
-    found = Present(created=_CREATED.findall(content))
-    aeps = defaultdict(list)
-    lines = _LINE.findall(content)
-    for prefix, seed, aep in lines:
-        aeps[prefix].append((int(seed), float(aep)))
-    for prefix, known in aeps.items():
-        pair = _pair(prefix.decode())
-        found.aeps[pair] = dict(known)
-        found.seeds[pair] = {seed for seed, _ in known}
-    if len(lines) < content.count(b"\n"):
-        for line in _LINE.sub(b"", content).split(b"\n"):
-            if line:
-                _add_line(found, line)
-    found.output_results = found.count
+    text = _text(content)
+    form = _forms(kind).line
+    lines = form.findall(text)
+    figures = {name: float(figure) for name, figure in lines}
+    found = Present(set(figures), figures, _CREATED.findall(text))
+    if len(lines) < text.count("\n"):
+        _add_others(found, filter(None, form.sub("", text).split("\n")), kind)
     return found
 
 
-def _add_line(found: Present, text: bytes) -> None:
-    """A line of another form: without an AEP, torn, or written by somebody else."""
-    try:
-        line = json.loads(text)
-        key = Key.parse(line["key"])
-        aep = line.get("aep")
-        energy = float(aep) if isinstance(aep, float | int) else math.nan
-    except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
-        found.unreadable += 1  # an InputError is a ValueError
-        return
-    found.seeds[key[:2]].add(key.seed)
-    if math.isfinite(energy):
-        found.aeps[key[:2]][key.seed] = energy
+def _add_others(found: Present, lines: Iterable[str], kind: Kind) -> None:
+    """Add what lines of another form say: without a figure, torn, or written by somebody else."""
+    for text in lines:
+        try:
+            line = json.loads(text)
+            name = str(kind.parse(line["key"]))
+            value = line.get(kind.figure)
+            figure = float(value) if isinstance(value, float | int) else math.nan
+        except (ValueError, TypeError, KeyError, AttributeError, OverflowError, RecursionError):
+            found.unreadable += 1  # an InputError is a ValueError
+            continue
+        found.names.add(name)
+        if math.isfinite(figure):
+            found.figures[name] = figure
 
 
-@lru_cache(maxsize=200_000)  # a dashboard meets the same ones at every look
-def _pair(prefix: str) -> Pair:
-    farm, _, kind = prefix.removeprefix("farm").partition("_t")
-    return int(farm), int(kind)
+def lines_of(file: Path) -> tuple[bytes, list[str]]:
+    """Return the lines about the results of a merged file or a pack, and what is wrong with it.
+
+    They come from the index beside it. Without one that fits, another process reads the file itself.
+    """
+    content = output_index(file, is_pack=is_pack(file))
+    if content is not None:
+        return content, []
+    from leeward.store import FoundResult, read_files  # only now: with them comes h5py
+
+    lines, problems = [], []
+    for found in read_files([file]):
+        if isinstance(found, FoundResult):
+            if found.is_valid:
+                lines.append(encode_line(index_line(found)))
+        elif not found.is_valid:
+            reason = f"{found.verdict}, {found.reason}" if found.reason else f"{found.bad} damaged result(s)"
+            problems.append(f"{found.path}: {reason}")
+    return b"".join(lines), problems
 
 
-def shard_names(paths: RunPaths) -> list[str]:
-    """Of all files that look like shards; what vanishes in between is left out."""
-    names: list[str] = []
-    for folder in _names_in(paths.results):
-        names += _names_in(paths.results / folder)
-    return names
+def _text(content: bytes) -> str:
+    """Return lines as text. Only keys and numbers are read from it, which are ASCII."""
+    return content.decode("latin-1")
 
 
 def names_in(folder: Path) -> list[str]:
@@ -174,11 +179,3 @@ def names_in(folder: Path) -> list[str]:
 
 def _names_in(folder: Path) -> list[str]:
     return [entry.name for entry in entries(folder) if entry.name[0] != "."]
-
-
-def key_of(name: str) -> Key | None:
-    """The key that a name tells, if any."""
-    try:
-        return Key.parse(name)
-    except InputError:
-        return None

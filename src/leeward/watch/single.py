@@ -8,8 +8,8 @@ from pathlib import Path
 from leeward.campaign.layouts import open_layouts
 from leeward.errors import BadSourceError
 from leeward.store import FoundResult, Key, Result, RunPaths, output_index, read_files
-from leeward.watch.campaigns import demand_place, run_of
-from leeward.watch.read import present_at
+from leeward.watch.kinds import present_at
+from leeward.watch.places import demand_place, run_of
 
 
 @dataclass(frozen=True)

@@ -2,22 +2,49 @@
 
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
+from queue import SimpleQueue
+from typing import Any, TypeVar
 
 from leeward.campaign import Campaign
 from leeward.errors import LeewardError, StorageError
 from leeward.store import output_index_path
-from leeward.watch import Observation, observe
-from leeward.watch.campaigns import run_of
-from leeward.watch.figures import identity
-from leeward.web.background import Background
+from leeward.watch import Observation, identity, observe, run_of
 from leeward.wording import duration
 
 SHORTEST_S = 1.0  # between two looks
 PATIENCE = 10.0  # looking takes at most this part of the time: a tenth
 LOOK_S = 0.5  # how long a page waits for a new look; then it shows what the last one saw
 LONG_S = 15.0  # after which a page says that it is old
+T = TypeVar("T")
+
+
+class Background:
+    """Does one thing after the other, in a thread that ends with the process whatever it is doing.
+
+    A pool of the library would be waited for at the end: for a disk that hangs, or for half a minute of compiling.
+    """
+
+    def __init__(self, name: str) -> None:
+        self._queue: SimpleQueue[tuple[Future[Any], Callable[[], Any]]] = SimpleQueue()
+        threading.Thread(target=self._work, name=name, daemon=True).start()
+
+    def submit(self, work: Callable[[], T]) -> "Future[T]":
+        """Have something done, when all that was asked for before is."""
+        future: Future[T] = Future()
+        self._queue.put((future, work))
+        return future
+
+    def _work(self) -> None:
+        while True:
+            future, work = self._queue.get()
+            try:
+                future.set_result(work())
+            except BaseException as error:  # who asks for the result gets it
+                future.set_exception(error)
+            del future, work  # until the next one comes they would be kept alive
 
 
 class Looks:
@@ -34,7 +61,6 @@ class Looks:
         self._seen: Observation | None = None
         self._failed: LeewardError | None = None  # the last look
         self._file: object = None  # which one was seen, of a lone file
-        self._campaign_text = ""
 
     def latest(self) -> Observation:
         """What was seen last. Where that is old a new look is taken, and waited for if it is short.
@@ -69,7 +95,7 @@ class Looks:
         try:
             file = self._lone_file()
             if seen is None or file is None or file != self._file:
-                seen = self._same_campaign(observe(self._path, campaign=self._named))
+                seen = observe(self._path, campaign=self._named)
             self._file = file
         except LeewardError as error:
             failed = error
@@ -89,11 +115,3 @@ class Looks:
         if run_of(self._path) is not None or not self._path.is_file():
             return None
         return identity(self._path), identity(output_index_path(self._path))
-
-    def _same_campaign(self, seen: Observation) -> Observation:
-        """With the campaign that is known already, if it is the same: what it has worked out is kept."""
-        old = None if self._seen is None else self._seen.campaign
-        text = "" if seen.campaign is None else seen.campaign.study_text()
-        is_same = old is not None and text == self._campaign_text
-        self._campaign_text = text
-        return Observation(seen.snapshot, old, seen.present) if is_same else seen

@@ -5,26 +5,33 @@ from collections import OrderedDict
 from collections.abc import Collection, Mapping
 from concurrent.futures import Future
 from dataclasses import replace
-from functools import cached_property
+from functools import lru_cache
 from pathlib import Path
-from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.store import Key, Result
-from leeward.watch import Observation, Snapshot, audit_events, best_of_farms
-from leeward.watch.campaigns import run_of
-from leeward.watch.drawings import FarmShape, LayoutView, farm_shape, layout_view
-from leeward.watch.figures import identity
-from leeward.watch.single import ResultSeen, find_result, find_results
-from leeward.watch.tasks import Figures, TaskTable
-from leeward.web.background import Background
-from leeward.web.looks import Looks
+from leeward.watch import (
+    FarmShape,
+    Figures,
+    LayoutView,
+    Observation,
+    ResultSeen,
+    Snapshot,
+    TaskTable,
+    best_of_farms,
+    farm_shape,
+    find_result,
+    find_results,
+    identity,
+    layout_view,
+    run_of,
+)
+from leeward.web.looks import Background, Looks
 from leeward.wind import WindRose, wind_rose
 
 WAIT_S = 0.6  # for wake losses; then a page is shown without them
 VIEWS_KEPT = 64
 RESULTS_KEPT = 256
-FEW = 5
 
 
 class Model:
@@ -34,12 +41,12 @@ class Model:
         """campaign: what the results belong to, instead of what the place says."""
         self.path = path
         self._looks = Looks(path, campaign)
-        self._lock = threading.RLock()  # of what follows, for moments
+        self._lock = threading.Lock()  # of what is kept, for moments
         self._counting = threading.Lock()
         self._tasks: tuple[Observation, TaskTable] | None = None
         self._figures = Figures(path)
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
-        self._study = _Study(None)
+        self._views: OrderedDict[tuple[Campaign | None, Key, str], Future[LayoutView]] = OrderedDict()
         self._work = Background("wake losses")
 
     # --- counted ---
@@ -73,10 +80,6 @@ class Model:
         """Make the table of tasks before anybody asks for it; who asks is told what goes wrong with it."""
         self._work.submit(self.tasks)
 
-    def audit(self) -> list[dict[str, Any]]:
-        """All events, the oldest first; none of a lone file."""
-        return audit_events(self.path)
-
     # --- read ---
 
     def result(self, key: Key) -> Result:
@@ -91,13 +94,6 @@ class Model:
         found = find_results(self.path, [key for key, result in known.items() if result is None])
         known |= {key: self._keep(seen) for key, seen in found.items()}
         return {farm: result for farm, key in best.items() if (result := known[key]) is not None}
-
-    def versions(self) -> str:
-        """Of the programs that made a result; of one that can be read."""
-        farms = list(self.snapshot.farms)[:FEW]
-        for result in self.best_results(farms).values():
-            return str(result.details.get("versions", ""))
-        return ""
 
     def _known(self, key: Key) -> Result | None:
         """One that was read before, if nothing has happened to it since."""
@@ -123,21 +119,20 @@ class Model:
 
     # --- worked out ---
 
-    def view(self, key: Key) -> LayoutView:
+    def view(self, result: Result) -> LayoutView:
         """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
 
         The first one takes a second, and half a minute where the wake engine was never used on this machine.
         """
-        result, campaign = self.result(key), self.campaign
-        which = key, result.digest
+        campaign = self.campaign
+        which = campaign, result.key, result.digest
         with self._lock:
-            views = self._of(campaign).views
-            if which not in views:
-                views[which] = self._work.submit(lambda: layout_view(campaign, result))
-                if len(views) > VIEWS_KEPT:
-                    views.popitem(last=False)
-            views.move_to_end(which)
-            view = views[which]
+            if which not in self._views:
+                self._views[which] = self._work.submit(lambda: layout_view(campaign, result))
+                if len(self._views) > VIEWS_KEPT:
+                    self._views.popitem(last=False)
+            self._views.move_to_end(which)
+            view = self._views[which]
         try:
             return view.result(timeout=WAIT_S)
         except TimeoutError:
@@ -146,36 +141,19 @@ class Model:
 
     def shapes(self) -> Mapping[int, FarmShape]:
         """All areas; none where the campaign is not known."""
-        campaign = self.campaign
-        with self._lock:
-            return self._of(campaign).shapes
+        return _shapes(self.campaign)
 
     @property
     def rose(self) -> WindRose | None:
         """Of the campaign's site."""
-        campaign = self.campaign
-        with self._lock:
-            return self._of(campaign).rose
-
-    def _of(self, campaign: Campaign | None) -> "_Study":
-        """What is kept of this very campaign; what was of another goes."""
-        if self._study.campaign is not campaign:
-            self._study = _Study(campaign)
-        return self._study
+        return _rose(self.campaign)
 
 
-class _Study:
-    """What was worked out for one campaign."""
+@lru_cache(maxsize=1)  # a campaign never changes
+def _shapes(campaign: Campaign | None) -> Mapping[int, FarmShape]:
+    return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
 
-    def __init__(self, campaign: Campaign | None) -> None:
-        self.campaign = campaign
-        self.views: OrderedDict[tuple[Key, str], Future[LayoutView]] = OrderedDict()
 
-    @cached_property
-    def shapes(self) -> dict[int, FarmShape]:
-        campaign = self.campaign
-        return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
-
-    @cached_property
-    def rose(self) -> WindRose | None:
-        return None if self.campaign is None else wind_rose(self.campaign.physics.site)
+@lru_cache(maxsize=1)
+def _rose(campaign: Campaign | None) -> WindRose | None:
+    return None if campaign is None else wind_rose(campaign.physics.site)

@@ -13,9 +13,7 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
-from leeward.watch import Snapshot
-from leeward.watch.drawings import LayoutView, standing_of
-from leeward.watch.tasks import TaskFilter, TaskSeen, task_filter
+from leeward.watch import LayoutView, TaskFilter, TaskSeen, WorkerSeen, audit_events, standing_of, task_filter
 from leeward.web.model import Model
 from leeward.wording import duration
 
@@ -25,6 +23,8 @@ FEW_WORKERS, FEW_FAILURES = 10, 3  # of the first page
 MOST_FAILURES = 100  # of one page
 MOST_FARMS = 100  # of one map: more cannot be told apart, and each has a result to be read
 MOST_PAGES = 1_000_000
+FEW_FARMS = 5  # of which a result may tell its versions
+TASK_FIGURES = ("aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds")
 
 Query = Mapping[str, str]
 
@@ -52,13 +52,12 @@ def answer(model: Model, path: str, query: Query) -> Answer:
     """The answer to a request; one that cannot be is answered by a page that says why."""
     try:
         if path in _ASSETS:
-            name, kind = _ASSETS[path]
-            return Answer(frame.asset(name), kind, keep_s=3600)
-        if path in _PAGES:
-            return _PAGES[path](model, query)
+            return Answer(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
         if path.startswith("/task/"):
             return _task(model, path.removeprefix("/task/"))
-        raise RefusalError(404, "There is no such page.")
+        if path not in _PAGES:
+            raise RefusalError(404, "There is no such page.")
+        return _PAGES[path](model, query)
     except RefusalError as refusal:
         return _error(refusal.status, str(refusal))
     except (LeewardError, OSError) as error:  # the place itself cannot be read just now
@@ -98,11 +97,8 @@ def _overview(model: Model, query: Query) -> Answer:
         tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
         overview.remarks(seen, live=True),
     ]
-    return _page(model, _short(seen), "/", content)
-
-
-def _short(seen: Snapshot) -> str:
-    return f"{seen.done}/{seen.expected}" if seen.expected is not None else str(seen.done)
+    short = str(seen.done) if seen.expected is None else f"{seen.done}/{seen.expected}"
+    return _page(model, short, "/", content)
 
 
 def _map(model: Model, query: Query) -> Answer:
@@ -151,24 +147,10 @@ def _tasks(model: Model, query: Query) -> Answer:
 
 def _tasks_csv(model: Model, query: Query) -> Answer:
     table = model.tasks()
-    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh"]
-    header += ["installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"]
-    chosen = table.rows(table.chosen(_filtered(query)))
-    text = csv_text(header, (_csv_row(row) for row in chosen))
-    return Answer(text.encode(), "text/csv; charset=utf-8", name="tasks.csv")
-
-
-def _csv_row(row: TaskSeen) -> list[object]:
-    figures = [
-        row.aep,
-        row.installed_mw,
-        row.capacity_factor,
-        row.wake_loss,
-        row.min_spacing_m,
-        row.n_turbines,
-        row.seconds,
-    ]
-    return [str(row.key), *row.key, row.state, *figures]
+    rows = map(vars, table.rows(table.chosen(_filtered(query))))
+    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *TASK_FIGURES[1:]]
+    values = ([str(row["key"]), *row["key"], row["state"], *(row[name] for name in TASK_FIGURES)] for row in rows)
+    return Answer(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")
 
 
 def _workers(model: Model, query: Query) -> Answer:
@@ -180,24 +162,24 @@ def _failures(model: Model, query: Query) -> Answer:
     page = _number(query, "page")
     shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
     pages = -(-len(seen.failures) // MOST_FAILURES)
-    content: list[Child] = [
-        overview.failures(seen, shown, LINKS, live=True),
-        pager("/failures", page, pages),
-    ]
-    return _page(model, "Failures", "/failures", content)
+    listed = overview.failures(seen, shown, LINKS, live=True)
+    return _page(model, "Failures", "/failures", [listed, pager("/failures", page, pages)])
 
 
 def _settings(model: Model, query: Query) -> Answer:
+    some = model.best_results(list(model.snapshot.farms)[:FEW_FARMS]).values()
+    versions = next((str(result.details.get("versions", "")) for result in some), "")
+    shown = settings.settings(model.campaign, model.shapes(), versions)
+    return _page(model, "Settings", "/settings", [shown, _wind(model)])
+
+
+def _wind(model: Model) -> Child:
     rose = model.rose
-    content: list[Child] = [
-        settings.settings(model.campaign, model.shapes(), model.versions()),
-        section("wind", "Wind", task.rose(rose)) if rose is not None else None,
-    ]
-    return _page(model, "Settings", "/settings", content)
+    return None if rose is None else section("wind", "Wind", task.rose(rose))
 
 
 def _audit(model: Model, query: Query) -> Answer:
-    trail = audit_pages.audit_trail(model.audit(), _number(query, "page"), LINKS, live=True)
+    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS, live=True)
     return _page(model, "Audit", "/audit", [trail])
 
 
@@ -212,14 +194,14 @@ def _compare(model: Model, query: Query) -> Answer:
 
 
 def _task(model: Model, name: str) -> Answer:
-    for ending, write in _FILES.items():
+    for ending, (kind, write) in _FILES.items():
         if name.endswith(ending):
             result = _found(model, name.removesuffix(ending))
             try:
                 text = write(result, model.campaign)
             except InputError as error:
                 raise RefusalError(404, str(error)) from error
-            return Answer(text.encode(errors="replace"), f"{_KINDS[ending]}; charset=utf-8", name=name)
+            return Answer(text.encode(errors="replace"), f"{kind}; charset=utf-8", name=name)
     key = _key(name)
     row = model.tasks().find(key)
     if row is None:
@@ -243,32 +225,20 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
     is_on_earth = campaign is not None and bool(campaign.crs)  # without it there are no degrees for GeoJSON
     endings = {".csv": "CSV", ".geojson": "GeoJSON"} if is_on_earth else {".csv": "CSV"}
     files = [[link(f"/task/{key}{ending}", words), " "] for ending, words in endings.items()]
-    phases, rose = task.phases(view.result), model.rose
+    phases = task.phases(view.result)
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
     losses = None if view.wake_loss is None else view.wake_loss.tolist()
+    turbines = tag("summary", None, "coordinates"), task.coordinates(view.result, losses)
+    plan = section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True)
+    figures = section("facts", "Figures", task.result_facts(view), live=True)
     return [
         tag("p", None, cell, " · download: ", files),
-        tag(
-            "div",
-            {"class": "columns"},
-            section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True),
-            section("facts", "Figures", task.result_facts(view), live=True),
-        ),
+        tag("div", {"class": "columns"}, plan, figures),
         section("phases", "AEP by phase", phases) if phases is not None else None,
-        section("wind", "Wind", task.rose(rose)) if rose is not None else None,
+        _wind(model),
         section("compare", "Compare", compare),
-        section(
-            "coordinates",
-            "Turbines",
-            tag(
-                "details",
-                {"id": "turbines"},
-                tag("summary", None, "coordinates"),
-                task.coordinates(view.result, losses),
-            ),
-            live=True,
-        ),
+        section("coordinates", "Turbines", tag("details", {"id": "turbines"}, *turbines), live=True),
     ]
 
 
@@ -276,24 +246,24 @@ def _undone(model: Model, row: TaskSeen) -> list[Child]:
     """A task without a result: what is known of it."""
     seen = model.snapshot
     failed = [overview.failure(each, seen, LINKS) for each in seen.failures if each.key == str(row.key)]
-    at_work = [worker for worker in seen.workers if worker.task == str(row.key)]
-    doing = [
-        facts(
-            [
-                ("worker", w.name),
-                ("phase", w.phase or w.state),
-                ("step", w.step),
-                ("best so far, GWh", gwh(w.best_aep)),
-                ("for", "–" if w.task_s is None else duration(w.task_s)),
-                ("looks hung", yes_or_no(w.looks_hung)),
-            ]
-        )
-        for w in at_work
-    ]
+    doing = [_at_work(worker) for worker in seen.workers if worker.task == str(row.key)]
     return [
         section("state", "State", tag("p", None, state_mark(row.state)), *doing, *failed, live=True),
         tag("p", None, link(LINKS.cell(row.key.farm_idx, row.key.type_idx), "all seeds of this farm and type")),
     ]
+
+
+def _at_work(worker: WorkerSeen) -> Markup:
+    return facts(
+        [
+            ("worker", worker.name),
+            ("phase", worker.phase or worker.state),
+            ("step", worker.step),
+            ("best so far, GWh", gwh(worker.best_aep)),
+            ("for", "–" if worker.task_s is None else duration(worker.task_s)),
+            ("looks hung", yes_or_no(worker.looks_hung)),
+        ]
+    )
 
 
 def _compare_form(first: str, second: str) -> Markup:
@@ -301,12 +271,8 @@ def _compare_form(first: str, second: str) -> Markup:
         tag("label", None, words, tag("input", {"name": name, "value": value, "size": 18, "required": True}))
         for name, words, value in (("a", "this layout", first), ("b", "with", second))
     ]
-    return tag(
-        "form",
-        {"method": "get", "action": "/compare", "class": "filter", "aria-label": "compare two layouts"},
-        *fields,
-        tag("button", {"type": "submit"}, "Compare"),
-    )
+    attributes = {"method": "get", "action": "/compare", "class": "filter", "aria-label": "compare two layouts"}
+    return tag("form", attributes, *fields, tag("button", {"type": "submit"}, "Compare"))
 
 
 # --- what a request says ---------------------------------------------------------------------------------------------
@@ -331,8 +297,7 @@ def _found(model: Model, name: str) -> Result:
 
 
 def _view(model: Model, name: str) -> LayoutView:
-    _found(model, name)
-    return model.view(_key(name))
+    return model.view(_found(model, name))
 
 
 def _is_pending(*views: LayoutView) -> bool:
@@ -354,9 +319,9 @@ def _number(query: Query, name: str) -> int:
 
 
 _ASSETS = {
-    "/style.css": ("style.css", "text/css; charset=utf-8"),
-    "/live.js": ("live.js", "text/javascript; charset=utf-8"),
-    "/icon.svg": ("icon.svg", "image/svg+xml"),
+    "/style.css": "text/css; charset=utf-8",
+    "/live.js": "text/javascript; charset=utf-8",
+    "/icon.svg": "image/svg+xml",
 }
 _PAGES: dict[str, Callable[[Model, Query], Answer]] = {
     "/": _overview,
@@ -369,5 +334,7 @@ _PAGES: dict[str, Callable[[Model, Query], Answer]] = {
     "/audit": _audit,
     "/compare": _compare,
 }
-_FILES: dict[str, Callable[[Result, Campaign | None], str]] = {".csv": layout_csv, ".geojson": _geojson}
-_KINDS = {".csv": "text/csv", ".geojson": "application/geo+json"}
+_FILES: dict[str, tuple[str, Callable[[Result, Campaign | None], str]]] = {
+    ".csv": ("text/csv", layout_csv),
+    ".geojson": ("application/geo+json", _geojson),
+}

@@ -12,7 +12,7 @@ from collections import OrderedDict
 from collections.abc import Mapping
 from http import HTTPStatus
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit
 
 from leeward import __version__
@@ -187,35 +187,24 @@ class _Handler(BaseHTTPRequestHandler):
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
         if has_body:  # of no use here, and not read
             self.close_connection = True
+        access, target, hosts = self.server.access, _Target.of(self.path), self.headers.get_all("Host", [])
         lengths = self.headers.get_all("Content-Length", [])
         if len(lengths) > 1 or "," in "".join(lengths):  # somebody on the way may believe another one of them
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST, "more than one Content-Length", with_body)
-            return
-        hosts = self.headers.get_all("Host", [])
-        if len(hosts) != 1 or not self.server.access.knows_host(hosts[0]):
-            self._refuse(
-                HTTPStatus.MISDIRECTED_REQUEST,
-                "not served under that name; `leeward serve --name NAME` adds it",
-                with_body,
-            )
-            return
-        target = _Target.of(self.path)
-        if target is None:
+        elif len(hosts) != 1 or not access.knows_host(hosts[0]):
+            words = "not served under that name; `leeward serve --name NAME` adds it"
+            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, words, with_body)
+        elif target is None:
             self._refuse(HTTPStatus.BAD_REQUEST, "an address that cannot be", with_body)
-            return
-        if self.server.access.is_token(target.query.get(TOKEN)):
-            self._send(
-                Answer(b"", status=303),
-                with_body,
-                {"Location": target.without_token(), "Set-Cookie": self.server.access.set_cookie()},
-            )
-        elif self.server.access.has_cookie(self.headers.get("Cookie")):
+        elif access.is_token(target.query.get(TOKEN)):
+            headers = {"Location": target.without_token(), "Set-Cookie": access.set_cookie()}
+            self._send(Answer(b"", status=303), with_body, headers)
+        elif access.has_cookie(self.headers.get("Cookie")):
             self._send(self._answered(target), with_body)
         else:
-            self._refuse(
-                HTTPStatus.FORBIDDEN, "open the address that `leeward serve` printed, token and all", with_body
-            )
+            words = "open the address that `leeward serve` printed, token and all"
+            self._refuse(HTTPStatus.FORBIDDEN, words, with_body)
 
     def _answered(self, target: "_Target") -> Answer:
         """What goes wrong here is a fault of ours: it is told where the server was started, not to the browser."""
@@ -266,12 +255,11 @@ class _Handler(BaseHTTPRequestHandler):
         """Nothing: the address of every request carries what somebody looks at."""
 
 
-class _Target:
+class _Target(NamedTuple):
     """The path and the query of a request; of several values of one name the last counts."""
 
-    def __init__(self, path: str, query: dict[str, str]) -> None:
-        self.path = path
-        self.query = query
+    path: str
+    query: dict[str, str]
 
     @classmethod
     def of(cls, text: str) -> "_Target | None":

@@ -13,7 +13,7 @@ from leeward.layout.pictures import apart, label_place, near
 from leeward.pages.charts.axes import figure, path, text
 from leeward.pages.html import Attribute, Markup, tag
 from leeward.store import Key, Result
-from leeward.watch.drawings import FarmShape, LayoutView, Rings
+from leeward.watch import FarmShape, LayoutView, Rings
 
 Place = tuple[float, float]  # pixels from the left and from the top
 

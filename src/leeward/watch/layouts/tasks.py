@@ -3,36 +3,26 @@
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Literal, TypeVar, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import numpy as np
 import numpy.typing as npt
 
+from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
 from leeward.store import Key
-from leeward.watch.basis import basis_of
-from leeward.watch.figures import FIGURES, Figures
-from leeward.watch.present import key_of
-from leeward.watch.read import Observation
-
-__all__ = ["ORDERS", "STATES", "Figures", "Order", "State", "TaskFilter", "TaskSeen", "TaskTable", "task_filter"]
+from leeward.watch.layouts.cells import basis_of, key_of
+from leeward.watch.layouts.figures import FIGURES, Figures
+from leeward.watch.layouts.snapshot import Observation
 
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
 Order = Literal[
-    "key",
-    "state",
-    "aep",
-    "installed_mw",
-    "capacity_factor",
-    "wake_loss",
-    "min_spacing_m",
-    "n_turbines",
-    "seconds",
+    "key", "state", "aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"
 ]
-ORDERS: tuple[Order, ...] = get_args(Order)
+ORDERS: tuple[Order, ...] = get_args(Order)  # these are the fields of `TaskSeen`
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -74,29 +64,28 @@ class TaskTable:
     """All tasks of one observation: what was expected, and what is there beyond."""
 
     def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
-        done, aeps = _done(seen), _aeps(seen)
+        done, aeps = _done(seen)
         self._codes = _Codes(np.concatenate([_expected(seen), done], axis=1))
         self.keys = self._codes.keys
         self.state = np.full(len(self.keys[0]), STATES.index("missing"), dtype=np.int8)
         self.aep = np.full(len(self), np.nan)
-        self.state[self._codes.rows(done)] = STATES.index("done")
-        rows = self._codes.rows(aeps[0])
-        there = (rows >= 0) & (self.state[rows] == STATES.index("done"))
-        self.aep[rows[there]] = aeps[1][there]
+        rows = self._codes.rows(done)
+        self.state[rows], self.aep[rows] = STATES.index("done"), aeps
         failures = seen.snapshot.failures
         self._mark((failed.key for failed in failures if failed.final), "failed")
         self._mark((failed.key for failed in failures if not failed.final), "again")
         self._mark((worker.task or "" for worker in seen.snapshot.workers), "running")
-        self._figures = np.full((len(FIGURES), len(self)), np.nan)
+        known = np.full((len(FIGURES), len(self)), np.nan)
         for lines in figures.parts() if figures is not None else ():
             rows = self._codes.rows(lines.keys)
-            self._figures[:, rows[rows >= 0]] = lines.figures[:, rows >= 0]
-        self.installed_mw = self._installed(seen)
+            known[:, rows[rows >= 0]] = lines.figures[:, rows >= 0]
+        self.installed_mw = self._installed(seen.campaign, known[FIGURES.index("n_turbines")])
         self.capacity_factor: Floats = self.aep / (GWH_PER_MW * self.installed_mw)
+        own = {"aep": self.aep, "installed_mw": self.installed_mw, "capacity_factor": self.capacity_factor}
+        self._columns: dict[str, Floats] = own | dict(zip(FIGURES, known, strict=True))
 
-    def _installed(self, seen: Observation) -> Floats:
-        """Return the installed power of every task whose AEP is known, MW; shape (tasks,)."""
-        campaign, turbines = seen.campaign, self._figures[FIGURES.index("n_turbines")]
+    def _installed(self, campaign: Campaign | None, turbines: Floats) -> Floats:
+        """Return the installed power of every task whose AEP is known, MW. turbines: how many; shape (tasks,)."""
         if campaign is None or not len(self):
             return np.full(len(self), np.nan)
         farms, kinds = self.keys[:2]
@@ -130,15 +119,9 @@ class TaskTable:
         rows: Integers = np.flatnonzero(mask)
         if wanted.order == "key":
             return rows[::-1] if wanted.backwards else rows
-        values = self._column(wanted.order)[rows]
+        values = self.state.astype(np.float64) if wanted.order == "state" else self._columns[wanted.order]
+        values = values[rows]
         return rows[np.argsort(-values if wanted.backwards else values, kind="stable")]  # NaN sorts last either way
-
-    def _column(self, order: Order) -> Floats:
-        if order in ("aep", "installed_mw", "capacity_factor"):
-            own: Floats = getattr(self, order)
-            return own
-        column: Floats = self.state.astype(np.float64) if order == "state" else self._figures[FIGURES.index(order)]
-        return column
 
     def row(self, row: int) -> TaskSeen:
         """One task in words and numbers."""
@@ -147,18 +130,14 @@ class TaskTable:
     def rows(self, rows: Iterable[int] | Integers) -> Iterator[TaskSeen]:
         """Several, in their order."""
         wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
-        numbers = dict(zip(FIGURES, self._figures[:, wanted], strict=True))
-        turbines = (None if n is None else int(n) for n in _known(numbers["n_turbines"]))
-        yield from map(
-            TaskSeen,
-            map(Key, *(column[wanted].tolist() for column in self.keys)),
-            (STATES[state] for state in self.state[wanted].tolist()),
-            *(_known(column[wanted]) for column in (self.aep, self.installed_mw, self.capacity_factor)),
-            _known(numbers["wake_loss"]),
-            _known(numbers["min_spacing_m"]),
-            turbines,
-            _known(numbers["seconds"]),
-        )
+        figures: dict[str, list[Any]] = {
+            name: [None if value != value else value for value in column[wanted].tolist()]
+            for name, column in self._columns.items()
+        }
+        figures["n_turbines"] = [None if number is None else int(number) for number in figures["n_turbines"]]
+        keys = map(Key, *(column[wanted].tolist() for column in self.keys))
+        states = (STATES[state] for state in self.state[wanted].tolist())
+        yield from map(TaskSeen, keys, states, *(figures[name] for name in ORDERS[2:]))
 
     def best_key(self, farm_idx: int, type_idx: int) -> Key | None:
         """Of the result of a farm and turbine type with the largest AEP; None if there is none."""
@@ -234,21 +213,11 @@ def _expected(seen: Observation) -> Integers:
     return np.stack([axis.ravel() for axis in np.meshgrid(*parts, indexing="ij")])
 
 
-def _done(seen: Observation) -> Integers:
-    """Keys of all results that are there, shape (3, results)."""
-    found = ((*pair, seed) for pair, seeds in seen.present.seeds.items() for seed in seeds)
-    return np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
-
-
-def _aeps(seen: Observation) -> tuple[Integers, Floats]:
-    """Keys of results whose AEP the indexes tell, shape (3, results), and the AEPs, GWh."""
-    items = seen.present.aeps.items()
-    found = ((*pair, seed) for pair, aeps in items for seed in aeps)
-    keys = np.fromiter(itertools.chain.from_iterable(found), dtype=np.int64).reshape(-1, 3).T
-    aeps = np.fromiter(itertools.chain.from_iterable(aeps.values() for _, aeps in items), dtype=np.float64)
-    aeps[~np.isfinite(aeps)] = np.nan
-    return keys, aeps
-
-
-def _known(values: Floats) -> list[float | None]:
-    return [None if value != value else value for value in values.tolist()]
+def _done(seen: Observation) -> tuple[Integers, Floats]:
+    """Return the keys of all results that are there, shape (3, results), and their AEPs, GWh, as far as known."""
+    pairs = np.array(list(seen.seeds), dtype=np.int64).reshape(-1, 2)
+    farms, types = np.repeat(pairs, [len(names) for names in seen.seeds.values()], axis=0).T
+    seeds = np.fromiter(itertools.chain.from_iterable(seen.seeds.values()), dtype=np.int64)
+    names = itertools.chain.from_iterable(names.values() for names in seen.seeds.values())
+    aeps = np.fromiter((seen.present.figures.get(name, np.nan) for name in names), dtype=np.float64)
+    return np.stack([farms, types, seeds]), np.where(np.isfinite(aeps), aeps, np.nan)

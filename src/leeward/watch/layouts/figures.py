@@ -13,10 +13,10 @@ import numpy.typing as npt
 
 from leeward.errors import StorageError
 from leeward.files import NotAFileError, open_regular
-from leeward.store import Key, output_index_path, whole_lines
-from leeward.watch.campaigns import run_of
-from leeward.watch.present import key_of
-from leeward.watch.read import index_content
+from leeward.store import Key, is_pack, output_index, output_index_path, whole_lines
+from leeward.watch.layouts.cells import key_of
+from leeward.watch.places import identity, run_of
+from leeward.watch.present import lines_of
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -83,7 +83,8 @@ class Figures:
         known = self._whole.get(file)
         if known is not None and known[0] == which:
             return known
-        return which, Lines.of(index_content(file, is_lone=is_lone) or b"")
+        content = lines_of(file)[0] if is_lone else output_index(file, is_pack=is_pack(file))
+        return which, Lines.of(content or b"")
 
 
 @dataclass
@@ -110,7 +111,8 @@ class _Growing:
             self.last = content[content[:-1].rfind(b"\n") + 1 :]
             self.parts.append(Lines.of(content))
         if len(self.parts) > 100:
-            self.parts = [_joined(self.parts)]
+            keys, figures = ([getattr(lines, name) for lines in self.parts] for name in ("keys", "figures"))
+            self.parts = [Lines(np.concatenate(keys, axis=1), np.concatenate(figures, axis=1))]
 
     def _new(self, file: BinaryIO) -> bytes:
         file.seek(self.end - len(self.last))
@@ -120,21 +122,6 @@ class _Growing:
         self.parts, self.end, self.last = [], 0, b""
         file.seek(0)
         return file.read()
-
-
-def _joined(parts: Iterable[Lines]) -> Lines:
-    every = list(parts)
-    keys = np.concatenate([lines.keys for lines in every], axis=1)
-    return Lines(keys, np.concatenate([lines.figures for lines in every], axis=1))
-
-
-def identity(path: Path) -> object:
-    """Which file it is, as far as can be told without reading it; None where there is none."""
-    try:
-        state = os.stat(path)
-    except FileNotFoundError:
-        return None
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def _rows(lines: Iterable[dict[str, Any]]) -> Iterator[tuple[Key, list[float]]]:

@@ -1,4 +1,4 @@
-"""What pictures of layouts are drawn from: coordinates, shapes, wake losses; plain data, worked out once."""
+"""What pictures of layouts are drawn from: coordinates, shapes, wake losses, how the AEP rose; worked out once."""
 
 import math
 from collections.abc import Sequence
@@ -78,32 +78,23 @@ def polygons_of(area: "Area") -> tuple[Rings, ...]:
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
     """A stored layout in its area, with the wake loss of each turbine; without losses it takes no wake engine."""
-    view = _view(campaign, result, with_losses=with_losses)
-    return replace(view, installed_mw=installed_of(campaign, result))
-
-
-def _view(campaign: Campaign | None, result: Result, *, with_losses: bool) -> LayoutView:
-    """Return the view without its installed power."""
-    key = result.key
-    nobody = np.zeros((2, 0))
-    if campaign is None:
-        return LayoutView(result, "", "", None, None, None, nobody, "the campaign is not known")
-    if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
-        return LayoutView(result, "", "", None, None, None, nobody, f"not of the campaign {campaign.name}")
-    names = campaign.farms[key.farm_idx], campaign.types[key.type_idx]
-    shape = farm_shape(campaign, key.farm_idx)
+    (farm, kind, _), installed = result.key, installed_of(campaign, result)
+    if campaign is None or farm not in campaign.farms or kind not in campaign.types:
+        words = "the campaign is not known" if campaign is None else f"not of the campaign {campaign.name}"
+        return LayoutView(result, "", "", None, None, None, np.zeros((2, 0)), words, installed_mw=installed)
+    names, shape = (campaign.farms[farm], campaign.types[kind]), farm_shape(campaign, farm)
+    view = LayoutView(result, *names, shape, None, None, standing_of(campaign), installed_mw=installed)
     if not with_losses:
-        return LayoutView(result, *names, shape, None, None, standing_of(campaign))
-    problem = campaign.physics.constraints(key.farm_idx, key.type_idx)
+        return view
+    problem = campaign.physics.constraints(farm, kind)
     others = problem.farm.neighbours
-    standing = nobody if others is None else np.array([others.x, others.y], dtype=np.float64)
-    spacing = float(problem.min_distances_m[: problem.n_turbines].min())
+    standing = np.zeros((2, 0)) if others is None else np.array([others.x, others.y], dtype=np.float64)
+    view = replace(view, spacing_m=float(problem.min_distances_m[: problem.n_turbines].min()), neighbours=standing)
     try:
-        farm = campaign.problem(key.farm_idx, key.type_idx).farm
-        loss = farm.simulate(*problem.positions(result.x, result.y)).wake_loss
+        loss = campaign.problem(farm, kind).farm.simulate(*problem.positions(result.x, result.y)).wake_loss
+        return replace(view, wake_loss=loss)
     except InputError as error:  # of another layout: too few turbines, two at one point; or of a custom wake model
-        return LayoutView(result, *names, shape, None, spacing, standing, str(error))
-    return LayoutView(result, *names, shape, loss, spacing, standing)
+        return replace(view, remark=str(error))
 
 
 def standing_of(campaign: Campaign | None) -> Array:
@@ -111,3 +102,29 @@ def standing_of(campaign: Campaign | None) -> Array:
     groups = () if campaign is None else campaign.neighbours
     x, y = ([value for group in groups for value in getattr(group, name)] for name in ("x_m", "y_m"))
     return np.array([x, y], dtype=np.float64)
+
+
+def phases_of(result: Result) -> dict[str, float]:
+    """AEP (GWh) after each phase, by its name; phases without names are numbered from 1."""
+    values = result.details.get("aep_by_phase")
+    aeps = [float(aep) for aep in values] if isinstance(values, np.ndarray) and values.ndim == 1 else []
+    words = str(result.details.get("phases", ""))
+    names = words.split(",") if words else []
+    if not len(set(names)) == len(names) == len(aeps):
+        names = [f"phase {number}" for number in range(1, len(aeps) + 1)]
+    return {name: aep for name, aep in zip(names, aeps, strict=True) if math.isfinite(aep)}
+
+
+def history_of(result: Result) -> Array | None:
+    """Steps and AEP (GWh), shape (2, n), up to the AEP of the result; None if it was not stored.
+
+    In older files the last improvement may come after the last step that was recorded.
+    """
+    if result.history is None:
+        return None
+    known: Array = result.history[:, np.isfinite(result.history).all(axis=0)]
+    if known.shape[1] == 0:
+        return None
+    if result.steps and math.isfinite(result.aep) and result.aep > known[1, -1]:
+        known = np.column_stack([known, [max(float(result.steps), known[0, -1]), result.aep]])
+    return known

@@ -1,7 +1,8 @@
 """Results compared with the campaign that they belong to, wherever that is known."""
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from functools import partial
 from pathlib import Path
 
 from leeward import __version__
@@ -10,7 +11,8 @@ from leeward.campaign.fingerprint import method_version
 from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
 from leeward.store import Maker, Result, gather, is_pack, is_shard
-from leeward.watch.campaigns import campaign_of, file_attributes
+from leeward.watch.layouts.campaigns import campaign_of
+from leeward.watch.places import file_attributes
 from leeward.wording import count
 
 
@@ -28,7 +30,7 @@ class Comparison:
         self.versions: Counter[Maker] = Counter()
         self._named = named
         self._other = other
-        self._runs: dict[Path, Campaign | None] = {}
+        self._read: dict[Path | str, Campaign | None] = {}
         self._files: dict[Path, Campaign | None] = {}
         if named is None:
             self._read_texts([source.path for source in gather(paths) if source.run is None])
@@ -57,35 +59,24 @@ class Comparison:
         if not (is_shard(file) or is_pack(file)):
             return self._files.get(file, self._other)
         run = file.parents[2] if is_shard(file) else file.parents[1]
-        if run not in self._runs:
-            self._runs[run] = self._of_run(run)
-        return self._runs[run]
-
-    def _of_run(self, run: Path) -> Campaign | None:
-        try:
-            return campaign_of(run)
-        except (InputError, BadSourceError) as error:
-            self._note(str(error))
-            return None
+        return self._read_once(run, partial(campaign_of, run))
 
     def _read_texts(self, files: list[Path]) -> None:
-        known: dict[str, Campaign | None] = {}
         for file, attributes in file_attributes(files):
             text = str(attributes.get("campaign", ""))
             if "campaigns" in attributes:
                 self._files[file] = None
             elif text:
-                if text not in known:
-                    known[text] = self._of_text(text, f"the campaign in {file}")
-                self._files[file] = known[text]
+                read = partial(Campaign.from_text, text, f"the campaign in {file}")
+                self._files[file] = self._read_once(text, read)
 
-    def _of_text(self, text: str, where: str) -> Campaign | None:
-        try:
-            return Campaign.from_text(text, where)
-        except InputError as error:
-            self._note(str(error))
-            return None
-
-    def _note(self, problem: str) -> None:
-        if problem not in self.problems:
-            self.problems.append(problem)
+    def _read_once(self, source: Path | str, read: Callable[[], Campaign | None]) -> Campaign | None:
+        """Return the campaign of a run directory or of a text; None if it cannot be read, which is noted."""
+        if source not in self._read:
+            try:
+                self._read[source] = read()
+            except (InputError, BadSourceError) as error:
+                self._read[source] = None
+                if str(error) not in self.problems:
+                    self.problems.append(str(error))
+        return self._read[source]

@@ -1,0 +1,172 @@
+"""Results by farm and turbine type, and which of them is the best; of equal ones the first by its key.
+
+Of one farm and turbine type it is the one with the largest AEP. Turbine types are compared by capacity factor where
+their installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_factor`), and by AEP elsewhere.
+"""
+
+import statistics
+from collections import Counter, defaultdict
+from collections.abc import Collection, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from leeward.campaign import Campaign
+from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
+from leeward.capacity import by_capacity_factor, capacity_factor, merit
+from leeward.errors import InputError
+from leeward.store import Key
+from leeward.watch.data import FailedTask
+
+Pair = tuple[int, int]  # farm_idx and type_idx
+
+
+@dataclass(frozen=True)
+class Cell:
+    """One farm with one turbine type.
+
+    expected: None if nobody knows. failed: tasks without a result that are not tried again by themselves. running:
+    tasks in the hands of live workers. best_aep, median_aep: GWh; None without a result whose AEP is known.
+    installed_mw: None where no campaign tells it. capacity_factor: of the best result, a fraction; None if unknown.
+    """
+
+    farm_idx: int
+    type_idx: int
+    done: int
+    expected: int | None
+    failed: int = 0
+    running: int = 0
+    best_aep: float | None = None
+    median_aep: float | None = None
+    best_key: str | None = None
+    installed_mw: float | None = None
+    capacity_factor: float | None = None
+
+
+@dataclass(frozen=True)
+class Basis:
+    """Installed power (MW) by farm and turbine type, and what a summary says of the campaign.
+
+    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
+    compare types. optimiser: recipe and effort in words; None where no campaign is known.
+    """
+
+    installed_mw: Mapping[Pair, float] = field(default_factory=dict)
+    by_capacity_factor: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+    optimiser: str | None = None
+
+
+@lru_cache(maxsize=4)  # a dashboard asks at every look; a campaign never changes
+def basis_of(campaign: Campaign | None) -> Basis:
+    """Return what results of this campaign are compared on; an InputError if it gives a farm no valid turbine count."""
+    if campaign is None:
+        return Basis()
+    return Basis(
+        {(farm, kind): campaign.physics.installed_mw(farm, kind) for farm in campaign.farms for kind in campaign.types},
+        tuple(farm for farm in campaign.farms if is_by_capacity_factor(campaign, farm)),
+        tuple(comparison_remarks(campaign)),
+        optimiser_words(campaign),
+    )
+
+
+def key_of(name: str) -> Key | None:
+    """The key that a name tells, if any."""
+    try:
+        return Key.parse(name)
+    except InputError:
+        return None
+
+
+def seeds_of(names: Iterable[str]) -> dict[Pair, dict[int, str]]:
+    """Return these texts of keys by farm and turbine type, and by seed."""
+    found: dict[str, dict[int, str]] = defaultdict(dict)
+    for name in names:
+        prefix, _, seed = name.rpartition("_s")
+        found[prefix][int(seed)] = name
+    return {_pair(prefix): seeds for prefix, seeds in found.items()}
+
+
+@lru_cache(maxsize=200_000)  # a dashboard meets the same ones at every look
+def _pair(prefix: str) -> Pair:
+    farm, _, kind = prefix.removeprefix("farm").partition("_t")
+    return int(farm), int(kind)
+
+
+class CellCounts:
+    """What is counted by farm and turbine type. done: as `seeds_of` returns it. aeps: GWh, by the text of a key."""
+
+    def __init__(
+        self,
+        done: Mapping[Pair, Mapping[int, str]],
+        failures: Mapping[Key, FailedTask],
+        running: Iterable[Key],
+        basis: Basis,
+        aeps: Mapping[str, float],
+    ) -> None:
+        self._done = done
+        self._failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
+        self._running = Counter(key[:2] for key in running)
+        self._installed_mw = basis.installed_mw
+        self._aeps = aeps
+
+    def cell(self, pair: Pair, expected: int | None) -> Cell:
+        """Return the cell of a farm and turbine type. expected: tasks, None if nobody knows."""
+        done = self._done.get(pair, {})
+        failed, running, installed = self._failed[pair], self._running[pair], self._installed_mw.get(pair)
+        aeps = {seed: aep for seed, name in done.items() if (aep := self._aeps.get(name)) is not None}
+        if not aeps:
+            return Cell(*pair, len(done), expected, failed, running, installed_mw=installed)
+        best = max(aeps.values())
+        seed = min(seed for seed, aep in aeps.items() if aep == best)
+        median = best if len(aeps) == 1 else statistics.median(aeps.values())
+        factor = None if installed is None else capacity_factor(best, installed)
+        return Cell(*pair, len(done), expected, failed, running, best, median, done[seed], installed, factor)
+
+
+# --- the best --------------------------------------------------------------------------------------------------------
+
+
+def best_of_cells(cells: Iterable[Cell]) -> dict[Pair, tuple[float, Key]]:
+    """AEP (GWh) and key of the best result of each farm and turbine type that has any, in the order of the cells."""
+    return {(cell.farm_idx, cell.type_idx): (aep, key) for cell, aep, key in _known(cells)}
+
+
+def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
+    """Return the cell with the best result; None if none has any. is_by_factor: compared by capacity factor."""
+    best = _best(cells, is_by_factor)
+    return None if best is None else best[0]
+
+
+def best_of_all(cells: Collection[Cell]) -> Key | None:
+    """Return the key of the best result of all farms and turbine types; None if there is none."""
+    best = _best(cells, by_capacity_factor(cell.installed_mw for cell in cells))
+    return None if best is None else best[2]
+
+
+def best_of_farms(
+    cells: Iterable[Cell], farms: Collection[int] | None = None, type_idx: int | None = None
+) -> dict[int, Key]:
+    """By farm: the key of its best result, of all turbine types or of one. farms: only of these."""
+    chosen = None if farms is None else frozenset(farms)
+    by_farm: dict[int, list[Cell]] = defaultdict(list)
+    for cell in cells:
+        if chosen is None or cell.farm_idx in chosen:
+            by_farm[cell.farm_idx].append(cell)
+    found = {}
+    for farm, row in by_farm.items():
+        is_by_factor = by_capacity_factor(cell.installed_mw for cell in row)
+        best = _best((cell for cell in row if type_idx in (None, cell.type_idx)), is_by_factor)
+        if best is not None:
+            found[farm] = best[2]
+    return found
+
+
+def _best(cells: Iterable[Cell], is_by_factor: bool) -> tuple[Cell, float, Key] | None:
+    known = _known(cells)
+    return min(known, key=lambda each: (-merit(each[1], each[0].installed_mw, is_by_factor), each[2]), default=None)
+
+
+def _known(cells: Iterable[Cell]) -> list[tuple[Cell, float, Key]]:
+    """Return each cell that has a result with a known AEP (GWh), and the key of the best."""
+    pairs = ((cell, key_of(cell.best_key or "")) for cell in cells)
+    return [(cell, cell.best_aep, key) for cell, key in pairs if cell.best_aep is not None and key is not None]

@@ -1,0 +1,146 @@
+"""The snapshot of a campaign of layouts: farms × turbine types × seeds."""
+
+import functools
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from leeward.campaign import Campaign
+from leeward.capacity import comparison_remark
+from leeward.errors import InputError
+from leeward.store import Key
+from leeward.watch.data import Kind, Progress
+from leeward.watch.layouts.campaigns import campaign_of
+from leeward.watch.layouts.cells import Cell, CellCounts, Pair, basis_of, seeds_of
+from leeward.watch.present import Present
+from leeward.watch.read import Look, progress_of
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot(Progress):
+    """A run directory, or a lone file, with layouts at one moment; counted, not verified.
+
+    farms, types: names by number. optimiser: recipe and effort in words; None where no campaign is known.
+    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
+    compare types.
+    """
+
+    farms: Mapping[int, str]
+    types: Mapping[int, str]
+    seeds: int | None
+    cells: tuple[Cell, ...]
+    optimiser: str | None = None
+    by_capacity_factor: tuple[int, ...] = ()
+    remarks: tuple[str, ...] = ()
+
+    @functools.cached_property
+    def _installed_mw(self) -> dict[Pair, float | None]:
+        return {(cell.farm_idx, cell.type_idx): cell.installed_mw for cell in self.cells}
+
+    def installed_mw(self, farm_idx: int, type_idx: int) -> float | None:
+        """Return the installed power of a farm with a turbine type, MW; None where it is not known."""
+        return self._installed_mw.get((farm_idx, type_idx))
+
+    @property
+    def comparison_remark(self) -> str:
+        """A sentence that says where types are compared by capacity factor; empty if nowhere."""
+        names = [f"{farm} {self.farms.get(farm, '')}".strip() for farm in self.by_capacity_factor]
+        return comparison_remark(names, len(self.farms))
+
+
+@dataclass(frozen=True)
+class Observation:
+    """One look at a place: the snapshot, and what it was counted from.
+
+    campaign: None if it is not known. seeds: the texts of all keys, by farm and turbine type, and by seed.
+    """
+
+    snapshot: Snapshot
+    campaign: Campaign | None
+    present: Present
+    seeds: Mapping[Pair, Mapping[int, str]]
+
+
+def _known_campaign(path: Path) -> Campaign | None:
+    """Return the campaign of a place; an InputError if its turbines cannot be counted."""
+    campaign = campaign_of(path)
+    basis_of(campaign)
+    return campaign
+
+
+def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
+    """Return what pages show of a look. seeds: only the tasks of these."""
+    campaign: Campaign | None = look.work
+    basis, chosen = basis_of(campaign), _chosen(campaign, seeds)
+    there = seeds_of(look.present.names)
+    done = {pair: _of_interest(campaign, chosen, pair, found) for pair, found in there.items()}
+
+    def counts(key: Key) -> bool:
+        return (chosen is None or key.seed in chosen) and (campaign is None or key in campaign)
+
+    failures = {key: failed for key, failed in look.failures.items() if counts(key)}
+    running = {key for key in look.in_hand if counts(key)}
+    farms, types = _names(campaign, done)
+    expected = None if campaign is None or chosen is None else len(chosen)  # of each farm and turbine type
+    n_there = sum(len(found) if seeds is None else sum(seed in seeds for seed in found) for found in there.values())
+    n_done = sum(map(len, done.values()))
+    n_expected = None if expected is None else expected * len(farms) * len(types)
+    counted = CellCounts(done, failures, running, basis, look.present.figures)
+    seen = Snapshot(
+        **vars(progress_of(look, n_expected, n_done, n_there - n_done, failures, len(running))),
+        farms=farms,
+        types=types,
+        seeds=expected,
+        cells=tuple(counted.cell((farm, kind), expected) for farm in farms for kind in types),
+        optimiser=basis.optimiser,
+        by_capacity_factor=basis.by_capacity_factor,
+        remarks=basis.remarks,
+    )
+    return Observation(seen, campaign, look.present, there)
+
+
+LAYOUTS = Kind(
+    parse=Key.parse,
+    pattern=r"farm(?!0\d)\d{1,9}_t(?!0\d)\d{1,9}_s(?!0\d)\d{1,10}",
+    figure="aep",
+    work_of=_known_campaign,
+    show=_observed,
+)
+
+
+def _of_interest(
+    campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: Mapping[int, str]
+) -> Mapping[int, str]:
+    """Return which of these seeds count."""
+    if campaign is not None and not (pair[0] in campaign.farms and pair[1] in campaign.types):
+        return {}
+    return there if chosen is None else {seed: name for seed, name in there.items() if seed in chosen}
+
+
+def _names(campaign: Campaign | None, done: Collection[Pair]) -> tuple[dict[int, str], dict[int, str]]:
+    """Return the names of farms and turbine types by number; empty names where no campaign tells them."""
+    if campaign is not None:
+        return dict(campaign.farms), dict(campaign.types)
+    farms, types = (sorted({pair[part] for pair in done}) for part in (0, 1))
+    return dict.fromkeys(farms, ""), dict.fromkeys(types, "")
+
+
+def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collection[int] | None:
+    """The seeds that count; None for all of a campaign that nobody knows."""
+    if campaign is None:
+        return seeds
+    known = campaign.seeds if isinstance(campaign.seeds, range) else frozenset(campaign.seeds)
+    if seeds is None:
+        return known
+    chosen = frozenset(seed for seed in seeds if seed in known)
+    if not chosen:
+        listed = ", ".join(map(str, seeds))
+        raise InputError(f"seed {listed}: not of the campaign {campaign.name}, whose seeds are {_shown(campaign)}")
+    return chosen
+
+
+def _shown(campaign: Campaign) -> str:
+    seeds = campaign.seeds
+    if isinstance(seeds, range) and seeds.step == 1:
+        return f"{seeds.start} to {seeds.stop - 1}"
+    return ", ".join(map(str, seeds[:10])) + (", ..." if len(seeds) > 10 else "")

@@ -1,0 +1,72 @@
+"""Which run directory or file a path names, and what it says of itself."""
+
+import os
+from collections.abc import Collection, Iterator, Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from leeward.errors import BadSourceError, InputError, StorageError
+from leeward.files import NotAFileError, read_regular
+from leeward.store import LONGEST_CAMPAIGN, RunPaths, demand_possible
+
+if TYPE_CHECKING:
+    from leeward.store import Value
+
+
+def paths_of(path: Path) -> RunPaths | None:
+    """Of a run directory, or of a file that may have one beside it; None for anything else."""
+    if not path.suffix and path.is_dir():
+        path = path.resolve()  # it may be the current folder
+    return RunPaths.of(path) if path.suffix in (".run", ".h5") else None
+
+
+def run_of(path: Path) -> RunPaths | None:
+    """The run that a run directory, or the file beside one, belongs to; None where there is no run directory."""
+    paths = paths_of(path)
+    return paths if paths is not None and paths.root.is_dir() else None
+
+
+def demand_place(path: Path) -> None:
+    """An InputError that says what was looked for, unless something is there."""
+    demand_possible(path)
+    if not path.exists() and run_of(path) is None:
+        raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")
+
+
+def identity(path: Path) -> object:
+    """Which file it is, as far as can be told without reading it; None where there is none."""
+    try:
+        state = os.stat(path)
+    except FileNotFoundError:
+        return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
+
+
+def work_text(path: Path) -> tuple[str, str] | None:
+    """Return the text that says what work belongs to this place, and where it was found; None if there is none."""
+    run = run_of(path)
+    if run is not None:
+        try:
+            return read_regular(run.campaign, LONGEST_CAMPAIGN).decode(), str(run.campaign)
+        except FileNotFoundError:
+            pass  # it has just begun; or it is gone, and the output still knows
+        except NotAFileError as error:
+            raise BadSourceError(f"{run.campaign}: {error.strerror}, the campaign of the run") from error
+        except UnicodeDecodeError as error:
+            raise BadSourceError(f"{run.campaign}: is damaged, it is no text ({error})") from error
+        except OSError as error:
+            raise StorageError(f"{run.campaign}: cannot be read ({error})") from error
+        path = run.output
+    if not path.is_file():
+        return None
+    text = "".join(str(attributes.get("campaign", "")) for _, attributes in file_attributes([path]))
+    return (text, f"the campaign in {path}") if text else None
+
+
+def file_attributes(paths: Collection[Path]) -> Iterator[tuple[Path, Mapping[str, "Value"]]]:
+    """Return the attributes of each of these files, which are opened by another process."""
+    from leeward.store import FoundFile, read_files
+
+    for found in read_files(paths, keys={path: [] for path in paths}) if paths else ():
+        if isinstance(found, FoundFile):
+            yield found.path, found.attributes
