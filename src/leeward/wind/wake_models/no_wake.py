@@ -4,22 +4,34 @@ from dataclasses import dataclass, replace
 from typing import ClassVar
 
 from leeward.wind.kernels.compile import formula
-from leeward.wind.wake_models.base import NO_PARAMETERS, Formulas, Range, WakeModel
-from leeward.wind.wake_models.iea37_gaussian import Iea37Gaussian
+from leeward.wind.wake_models.base import NO_PARAMETERS, ContributionSlopes, Formulas, Range, Rotor, Table, WakeModel
+from leeward.wind.wake_models.iea37_gaussian import Iea37Gaussian, Parameters, Wake, WakeSlopes
 
 
 @formula
-def reach(at: Range, p: tuple[float, ...]) -> float:
+def contribution(wake: Wake, p: Parameters, table: Table) -> float:
+    return 0.0
+
+
+@formula
+def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
+    return ContributionSlopes(0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@formula
+def reach(at: Range, p: Parameters) -> float:
     """Nowhere: no pair is ever visited."""
     return 0.0
 
 
 @dataclass(frozen=True)
 class NoWake(WakeModel):
-    """No options. The other formulas are never evaluated."""
+    """No options. Source and wake are those of another model, and contribute nothing."""
 
     name: ClassVar[str] = "no_wake"
-    formulas: ClassVar[Formulas] = replace(Iea37Gaussian.formulas, reach=reach)
+    formulas: ClassVar[Formulas] = replace(
+        Iea37Gaussian.formulas, contribution=contribution, contribution_slopes=contribution_slopes, reach=reach
+    )
 
-    def parameters(self) -> tuple[float, ...]:
+    def parameters(self) -> Parameters:
         return NO_PARAMETERS
