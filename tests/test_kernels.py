@@ -12,7 +12,7 @@ from leeward.wind import Site, Turbine, WakeModel, WindFarm, known_wake_models
 from leeward.wind.kernels.numerics import exp_below_zero, log_of_ratio
 from leeward.wind.overlap import overlap_factors
 from leeward.wind.wake_models import BastankhahGaussian, Formulas, Jensen, custom_model, wake_model
-from leeward.wind.wake_models.base import Rotor
+from leeward.wind.wake_models.base import Range, Rotor
 from naive import effective_speeds, gaussian_overlap
 
 pytestmark = pytest.mark.tiny
@@ -165,7 +165,7 @@ def test_nothing_beyond_its_reach(name):
     f, p, table = model.formulas, model.parameters(), model.table()
     for downwind in (0.0, 500.0, 4000.0, 30000.0):
         for thrust in (0.05, 0.5, 0.85):
-            away = f.reach(downwind, 0.05, 0.85, 200.0, 0.08, 100.0, p)
+            away = f.reach(Range(downwind, 0.05, 0.85, 200.0, 0.08, 100.0), p)
             if math.isinf(away):
                 continue
             source = f.source(thrust, 1.0, 200.0, 0.08, p)

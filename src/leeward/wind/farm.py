@@ -128,7 +128,7 @@ class WindFarm:
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
         """Annual energy production, GWh."""
-        power = self._mean_power(*positions(x, y))
+        power = self._total(self._engine.power, *positions(x, y), self._wind)
         return float(power.sum()) * GWH_PER_MW
 
     def aep_gradient(
@@ -138,7 +138,12 @@ class WindFarm:
 
         conditions: instead of all of the site's, for example a sample that `site.draw` returned.
         """
-        return self._gradient(*positions(x, y), self._wind if conditions is None else wind_of(conditions))
+        east, north = positions(x, y)
+        counted = self._counted(len(east))
+        wind = self._wind if conditions is None else wind_of(conditions)
+        total = self._total(lambda block: self._engine.gradient(block, counted), east, north, wind)
+        power, by_x, by_y = total * GWH_PER_MW
+        return float(power.sum()), by_x, by_y
 
     def sampled_aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
@@ -206,7 +211,7 @@ class WindFarm:
     ) -> "NextTurbineMap":
         """`next_turbine_aep` for a farm that is built up turbine by turbine: only what changed is worked out again."""
         kind = self._next_type(turbine)
-        points = _points(at_x, at_y)
+        points = coordinates(at_x, at_y, "at_")
         index = {other: i for i, other in enumerate(self._engine_with(kind).turbines)}
 
         def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> Standing:
@@ -242,11 +247,11 @@ class WindFarm:
         east, north = positions(x, y)
         kind = self._next_type(turbine)
         engine = self._engine_with(kind)
-        points_x, points_y = _points(at_x, at_y)
+        points_x, points_y = coordinates(at_x, at_y, "at_")  # unlike turbines, two may be the same
         at = points_x, points_y, np.full(len(points_x), engine.turbines.index(kind), dtype=np.uint32)
         counted = self._counted(len(east))
         parts = self._map(lambda block: engine.gains(block, counted), self._blocks(east, north, self._wind, at))
-        return _sum(parts, len(points_x)) * GWH_PER_MW
+        return np.asarray(sum(parts) * GWH_PER_MW)
 
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """AEP (GWh) that the farm would lose without each of its turbines: less than what the turbine yields, because
@@ -254,8 +259,7 @@ class WindFarm:
         """
         east, north = positions(x, y)
         counted = self._counted(len(east))
-        parts = self._map(lambda block: self._engine.marginal(block, counted), self._blocks(east, north, self._wind))
-        return _sum(parts, len(counted))[: len(east)] * GWH_PER_MW
+        return self._total(lambda block: self._engine.marginal(block, counted), east, north, self._wind) * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
         """The wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
@@ -297,10 +301,9 @@ class WindFarm:
     def _wind(self) -> Wind:
         return wind_of(self.site.conditions)
 
-    def _mean_power(self, x: Array, y: Array) -> Array:
-        """Mean power of each turbine of the farm, MW."""
-        parts = self._map(self._engine.power, self._blocks(x, y, self._wind))
-        return _sum(parts, len(x) + len(self._neighbour_x))[: len(x)]
+    def _total(self, work: Callable[[Block], Array], x: Array, y: Array, wind: Wind) -> Array:
+        """Return the sum over all blocks of the wind, of the farm's own turbines; shape (..., turbines)."""
+        return np.asarray(sum(self._map(work, self._blocks(x, y, wind))))[..., : len(x)]
 
     def _with_speeds(self, x: Array, y: Array) -> tuple[Array, Array]:
         """Mean power (turbines,), and effective speeds of shape (turbines, directions, speeds)."""
@@ -314,15 +317,6 @@ class WindFarm:
         parts = rows // directions
         by_row = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), rows, filled)[:, :, : -(-count // parts)]
         return power[: len(x)], by_row.reshape(len(x), directions, parts * by_row.shape[2])[:, :, :count]
-
-    def _gradient(self, x: Array, y: Array, wind: Wind) -> tuple[float, Array, Array]:
-        count = len(x)
-        counted = self._counted(count)
-        sums = np.zeros((3, len(counted)))
-        for part in self._map(lambda block: self._engine.gradient(block, counted), self._blocks(x, y, wind)):
-            sums += part
-        power, by_x, by_y = sums[:, :count] * GWH_PER_MW
-        return float(power.sum()), by_x, by_y
 
     def _blocks(
         self, x: Array, y: Array, wind: Wind, at: tuple[Array, Array, Indices] | None = None
@@ -354,18 +348,6 @@ class WindFarm:
         with ThreadPoolExecutor(self.threads) as pool:
             while some := list(itertools.islice(parts, 4 * self.threads)):
                 yield from pool.map(work, some)
-
-
-def _points(x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-    """Places that something is asked of; unlike turbines, two may be the same."""
-    return coordinates(x, y, "at_")
-
-
-def _sum(parts: Iterable[Array], count: int) -> Array:
-    total = np.zeros(count)
-    for part in parts:
-        total += part
-    return total
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:

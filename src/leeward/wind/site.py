@@ -15,7 +15,7 @@ from leeward.wind.checks import one_or_more
 from leeward.wind.conditions import Conditions, Distribution
 from leeward.wind.site_file import read_site_file
 from leeward.wind.table_wind import series_wind, table_wind
-from leeward.wind.weibull import weibull_wind
+from leeward.wind.weibull import WeibullWind
 
 
 class Site:
@@ -93,7 +93,7 @@ class Site:
         interpolation: the values of the "nearest" sector, or "linear" between the centres of sectors.
         """
         return Site(
-            weibull_wind(
+            WeibullWind(
                 sector_frequency, weibull_a_m_s, weibull_k, turbulence_intensity, directions, speeds, interpolation
             )
         )

@@ -13,11 +13,11 @@ from leeward.wind.conditions import Distribution
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
     DEFAULT_DIRECTIONS,
+    WeibullWind,
     by_sector,
     check_directions,
     direction_bin_width,
     is_linear,
-    weibull_wind,
 )
 
 if TYPE_CHECKING:
@@ -59,7 +59,7 @@ def read_site_file(
     frequency, scale, shape, intensity = (_by_sector(file, data, name) for name in (*WEIBULL, "TI"))
     if speeds is None and "ws" in data:
         speeds = data["ws"].values
-    return weibull_wind(frequency, scale, shape, intensity, directions, speeds, interpolation)
+    return WeibullWind(frequency, scale, shape, intensity, directions, speeds, interpolation)
 
 
 def _load(file: Path) -> "xarray.Dataset":

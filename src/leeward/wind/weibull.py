@@ -15,40 +15,25 @@ DEFAULT_SPEEDS = np.arange(3.0, 26.0)
 INTERPOLATIONS = ("nearest", "linear")
 
 
-def weibull_wind(
-    sector_frequency: npt.ArrayLike,
-    weibull_a_m_s: npt.ArrayLike,
-    weibull_k: npt.ArrayLike,
-    turbulence_intensity: npt.ArrayLike,
-    directions: npt.ArrayLike | None,
-    speeds: npt.ArrayLike | None,
-    interpolation: str,
-) -> Distribution:
-    """See `Site.from_weibull`."""
-    return WeibullWind(
-        finite_array(sector_frequency, "sector_frequency"),
-        finite_array(weibull_a_m_s, "weibull_a_m_s"),
-        finite_array(weibull_k, "weibull_k"),
-        turbulence(turbulence_intensity, "turbulence_intensity"),
-        DEFAULT_DIRECTIONS if directions is None else one_or_more(directions, "directions"),
-        DEFAULT_SPEEDS if speeds is None else one_or_more(speeds, "speeds"),
-        interpolation,
-    )
-
-
 class WeibullWind(Distribution):
     """Weibull distributions of equal sectors, the first one centred on north."""
 
     def __init__(
         self,
-        frequency: Array,
-        scale: Array,
-        shape: Array,
-        turbulence_intensity: Array,
-        directions: Array,
-        speeds: Array,
+        sector_frequency: npt.ArrayLike,
+        weibull_a_m_s: npt.ArrayLike,
+        weibull_k: npt.ArrayLike,
+        turbulence_intensity: npt.ArrayLike,
+        directions: npt.ArrayLike | None,
+        speeds: npt.ArrayLike | None,
         interpolation: str,
     ) -> None:
+        """See `Site.from_weibull`."""
+        frequency = finite_array(sector_frequency, "sector_frequency")
+        scale, shape = finite_array(weibull_a_m_s, "weibull_a_m_s"), finite_array(weibull_k, "weibull_k")
+        intensity = turbulence(turbulence_intensity, "turbulence_intensity")
+        bins = DEFAULT_DIRECTIONS if directions is None else one_or_more(directions, "directions")
+        at_speeds = DEFAULT_SPEEDS if speeds is None else one_or_more(speeds, "speeds")
         sectors = len(frequency)
         if not frequency.sum() > 0:
             raise InputError("sector_frequency is empty or adds up to 0; expected shares of time that add up to 1")
@@ -57,19 +42,19 @@ class WeibullWind(Distribution):
                 raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
             for i in np.flatnonzero(values <= 0)[:1]:
                 raise InputError(f"{name}[{i}] is {values[i]:g}; expected a number above 0")
-        if turbulence_intensity.ndim > 1 or turbulence_intensity.size not in (1, sectors):
+        if intensity.ndim > 1 or intensity.size not in (1, sectors):
             raise InputError(
-                f"turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or one for "
+                f"turbulence_intensity has the shape {intensity.shape}; expected one number, or one for "
                 f"each of the {sectors} sectors"
             )
         self._frequency = probabilities(frequency, "sector_frequency")
         self._scale = scale
         self._shape = shape
-        self._turbulence = np.broadcast_to(turbulence_intensity.ravel(), (sectors,))
+        self._turbulence = np.broadcast_to(intensity.ravel(), (sectors,))
         self._linear = is_linear(interpolation)
-        self._edges = speed_bin_edges(_check_speeds(speeds))
-        self.conditions = self._binned(check_directions(directions), speeds)
-        self._whole_circle = abs(direction_bin_width(directions) * len(directions) - 360.0) < 1e-6
+        self._edges = speed_bin_edges(_check_speeds(at_speeds))
+        self.conditions = self._binned(check_directions(bins), at_speeds)
+        self._whole_circle = abs(direction_bin_width(bins) * len(bins) - 360.0) < 1e-6
 
     def _weibull(self, direction: Array) -> tuple[Array, Array]:
         """Scale and shape at these directions."""

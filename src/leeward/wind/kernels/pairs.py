@@ -6,6 +6,7 @@ import numpy as np
 
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.data import REACH_BINS, Lateral, Pairs
+from leeward.wind.wake_models.base import Range
 
 SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
 
@@ -177,21 +178,14 @@ def make_reaches(reach):
         """Crosswind distance (m) that a wake reaches, squared; shape (types, radii, REACH_BINS) over 0 .. longest m."""
         squares = np.empty((len(kinds.diameter), len(radii), REACH_BINS))
         for kind in range(len(kinds.diameter)):
+            low, high, diameter = kinds.thrust_low[kind], kinds.thrust_high[kind], kinds.diameter[kind]
             for target in range(len(radii)):
                 for i in range(REACH_BINS):
                     widest = 0.0
                     for end in (i, i + 1):
                         for turbulence in (turbulence_low, turbulence_high):
-                            at_end = reach(
-                                end * longest / REACH_BINS,
-                                kinds.thrust_low[kind],
-                                kinds.thrust_high[kind],
-                                kinds.diameter[kind],
-                                turbulence,
-                                radii[target],
-                                parameters,
-                            )
-                            widest = max(widest, at_end)
+                            at = Range(end * longest / REACH_BINS, low, high, diameter, turbulence, radii[target])
+                            widest = max(widest, reach(at, parameters))
                     squares[kind, target, i] = widest * widest
         return squares
 

@@ -54,6 +54,20 @@ class Rotor(NamedTuple):
     radius: float
 
 
+class Range(NamedTuple):
+    """How far downwind, m, behind turbines of which diameter (m) and range of thrust coefficients a wake is looked at.
+
+    radius: of the rotor that it reaches, m.
+    """
+
+    downwind: float
+    thrust_low: float
+    thrust_high: float
+    diameter: float
+    turbulence_intensity: float
+    radius: float
+
+
 class ContributionSlopes(NamedTuple):
     """A contribution and its derivatives with respect to the rotor's place and to the wind speed at the source."""
 
@@ -71,8 +85,7 @@ class Formulas:
     source(thrust, speed_ratio, diameter, turbulence_intensity, p) -> Source
     wake_at(rotor, source, p) -> Wake
     contribution(wake, p, table) -> float
-    reach(downwind, thrust_low, thrust_high, diameter, turbulence_intensity, radius, p)
-        -> the crosswind distance (m) beyond which the contribution is zero or NEGLIGIBLE
+    reach(at, p) -> the crosswind distance (m) beyond which the contribution is zero or NEGLIGIBLE; at: a Range
 
     The derivatives. A custom model may leave them out: then they are taken as differences of the formulas.
 

@@ -14,7 +14,15 @@ from leeward.wind.wake_models._induction import (
     twice_induction,
     twice_induction_slope,
 )
-from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
+from leeward.wind.wake_models.base import (
+    NEGLIGIBLE_WIDTHS,
+    ContributionSlopes,
+    Formulas,
+    Range,
+    Rotor,
+    Table,
+    WakeModel,
+)
 
 SUPERPOSITIONS = ("squared", "linear")
 REFERENCE_SPEEDS = ("ambient", "effective")
@@ -126,18 +134,10 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 
 @formula
-def reach(
-    downwind: float,
-    thrust_low: float,
-    thrust_high: float,
-    diameter: float,
-    turbulence_intensity: float,
-    radius: float,
-    p: Parameters,
-) -> float:
+def reach(at: Range, p: Parameters) -> float:
     """The wake widens with thrust."""
-    width = source(thrust_high, 1.0, diameter, turbulence_intensity, p).width
-    return NEGLIGIBLE_WIDTHS * (p.expansion * downwind + width)
+    width = source(at.thrust_high, 1.0, at.diameter, at.turbulence_intensity, p).width
+    return NEGLIGIBLE_WIDTHS * (p.expansion * at.downwind + width)
 
 
 @dataclass(frozen=True)

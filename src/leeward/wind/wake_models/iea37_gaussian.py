@@ -16,6 +16,7 @@ from leeward.wind.wake_models.base import (
     NO_PARAMETERS,
     ContributionSlopes,
     Formulas,
+    Range,
     Rotor,
     Table,
     WakeModel,
@@ -116,17 +117,9 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 
 @formula
-def reach(
-    downwind: float,
-    thrust_low: float,
-    thrust_high: float,
-    diameter: float,
-    turbulence_intensity: float,
-    radius: float,
-    p: Parameters,
-) -> float:
+def reach(at: Range, p: Parameters) -> float:
     """The width does not depend on thrust."""
-    return NEGLIGIBLE_WIDTHS * (EXPANSION * downwind + INITIAL_WIDTH * diameter)
+    return NEGLIGIBLE_WIDTHS * (EXPANSION * at.downwind + INITIAL_WIDTH * at.diameter)
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import ClassVar, NamedTuple
 from leeward.wind.checks import positive
 from leeward.wind.kernels.compile import formula
 from leeward.wind.wake_models._induction import madsen, madsen_slope
-from leeward.wind.wake_models.base import ContributionSlopes, Formulas, Rotor, Table, WakeModel
+from leeward.wind.wake_models.base import ContributionSlopes, Formulas, Range, Rotor, Table, WakeModel
 
 ALMOST_ONE = 1.0 - 2.0 * 2.220446049250313e-16
 
@@ -138,17 +138,9 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 
 @formula
-def reach(
-    downwind: float,
-    thrust_low: float,
-    thrust_high: float,
-    diameter: float,
-    turbulence_intensity: float,
-    radius: float,
-    p: Parameters,
-) -> float:
+def reach(at: Range, p: Parameters) -> float:
     """The wake has an edge."""
-    return p.expansion * downwind + 0.5 * diameter + radius
+    return p.expansion * at.downwind + 0.5 * at.diameter + at.radius
 
 
 @dataclass(frozen=True)

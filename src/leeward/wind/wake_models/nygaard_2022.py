@@ -18,7 +18,15 @@ from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.numerics import log_of_ratio
 from leeward.wind.overlap import CELLS_CROSSWIND, CELLS_RADIUS, PER_UNIT, ROW, overlap_table
 from leeward.wind.wake_models._induction import initial_width, initial_width_slope
-from leeward.wind.wake_models.base import NEGLIGIBLE_WIDTHS, ContributionSlopes, Formulas, Rotor, Table, WakeModel
+from leeward.wind.wake_models.base import (
+    NEGLIGIBLE_WIDTHS,
+    ContributionSlopes,
+    Formulas,
+    Range,
+    Rotor,
+    Table,
+    WakeModel,
+)
 
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
@@ -238,21 +246,13 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 
 @formula
-def reach(
-    downwind: float,
-    thrust_low: float,
-    thrust_high: float,
-    diameter: float,
-    turbulence_intensity: float,
-    radius: float,
-    p: Parameters,
-) -> float:
+def reach(at: Range, p: Parameters) -> float:
     """The wake widens with thrust. A large rotor in a narrow wake sees the table's end: then nothing is left out."""
-    lowest = source(thrust_low, 1.0, diameter, turbulence_intensity, p)
-    if WIDEST - radius / width_at(downwind, lowest, p) < NEGLIGIBLE_WIDTHS:
+    lowest = source(at.thrust_low, 1.0, at.diameter, at.turbulence_intensity, p)
+    if WIDEST - at.radius / width_at(at.downwind, lowest, p) < NEGLIGIBLE_WIDTHS:
         return math.inf
-    highest = source(thrust_high, 1.0, diameter, turbulence_intensity, p)
-    return NEGLIGIBLE_WIDTHS * width_at(downwind, highest, p) + radius
+    highest = source(at.thrust_high, 1.0, at.diameter, at.turbulence_intensity, p)
+    return NEGLIGIBLE_WIDTHS * width_at(at.downwind, highest, p) + at.radius
 
 
 @dataclass(frozen=True)
