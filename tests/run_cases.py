@@ -204,7 +204,7 @@ def until(condition, what: str, seconds: float = PATIENCE_S):
 CALMLY = """
 import os, sys, time, types
 from pathlib import Path
-from leeward.engine import local
+from leeward.engines import local
 
 late, leap, look = Path("late"), Path("leap"), Path("look")
 known = set()

@@ -44,7 +44,7 @@ import time
 from pathlib import Path
 from types import SimpleNamespace
 
-from leeward.engine import local
+from leeward.engines import local
 
 local.STANDSTILL_S = float("inf")
 local.time = SimpleNamespace(monotonic=lambda: time.monotonic() + ({ahead_s} if Path({late!r}).exists() else 0.0))

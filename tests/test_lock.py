@@ -19,7 +19,7 @@ from run_cases import is_stopped, until
 HOLDER = """
 import sys
 from pathlib import Path
-from leeward.store import lock as locks
+from leeward.store.directory import lock as locks
 from leeward.store.directory.lock import Lock
 locks.INTERVAL_S = 0.05
 lock = Lock.take(Path(sys.argv[1]))

@@ -419,7 +419,7 @@ def test_children_end_with_their_parent(faulty, own_file):
     faulty("farm0_t0_s1", "sleep")  # so that it is not the closed pipe that ends the child
     script = (
         "import os, pathlib, sys\n"
-        "from leeward.store import reader, reader_child\n"
+        "from leeward.store.isolated import reader, reader_process as reader_child\n"
         "reader_child.Child.MODULE = 'faulty_child'\n"
         "reading = reader.Reader()\n"
         "next(reading.read(pathlib.Path(sys.argv[1])))\n"

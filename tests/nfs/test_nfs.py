@@ -24,7 +24,7 @@ pytestmark = [
 SEEDS = 4
 ON_SERVER = Path("/export/files")
 # an owner counts, and is watched, in steps of half a second instead of two
-QUICK = "from leeward.store import lock as locks; locks.INTERVAL_S = 0.5\n"
+QUICK = "from leeward.store.directory import lock as locks; locks.INTERVAL_S = 0.5\n"
 
 
 @pytest.fixture(scope="session")
