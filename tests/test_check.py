@@ -14,7 +14,7 @@ from foreign_files import (
     write_own_file,
 )
 from leeward.errors import InputError
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundFile
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict

@@ -9,7 +9,7 @@ from foreign_files import left_behind, own_result
 from leeward.errors import StorageError
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.directory.temporary import Temporary
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict

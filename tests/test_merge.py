@@ -8,7 +8,7 @@ import pytest
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import BadSourceError, InputError
 from leeward.store.directory.audit import Audit, read_lines
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import contents_of

@@ -16,8 +16,7 @@ from leeward.runs.packing import Packing
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.index import output_index, output_index_path
 from leeward.store.directory.results import BadPack, Doubled, RunFiles, read_results
-from leeward.store.directory.shard import store_result
-from leeward.store.directory.shards import BadShard, ShardPaths
+from leeward.store.directory.shards import BadShard, ShardPaths, store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging import packs

@@ -37,7 +37,7 @@ from steps import quick_folder
 
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
 from leeward.store.isolated.reader_process import Child

@@ -16,7 +16,7 @@ from operations import ATTRIBUTES, run_paths
 
 from foreign_files import own_result
 from leeward.store.directory.audit import Audit
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.merging.merge import merge_run
 
 SEEDS = (1, 2, 3)

@@ -22,7 +22,7 @@ from leeward.store.directory.owner import Owner
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
 from leeward.store.directory.results import Doubled, RunFiles, read_results
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict

@@ -1,5 +1,6 @@
 """What the messages of an object header say: shapes, types, attributes, links (section IV.A.2 of the specification)."""
 
+import functools
 import math
 import struct
 from collections.abc import Iterator
@@ -8,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leeward.carving.global_heap import vlen_text
-from leeward.store.format.direct import Pages, Unfamiliar
+from leeward.carving.pages import Pages, Unfamiliar
 
 Numbers = npt.NDArray[np.generic]
 Raw = Numbers | str | bytes  # a value as it was stored; text of a variable length is str, of a fixed one bytes
@@ -18,6 +18,7 @@ _MOST_DIMENSIONS = 4
 _WHOLE_NUMBER, _REAL_NUMBER, _TEXT, _CHOICE, _VARIABLE = 0, 1, 3, 8, 9
 _IEEE = {8: bytes.fromhex("000040 00 34 0b 00 34 ff030000"), 4: bytes.fromhex("000020 00 17 08 00 17 7f000000")}
 _REFERENCE = 16  # bytes, to a text of a variable length
+_LARGEST_HEAP = 1 << 24
 _BOOL = b"FALSE\0", b"TRUE\0"
 
 
@@ -28,6 +29,7 @@ class Form(NamedTuple):
     size: int
 
 
+@functools.lru_cache(maxsize=1024)
 def shape_of(space: bytes) -> tuple[int, ...]:
     version, rank = space[0], space[1]
     if version not in (1, 2) or rank > _MOST_DIMENSIONS:
@@ -37,6 +39,7 @@ def shape_of(space: bytes) -> tuple[int, ...]:
     return struct.unpack_from(f"<{rank}Q", space, 8 if version == 1 else 4)
 
 
+@functools.lru_cache(maxsize=1024)
 def form_of(kind: bytes) -> Form:
     version, sort = kind[0] >> 4, kind[0] & 15
     bits = kind[1]
@@ -126,3 +129,30 @@ def link(body: bytes) -> tuple[str, int, int]:
     if not 1 <= length <= 255 or len(address) < 8:
         raise Unfamiliar("link")
     return name.decode("utf-8", "backslashreplace"), int.from_bytes(address, "little"), at + length + 8
+
+
+def vlen_text(pages: Pages, reference: bytes) -> str:
+    """Return the text of a variable length that an attribute refers to (section III.E): it lies in a heap of its own.
+
+    reference: its length, the address of a collection, and a number in it.
+    """
+    length, address, number = struct.unpack_from("<IQI", reference)
+    if length == 0:
+        return ""
+    start = pages.at(address, 16)
+    size = int.from_bytes(start[8:], "little")
+    if start[:5] != b"GCOL\x01" or size > _LARGEST_HEAP:
+        raise Unfamiliar("global heap")
+    block = pages.at(address, size)
+    at = 16
+    while at + 16 <= size:
+        this, held = struct.unpack_from("<H6xQ", block, at)
+        if this == number:
+            text = block[at + 16 : at + 16 + length]
+            if held < length or len(text) < length:
+                raise Unfamiliar("global heap")
+            return text.decode("utf-8", "replace")
+        if this == 0:
+            break  # the rest is free
+        at += 16 + -(-held // 8) * 8
+    raise Unfamiliar("global heap")

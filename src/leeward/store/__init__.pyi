@@ -37,8 +37,12 @@ from leeward.store.directory.results import (
     RunFiles as RunFiles,
     read_results as read_results,
 )
-from leeward.store.directory.shard import result_in as result_in, store_result as store_result
-from leeward.store.directory.shards import BadShard as BadShard, read_shards as read_shards
+from leeward.store.directory.shards import (
+    BadShard as BadShard,
+    read_shards as read_shards,
+    result_in as result_in,
+    store_result as store_result,
+)
 from leeward.store.directory.sources import (
     demand_outside_runs as demand_outside_runs,
     demand_possible as demand_possible,
@@ -52,14 +56,14 @@ from leeward.store.directory.temporary import (
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
 from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
-from leeward.store.format.maker import Maker as Maker
-from leeward.store.format.schema import (
+from leeward.store.format.kind import Value as Value
+from leeward.store.format.layout_result import (
     FOREIGN as FOREIGN,
     NO_AEP as NO_AEP,
     OWN as OWN,
     SUCCESS as SUCCESS,
+    Maker as Maker,
     Result as Result,
-    Value as Value,
 )
 from leeward.store.format.verdicts import Verdict as Verdict
 from leeward.store.grid import UNITS as UNITS

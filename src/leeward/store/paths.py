@@ -7,10 +7,12 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from leeward.errors import InputError
 from leeward.files import TEMPORARY, kind_of
 from leeward.store.format.keys import Key
+from leeward.store.format.kinds import parse_key
 
 SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
 INDEX = ".index"  # how the name of a cache beside a file of results ends
@@ -205,9 +207,9 @@ def is_shard(path: Path) -> bool:
     return results.name == "results" and results.parent.suffix == ".run"
 
 
-def key_of_shard(path: Path) -> Key:
-    """The key that the name of a shard tells; an InputError if it tells none."""
-    return Key.parse(path.name.removesuffix(".h5"))
+def key_of_shard(path: Path) -> Any:
+    """Return the key that the name of a shard tells. Raise InputError if it tells none."""
+    return parse_key(path.name.removesuffix(".h5"))
 
 
 def is_run(path: Path) -> bool:

@@ -9,10 +9,9 @@ from leeward.store.directory.shards import was_packed
 from leeward.store.directory.sources import Source, gather
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import NO_AEP, Result
+from leeward.store.format.layout_result import NO_AEP, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
-from leeward.store.merging.sameness import Essence, covers
 from leeward.store.paths import RunPaths
 
 __all__ = ["CheckReport", "Source", "check", "gather"]
@@ -239,15 +238,11 @@ def _compare(report: CheckReport, limits: Limits) -> None:
     for key, places in rivals.items():
         for place in places:
             names.setdefault(Path(report._paths[place.file]), []).append(place.name or str(key))
-    essences: dict[Key, list[Essence]] = {}
+    results: dict[Key, list[Result]] = {}
     for found in read_files(names, contents=True, keys=names, limits=limits):
         if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-            essences.setdefault(found.key, []).append(Essence.of(found.result))
+            results.setdefault(found.key, []).append(found.result)
     for key in sorted(rivals):
-        if not _is_one(essences.get(key, [])):
+        there = results.get(key, [])
+        if not any(all(one.covers(other) for other in there) for one in there):  # none stands for all
             report.conflicts[key] = report._paths_of(key)
-
-
-def _is_one(essences: list[Essence]) -> bool:
-    """Whether there is one that stands for all; of none it cannot be said."""
-    return any(all(covers(one, other) for other in essences) for one in essences)

@@ -17,7 +17,8 @@ from leeward.store.directory.shards import BadShard, ShardPaths
 from leeward.store.directory.sources import Source, gather
 from leeward.store.format.found import PLAUSIBLE
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.merging.merge_log import write_logs

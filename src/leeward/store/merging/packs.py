@@ -15,12 +15,12 @@ from leeward.events import Emit, ignore
 from leeward.files import kind_of, sync_folder
 from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
-from leeward.store.directory.shard import store_result
-from leeward.store.directory.shards import BadShard, judged
+from leeward.store.directory.shards import BadShard, judged, store_result
 from leeward.store.directory.temporary import Workspace, remove_left_overs
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.contents import Contents, Holdings, Identities, contents_of
 from leeward.store.merging.merge_report import Removal

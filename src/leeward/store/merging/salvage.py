@@ -12,7 +12,7 @@ from leeward.errors import StorageError
 from leeward.events import OnProgress
 from leeward.store.directory.temporary import Workspace
 from leeward.store.format.found import FoundFile
-from leeward.store.format.schema import LIBVER, write_group, write_root
+from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.merge_report import BadResult, Salvaged
 from leeward.store.rescue.recovery import Recoverer, Recovery
@@ -71,10 +71,10 @@ def _write(recovery: Recovery, copy: Path) -> None:
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
         attributes = {name: value for name, value in recovery.attributes.items() if name != "format_version"}
-        write_root(file, attributes.items())
-        for found in recovery.results:
-            if found.result is not None:
-                write_group(file, found.result)
+        results = [found.result for found in recovery.results if found.result is not None]
+        write_root(file, {**attributes, **(root_attributes(results[0]) if results else {})})
+        for result in results:
+            write_group(file, result)
     try:
         copy.write_bytes(image.getvalue())
     except OSError as error:

@@ -8,7 +8,8 @@ from leeward.errors import BadSourceError, LeewardError
 from leeward.events import OnProgress
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import NO_AEP, SUCCESS, Array, Result
+from leeward.store.format.kind import Array
+from leeward.store.format.layout_result import NO_AEP, SUCCESS, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.merge_report import BadResult, MergeReport
