@@ -1,6 +1,7 @@
 """Results dug out of raw bytes: whatever h5py may have written them as, and nothing that was not there."""
 
 import ctypes
+import doctest
 import os
 import zlib
 
@@ -9,7 +10,7 @@ import numpy as np
 import pytest
 
 from foreign_files import layout_of, own_result, write_foreign_group, write_own_file
-from leeward.carving import Unfamiliar, datasets, is_fletcher32, lookup3
+from leeward.carving import Pages, Unfamiliar, carve as carve_groups, datasets, is_fletcher32, lookup3
 from leeward.store.format.keys import Key
 from leeward.store.isolated.reader import Reader, read_files
 
@@ -336,3 +337,40 @@ def test_a_scan_sees_what_lies_across_windows(tmp_path, monkeypatch):
     assert scan.scan(handle, 0, Result.NAMES) == whole
     os.close(handle)
     assert len(whole.new_headers) > 60
+
+
+def test_the_example_of_the_package(tmp_path, monkeypatch):
+    """On a truncated file of groups that have nothing to do with wind farms."""
+    import leeward.carving
+
+    path = tmp_path / "truncated.h5"
+    with h5py.File(path, "w", libver="latest") as file:
+        for number in range(12):
+            group = file.create_group(f"run_{number}")
+            group.attrs["voltage"] = 0.5 * (number + 1)
+            group["trace"] = np.arange(100.0) + number
+    content = path.read_bytes()
+    path.write_bytes(content[: content.index((np.arange(100.0) + 1).tobytes()) + 8])  # within the second
+    monkeypatch.chdir(tmp_path)
+    names = {"__name__": "example", **vars(leeward.carving)}
+    test = doctest.DocTestParser().get_doctest(leeward.carving.__doc__, names, "example", None, 0)
+    assert doctest.DocTestRunner().run(test) == (0, 1)
+
+
+@pytest.mark.parametrize("libver", FORMATS)
+def test_groups_of_any_kind(tmp_path, libver):
+    path = tmp_path / "a.h5"
+    with h5py.File(path, "w", libver=libver) as file:
+        for number in range(20):
+            group = file.create_group(f"outer/run {number}")
+            group.attrs["number"] = number
+            group.create_dataset("trace", data=np.arange(60.0).reshape(3, 4, 5), chunks=(1, 4, 5), compression="gzip")
+    content = path.read_bytes()
+    for cut, fewest in ((1.0, 20), (0.75, 12)):
+        path.write_bytes(content[: int(cut * len(content))])
+        with path.open("rb") as file:
+            found = [group for group in carve_groups(Pages(file.fileno())) if "trace" in group.arrays]
+        assert len(found) >= fewest
+        for group in found:
+            assert group.name == f"run {group.attributes['number']}" or (cut < 1 and group.name.startswith("group at"))
+            assert np.array_equal(group.arrays["trace"].numbers, np.arange(60.0).reshape(3, 4, 5))

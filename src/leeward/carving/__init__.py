@@ -6,10 +6,12 @@ stored they are checked; in files without them a group that is carved is likely,
 file is only read. An example:
 
     >>> with open("truncated.h5", "rb") as file:
-    ...     pages = Pages(file.fileno(), signature_place(file.fileno(), 1 << 20) or 0)
-    ...     for group in carve(pages, Wanted(names=rb"run_[0-9]+")):
-    ...         print(group.name, group.attributes["voltage"], group.arrays["trace"].numbers.sum())
-    run_0 0.5 4950.0
+    ...     for group in carve(Pages(file.fileno())):
+    ...         if "trace" in group.arrays:
+    ...             print(group.attributes["voltage"], group.arrays["trace"].numbers.sum())
+    0.5 4950.0
+
+`Wanted` says which groups to look for, and how to tell the names of those that nothing leads to any more.
 
 Bytes that are read by a careless parser can do harm. This one follows no address without a limit, but a hostile file
 can make it slow: run it in a process of its own where that matters.

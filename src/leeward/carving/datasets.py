@@ -3,6 +3,7 @@
 Layouts and filters as in sections IV.A.2.i and IV.A.2.l of the specification, chunks as in III.A.1.
 """
 
+import functools
 import itertools
 import math
 import struct
@@ -54,7 +55,7 @@ def read_dataset(pages: Pages, header: Header, *, name: str = "array", most: int
     if space is None or kind is None or layout is None:
         raise Unfamiliar("no dataset")
     shape, dtype = shape_of(space), form_of(kind).dtype
-    if dtype is None or dtype.kind not in "iuf" or len(shape) > 2 or math.prod(shape) > most:
+    if dtype is None or dtype.kind not in "iuf" or math.prod(shape) > most:
         raise Unfamiliar("no small dataset of numbers")
     version, sort = layout[0], layout[1]
     size = math.prod(shape) * dtype.itemsize
@@ -84,6 +85,10 @@ def _joined(
 ) -> Numbers:
     """Put all chunks together; one that is missing makes the whole worthless."""
     shape, dtype = whole.shape, whole.dtype
+    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the rule
+        used = _used(filters, chunks[0].mask)
+        data = pages.at(chunks[0].address, chunks[0].size)
+        return numbers(dtype, shape, _plain(data, used, dtype.itemsize, math.prod(shape)))
     expected = set(_offsets(shape, chunk_shape))
     if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
         raise Unfamiliar("chunks are missing")
@@ -192,7 +197,8 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
             yield _Chunk(offset, child, size, mask)
 
 
-def _filters(body: bytes | None) -> list[int]:
+@functools.lru_cache(maxsize=1024)
+def _filters(body: bytes | None) -> Sequence[int]:
     """The filters that the numbers went through, in order."""
     if body is None:
         return []

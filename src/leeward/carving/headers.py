@@ -4,7 +4,7 @@ Sections IV.A.1.a and IV.A.1.b of the HDF5 file format specification.
 """
 
 import struct
-from collections.abc import Iterable, Iterator
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from leeward.carving.checksums import is_whole
@@ -26,12 +26,15 @@ class Header(NamedTuple):
     address: int
     messages: list[tuple[int, bytes]]
 
-    def all(self, kind: int) -> Iterator[bytes]:
-        return (body for one, body in self.messages if one == kind)
+    def all(self, kind: int) -> list[bytes]:
+        return [body for one, body in self.messages if one == kind]
 
     def one(self, kind: int) -> bytes | None:
         """The body of the first of this kind."""
-        return next(self.all(kind), None)
+        for one, body in self.messages:
+            if one == kind:
+                return body
+        return None
 
     @property
     def is_group(self) -> bool:
@@ -41,7 +44,7 @@ class Header(NamedTuple):
 def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Header:
     """Return the object header at this address, all of it. Raise Unfamiliar where there is none.
 
-    is_checked: libhdf5 has opened this very object, and has compared its checksums.
+    is_checked: something else proves what is in it, and checksums are not compared.
     """
     start = pages.at(address, 16)
     return _new(pages, address, is_checked) if start[:4] == NEW else _old(pages, address, start)
@@ -63,7 +66,10 @@ def _old(pages: Pages, address: int, start: bytes) -> Header:
             told += 1
             if at > length or kind > _LARGEST_KIND:
                 raise Unfamiliar("message")
-            _take(messages, blocks, kind, flags, block[at - size : at])
+            if kind == CONTINUATION:
+                blocks.append(struct.unpack_from("<QQ", block, at - size))
+            if not flags & _SHARED:
+                messages.append((kind, block[at - size : at]))
     if told != count:
         raise Unfamiliar("the number of messages")  # a block of zeros would look like many empty ones
     return Header(address, messages)
@@ -91,20 +97,15 @@ def _new(pages: Pages, address: int, is_checked: bool) -> Header:
             at += 4 + order + size
             if at > end or kind > _LARGEST_KIND:
                 raise Unfamiliar("message")
-            _take(messages, blocks, kind, flags, block[at - size : at])
+            if kind == CONTINUATION:
+                blocks.append(struct.unpack_from("<QQ", block, at - size))
+            if not flags & _SHARED:
+                messages.append((kind, block[at - size : at]))
         at = 4
     return Header(address, messages)
 
 
-def _block(pages: Pages, place: int, length: int, blocks: Iterable[tuple[int, int]]) -> bytes:
-    if not 8 <= length <= _LONGEST_BLOCK or len(list(blocks)) > _MOST_BLOCKS:
+def _block(pages: Pages, place: int, length: int, blocks: Sequence[tuple[int, int]]) -> bytes:
+    if not 8 <= length <= _LONGEST_BLOCK or len(blocks) > _MOST_BLOCKS:
         raise Unfamiliar("blocks")
     return pages.at(place, length)
-
-
-def _take(messages: list[tuple[int, bytes]], blocks: list[tuple[int, int]], kind: int, flags: int, body: bytes) -> None:
-    if kind == CONTINUATION:
-        place, length = struct.unpack_from("<QQ", body)
-        blocks.append((place, length))
-    if not flags & _SHARED:
-        messages.append((kind, body))

@@ -62,21 +62,15 @@ def form_of(kind: bytes) -> Form:
 
 def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
     """Name, value and length; None for a value of a kind that is not understood here."""
-    version, flags = body[0], body[1]
-    lengths = struct.unpack_from("<HHH", body, 2)
-    if version not in (1, 2, 3):
+    version, flags, *lengths = struct.unpack_from("<BBHHH", body)
+    if version == 1:
+        at = 8 + sum(-(-length // 8) * 8 for length in lengths)
+    else:
+        at = (9 if version == 3 else 8) + sum(lengths)
+    if at > len(body):
         raise Unfamiliar("attribute")
-    at = 9 if version == 3 else 8
-    parts = []
-    for length in lengths:
-        parts.append(body[at : at + length])
-        at += -(-length // 8) * 8 if version == 1 else length
-    name = parts[0].rstrip(b"\0").decode("utf-8", "backslashreplace")
-    if at > len(body) or not name:
-        raise Unfamiliar("attribute")
-    try:
-        form, shape = form_of(parts[1]), shape_of(parts[2])
-    except Unfamiliar:
+    name, form, shape = _about_attribute(body[:at])
+    if form is None:
         return name, None, len(body)
     end = at + (form.size or _REFERENCE) * math.prod(shape)
     if end > len(body):
@@ -85,6 +79,26 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
         return name, None if version > 1 and flags else _value(pages, form, shape, body[at:end]), end
     except Unfamiliar:  # what it refers to is lost
         return name, None, end
+
+
+@functools.lru_cache(maxsize=4096)  # attributes of many groups differ in their values only
+def _about_attribute(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
+    """Return name, form and shape, by what comes before the value; no form if it is not understood here."""
+    version, *lengths = struct.unpack_from("<BxHHH", start)
+    if version not in (1, 2, 3):
+        raise Unfamiliar("attribute")
+    at = 9 if version == 3 else 8
+    parts = []
+    for length in lengths:
+        parts.append(start[at : at + length])
+        at += -(-length // 8) * 8 if version == 1 else length
+    name = parts[0].rstrip(b"\0").decode("utf-8", "backslashreplace")
+    if not name:
+        raise Unfamiliar("attribute")
+    try:
+        return name, form_of(parts[1]), shape_of(parts[2])
+    except Unfamiliar:
+        return name, None, ()
 
 
 def attributes_in(pages: Pages, block: bytes) -> Iterator[tuple[str, Raw | None]]:
@@ -105,10 +119,10 @@ def _value(pages: Pages, form: Form, shape: tuple[int, ...], data: bytes) -> Raw
 
 def numbers(dtype: np.dtype[np.generic], shape: tuple[int, ...], data: bytes) -> Numbers:
     """As they lie there, all of them."""
-    count = math.prod(shape)
+    count = math.prod(shape) if shape else 1
     if len(data) < count * dtype.itemsize:
         raise Unfamiliar("the end of the numbers")
-    return np.frombuffer(data, dtype=dtype, count=count).reshape(shape)
+    return np.frombuffer(data, dtype, count).reshape(shape)
 
 
 def link(body: bytes) -> tuple[str, int, int]:

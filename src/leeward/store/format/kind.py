@@ -22,8 +22,8 @@ class AnyResult(abc.ABC):
 
     KIND: its name, as files tell it. EXAMPLE: a key, for messages. NAMES: a pattern of keys, as bytes, for looking
     through damaged files. FIXED: the attributes of every result, `key`, `digest`, `status`, `origin` and `fingerprint`
-    among them; all others are details. DATASETS: how many dimensions each has; those in OPTIONAL need not be there.
-    MARK: the dataset by which a group is seen to be one. MOST_NUMBERS: in one dataset.
+    among them; all others are details. DATASETS: how many dimensions each has, at most four; those in OPTIONAL may be
+    absent. MARK: the dataset by which a group is seen to be one. MOST_NUMBERS: in one dataset.
 
     Keys are tuples that sort, whose text names them; keys of different kinds are never equal.
     """
@@ -89,6 +89,11 @@ class AnyResult(abc.ABC):
         to_the_letter: not even of what else it says, beyond its digest.
         """
         return self.digest == other.digest
+
+    @property
+    def merit(self) -> float:
+        """How good the result is, for choosing the best of several: the more the better; NaN if that cannot be said."""
+        return float("nan")
 
     @classmethod
     def said(cls, attributes: Mapping[str, Value]) -> bytes:

@@ -188,6 +188,10 @@ class Result(AnyResult):
             for name, value in other.details.items()
         )
 
+    @property
+    def merit(self) -> float:
+        return self.aep
+
     @classmethod
     def said(cls, attributes: Mapping[str, Value]) -> bytes:
         if attributes["origin"] != FOREIGN:

@@ -46,7 +46,7 @@ def encode(
             numbers.append(_REAL.pack(value))
     shapes = {name: array.shape for name, array in (datasets or {}).items()}
     numbers += [array.astype("<f8", copy=False).tobytes() for array in (datasets or {}).values()]
-    text = json.dumps({**header, "attributes": plain, "datasets": shapes}).encode()
+    text = json.dumps({**header, "attributes": plain, "datasets": shapes} if plain or shapes else header).encode()
     body = b"".join(numbers)
     return b"".join((_PREFIX.pack(_MARK, len(text), len(body)), text, body))
 
@@ -67,14 +67,14 @@ def decode(content: bytes) -> Frame:
     at = _PREFIX.size + header_length
     header = json.loads(content[_PREFIX.size : at])
     attributes: dict[str, Value] = {}
-    for name, value in header.pop("attributes").items():
+    for name, value in header.pop("attributes", {}).items():
         if not isinstance(value, list):
             attributes[name] = value
         else:
             array, at = _array(content, at, value)
             attributes[name] = array if value else float(array)
     datasets = {}
-    for name, shape in header.pop("datasets").items():
+    for name, shape in header.pop("datasets", {}).items():
         datasets[name], at = _array(content, at, shape)
     return Frame(header, attributes, datasets)
 

@@ -192,7 +192,7 @@ def merge(
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, facts)
         report.notes += notes()
-        report.problem = _problem(report, len(survey.chosen))
+        report.problem = _problem(report, survey)
         if dry_run:
             report.results = len(survey.chosen)
             report.removals = would_be_removed(report) if remove_sources and not report.problem else []
@@ -273,8 +273,10 @@ def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts
     return report
 
 
-def _problem(report: MergeReport, found: int) -> str:
+def _problem(report: MergeReport, survey: Survey) -> str:
     """Why nothing can be written, "" if something can."""
+    if len(survey.kinds) > 1:
+        return f"the sources hold results of more than one kind: {', '.join(sorted(survey.kinds))}; merge each apart"
     lines = []
     if report.on_bad == "abort":
         for file in report.bad_files:
@@ -290,7 +292,7 @@ def _problem(report: MergeReport, found: int) -> str:
     if lines:
         named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
         return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
-    if not found:
+    if not survey.chosen:
         return f"no valid result was found in {len(report.files)} files"
     return ""
 

@@ -84,7 +84,7 @@ class SecondPass:
             self._report.missing = sorted([*self._report.missing, key])
 
     def _with_aep(self, result: Result) -> Result:
-        if result.status != NO_AEP or self._recompute is None:
+        if self._recompute is None or result.status != NO_AEP:
             return result
         try:
             aep, wake_loss, spacing = self._recompute(result.key, result.layout[0], result.layout[1])
@@ -97,9 +97,10 @@ class SecondPass:
 
     def _note(self, number: int, result: Result) -> None:
         file = self._report.files[number]
-        kind = self._kinds.setdefault((tuple(result.datasets), tuple(result.details)), len(self._kinds))
+        names = tuple(result.datasets), tuple(result.attributes)
+        kind = self._kinds.setdefault(names, len(self._kinds))
         if kind == len(self._report.kinds):
-            self._report.kinds.append((tuple(result.datasets), tuple(result.attributes)))
+            self._report.kinds.append(names)
         file.taken += 1
         if kind not in file.kinds:
             file.kinds = (*file.kinds, kind)

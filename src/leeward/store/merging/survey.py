@@ -69,6 +69,7 @@ class Survey:
     attributes: Mapping[str, Value] = field(default_factory=dict)
     studies: set[str] = field(default_factory=set)
     campaigns: int = 1
+    kinds: set[str] = field(default_factory=set)
     judge: Judge | None = None
     compare: Compare | None = None
     salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
@@ -134,6 +135,7 @@ class Survey:
             self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
             self._rejected += 1
             return
+        self.kinds.add(found.kind)
         self._plausible += not found.is_verified
         name = "" if found.name == str(found.key) else sys.intern(found.name)
         new = Candidate(
@@ -191,7 +193,7 @@ class Survey:
         if not distinct:
             return  # what was read first is gone by now: the second pass says so
         rivals = tuple(
-            Rival(one.source, one.digest.hex(), known.result.aep, self._made(one, known)) for one, known in distinct
+            Rival(one.source, one.digest.hex(), known.result.merit, self._made(one, known)) for one, known in distinct
         )
         kept = _preferred(rivals, prefer)
         self.chosen[key] = distinct[kept or 0][0]
