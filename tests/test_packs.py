@@ -103,7 +103,7 @@ def events(run):
 
 
 def test_shards_become_a_pack(run):
-    done = packed(run, range(5), record=Audit(run.audit).record)
+    done = packed(run, range(5), emit=Audit(run.audit).record)
     assert (done.count, done.bad, done.kept) == (5, [], [])
     assert run.pack_files() == [done.path]
     assert digests(done.path) == everything(range(5))
@@ -306,7 +306,7 @@ def only(path):
 
 def check_found(paths):
     found = []
-    check(paths, tell=found.append)
+    check(paths, on_found=found.append)
     assert all(one.is_valid for one in found)
     return found
 
@@ -430,7 +430,7 @@ def test_clean_merged_removes_packs_that_the_output_holds(run):
     later = own_result(seed=8)
     store_result(run, later)
     packed(run, [3, 8])
-    report = clean(run, merged=True, record=Audit(run.audit).record)
+    report = clean(run, merged=True, emit=Audit(run.audit).record)
     assert [one.reason for one in report.kept] == ["not in the output: farm0_t0_s8"]
     assert [path.name[:11] for path in run.packs.iterdir()] == ["pack-000002", "pack-000002"]
     assert loose(run) == []

@@ -206,7 +206,7 @@ class Trial:
             answer.file, answer.seconds, latest = found, now - latest, now
 
         with self._within(900 + 2 * len(places), f"check of {_span(places.values())}"):
-            report = check([folder], judge=lambda result: None, limits=LIMITS, tell=hear)
+            report = check([folder], judge=lambda result: None, limits=LIMITS, on_found=hear)
             plausible = sum(
                 found.is_valid and not found.is_verified for one in answers.values() for found in one.results
             )

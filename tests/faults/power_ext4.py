@@ -54,7 +54,7 @@ def main() -> None:
         store_result(paths, own_result(seed=seed))
         calls.done.append(f"farm0_t0_s{seed}")
     if "--no-sync" not in sys.argv:  # a merge would sync all the same, in a child process
-        merge_run(paths, ATTRIBUTES, record=Audit(paths.audit).record)
+        merge_run(paths, ATTRIBUTES, emit=Audit(paths.audit).record)
         calls.done.append("layouts.h5")
     calls.made.append(("the", "end"))
     calls.take()

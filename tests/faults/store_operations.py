@@ -249,7 +249,7 @@ def with_foreign_files(folder: Path) -> None:
 
 def start_merge(folder: Path, fault: Fault | None) -> Act:
     paths = run_paths(folder)
-    return lambda turn: merge_run(paths, ATTRIBUTES, record=Audit(paths.audit).record)
+    return lambda turn: merge_run(paths, ATTRIBUTES, emit=Audit(paths.audit).record)
 
 
 def _merge_run_no_links(folder: Path, fault: Fault | None) -> Act:
@@ -304,7 +304,7 @@ def _with_left_overs(folder: Path) -> None:
 
 def start_cleaning(merged: bool, folder: Path, fault: Fault | None) -> Act:
     paths = run_paths(folder)
-    return lambda turn: clean(paths, merged=merged, record=Audit(paths.audit).record)
+    return lambda turn: clean(paths, merged=merged, emit=Audit(paths.audit).record)
 
 
 def is_cleaned(folder: Path) -> None:
@@ -336,7 +336,7 @@ def pack_some(folder: Path, fault: Fault | None) -> Act:
             finish(paths, doubled, record)
             left = [key for key in keys if paths.shard(key).exists()]
         if left:
-            done = pack(paths, left, place, ATTRIBUTES, record=record)
+            done = pack(paths, left, place, ATTRIBUTES, emit=record)
             assert (done.bad, done.kept) == ([], []), done
 
     return act

@@ -83,7 +83,7 @@ def check(
             compare=comparison,
             campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
-            tell=listing.hear,
+            on_found=listing.hear,
             processes=usable_cores(),
         )
     if as_json:

@@ -64,11 +64,11 @@ def _cleaned(paths: "RunPaths", merged: bool, dry_run: bool, take_over: bool, te
 
     paths.demand_own_places()
     if dry_run:
-        return clean_run(paths, merged=merged, dry_run=True, tell=tell, processes=usable_cores())
+        return clean_run(paths, merged=merged, dry_run=True, on_progress=tell, processes=usable_cores())
     lock = Lock.take(paths.lock, take_over=take_over, tell=lambda text: print(text, file=sys.stderr))
     try:
         record = Audit(paths.audit, lock.check).record
-        return clean_run(paths, merged=merged, record=record, tell=tell, processes=usable_cores())
+        return clean_run(paths, merged=merged, emit=record, on_progress=tell, processes=usable_cores())
     finally:
         lock.release()
 

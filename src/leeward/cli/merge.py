@@ -87,7 +87,7 @@ def merge(
     AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
     """
     from leeward.cores import usable_cores
-    from leeward.store import MergeRefusedError, merge as merge_files
+    from leeward.store import KnownCampaign, MergeRefusedError, merge as merge_files
     from leeward.watch.comparison import Comparison
 
     options = [] if on_bad is OnBad.ABORT else ["--on-bad", on_bad.value]
@@ -103,15 +103,20 @@ def merge(
                 output,
                 on_bad=on_bad.value,
                 prefer=None if prefer is None else prefer.value,
-                recompute=known.recompute if known is not None and campaign is not None else None,
-                judge=None if known is None or campaign is None else _judge(known, on_bad),
-                compare=comparison,
-                facts=None if known is None else facts_of(known),
-                campaigns=len(told),
-                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
+                campaign=KnownCampaign(
+                    recompute=known.recompute if known is not None and campaign is not None else None,
+                    judge=None if known is None or campaign is None else _judge(known, on_bad),
+                    compare=comparison,
+                    facts=None if known is None else facts_of(known),
+                    campaigns=len(told),
+                    notes=lambda: [
+                        *comparison.notes(),
+                        *(note for note in problems if note not in comparison.problems),
+                    ],
+                ),
                 remove_sources=remove_sources,
                 dry_run=dry_run,
-                tell=tell,
+                on_progress=tell,
                 processes=usable_cores(),
             )
     except BadSourceError as error:  # the message names every bad file, and the log

@@ -49,7 +49,7 @@ def salvage(
     4 the output cannot be written.
     """
     from leeward.cores import usable_cores
-    from leeward.store import MergeRefusedError, merge
+    from leeward.store import KnownCampaign, MergeRefusedError, merge
     from leeward.watch.comparison import Comparison
 
     demand_possible(output)
@@ -63,13 +63,18 @@ def salvage(
                 output,
                 on_bad="salvage",
                 prefer=None if prefer is None else prefer.value,
-                recompute=known.recompute if known is not None and campaign is not None else None,
-                judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
-                compare=comparison,
-                facts=None if known is None else facts_of(known),
-                notes=lambda: [*comparison.notes(), *(note for note in problems if note not in comparison.problems)],
+                campaign=KnownCampaign(
+                    recompute=known.recompute if known is not None and campaign is not None else None,
+                    judge=judge_of_salvaged(known) if known is not None and campaign is not None else None,
+                    compare=comparison,
+                    facts=None if known is None else facts_of(known),
+                    notes=lambda: [
+                        *comparison.notes(),
+                        *(note for note in problems if note not in comparison.problems),
+                    ],
+                ),
                 dry_run=dry_run,
-                tell=tell,
+                on_progress=tell,
                 processes=usable_cores(),
             )
     except MergeRefusedError as error:

@@ -54,7 +54,7 @@ class Packing:
                 raise StorageError(f"{self._paths.packs}: cannot be listed ({error})") from error
             oldest = (self._loose.popleft() for _ in range(min(PACK_SIZE, len(self._loose))))
             self._batch = list(dict.fromkeys(oldest))
-        packed = pack(self._paths, self._batch, self._place, self._attributes(), record=self._record)
+        packed = pack(self._paths, self._batch, self._place, self._attributes(), emit=self._record)
         self._batch = []
         facts = {"results": packed.count, "bad": len(packed.bad), "kept": len(packed.kept)}
         self._tell("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))

@@ -427,7 +427,7 @@ class _Run:
         before = len(results)
         try:
             merged = self.coordinator.patiently(
-                lambda: merge_run(self.paths, self._attributes(), record=self.audit.record, processes=self._cores(2))
+                lambda: merge_run(self.paths, self._attributes(), emit=self.audit.record, processes=self._cores(2))
             )
         except OutputHoldsMoreError as error:
             return self._make_up_for(error)

@@ -71,7 +71,12 @@ from leeward.store.isolated.reader import read_files as read_files
 from leeward.store.layouts import Layouts as Layouts
 from leeward.store.merging.check import CheckReport as CheckReport, check as check
 from leeward.store.merging.clean import CleanReport as CleanReport, clean as clean
-from leeward.store.merging.merge import RunMerge as RunMerge, merge as merge, merge_run as merge_run
+from leeward.store.merging.merge import (
+    KnownCampaign as KnownCampaign,
+    RunMerge as RunMerge,
+    merge as merge,
+    merge_run as merge_run,
+)
 from leeward.store.merging.merge_report import (
     Facts as Facts,
     MergeRefusedError as MergeRefusedError,

@@ -94,14 +94,14 @@ def check(
     campaign: Container[Key] | None = None,
     expected: Collection[Key] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
-    tell: Callable[[Found], None] | None = None,
+    on_found: Callable[[Found], None] | None = None,
     processes: int = 1,
 ) -> CheckReport:
     """Judge files, folders, run directories and the worker files of other scripts.
 
     judge: says what is physically wrong with a result, if anything. compare: says why a result of a file is not of the
     campaign that the file belongs to. campaign: which keys have a task; results of others are told as extra, and not
-    judged. expected: which keys have to be there. tell: hears of everything as it is found.
+    judged. expected: which keys have to be there. on_found: called with everything as it is found.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
@@ -111,8 +111,8 @@ def check(
         found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
         for found in _judged(found_there, source.run, look, report.unfit):
             _add(report, found)
-            if tell is not None:
-                tell(found)
+            if on_found is not None:
+                on_found(found)
     _compare(report, limits)
     if expected is not None:
         report.expected = len(expected)

@@ -22,12 +22,12 @@ class SecondPass:
     """The chosen results themselves, file by file, as they go to the output."""
 
     def __init__(
-        self, survey: Survey, report: MergeReport, recompute: Recompute | None, tell: OnProgress, processes: int
+        self, survey: Survey, report: MergeReport, recompute: Recompute | None, on_progress: OnProgress, processes: int
     ) -> None:
         self._survey = survey
         self._report = report
         self._recompute = recompute
-        self._tell = tell
+        self._on_progress = on_progress
         self._processes = processes
         self._kinds: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
 
@@ -48,7 +48,7 @@ class SecondPass:
                 result = self._with_aep(found.result)
                 self._note(number, result)
                 done += 1
-                self._tell("writing", done, len(self._survey.chosen))
+                self._on_progress("writing", done, len(self._survey.chosen))
                 yield result
         if done != len(self._survey.chosen):
             raise BadSourceError(

@@ -78,7 +78,7 @@ class Survey:
     _rejected: int = 0
     _plausible: int = 0
 
-    def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
+    def look_at(self, paths: Iterable[Path], processes: int, on_file: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
         contents = self.judge is not None or self.compare is not None
         for found in read_files(paths, sha256=True, contents=contents, processes=processes):
@@ -86,7 +86,7 @@ class Survey:
                 if was_packed(found):  # its result is in a pack, which is read too
                     continue
                 self._add_file(found)
-                tell(len(self.files))
+                on_file(len(self.files))
             else:
                 self._add_result(found)
 
