@@ -23,7 +23,7 @@ from leeward.store.merging import packs
 from leeward.store.merging.check import check
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge, merge_run
-from leeward.store.merging.packs import finish, pack, unpack
+from leeward.store.merging.packs import finish_packing, pack, unpack
 from leeward.store.paths import RunPaths
 from leeward.watch import snapshot
 from leeward.watch.read import present_at, result_lines
@@ -217,7 +217,7 @@ def test_a_result_in_a_pack_and_a_shard_counts_once(run, twice):
     assert results == list(ALL)
     assert {(one.key.seed, one.pack) for one in others} == {(seed, twice) for seed in range(5)}
     assert len(others) == 5
-    assert finish(run, others) == []
+    assert finish_packing(run, others) == []
     assert loose(run) == [5, 6, 7]
     assert answers(run) == (list(ALL), [])
 
@@ -226,7 +226,7 @@ def test_an_index_that_was_not_written_is_written_later(run, first):
     before = output_index(first, is_pack=True)
     assert before.count(b"\n") == 5
     output_index_path(first).unlink()
-    assert finish(run, []) == []
+    assert finish_packing(run, []) == []
     assert output_index(first, is_pack=True) == before
 
 
@@ -347,7 +347,7 @@ def test_the_merge_takes_packs_and_shards(run, twice):
     again = merge_run(run, {})
     assert again.count == 8
     assert again.keys == set(keys(ALL))
-    finish(run, answers(run)[1])
+    finish_packing(run, answers(run)[1])
     assert not merge_run(run, {}).replaced
     packed(run, [6, 7])
     assert not merge_run(run, {}).replaced, "packing changes nothing"

@@ -20,7 +20,7 @@ from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.lock import Lock, read_owner
 from leeward.store.directory.owner import Owner
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
+from leeward.store.directory.records import begin_attempt, forget_record, forgive_attempt, read_record, record_failure
 from leeward.store.directory.results import Doubled, RunFiles, read_results
 from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundResult
@@ -28,7 +28,7 @@ from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge, merge_run
-from leeward.store.merging.packs import finish, pack
+from leeward.store.merging.packs import finish_packing, pack
 from leeward.store.paths import RunPaths
 
 COUNTS = 3
@@ -333,7 +333,7 @@ def pack_some(folder: Path, fault: Fault | None) -> Act:
         left = keys
         if turn == "anew":
             doubled = [found for found in read_results(RunFiles(paths)) if isinstance(found, Doubled)]
-            finish(paths, doubled, record)
+            finish_packing(paths, doubled, record)
             left = [key for key in keys if paths.shard(key).exists()]
         if left:
             done = pack(paths, left, place, ATTRIBUTES, emit=record)
@@ -407,7 +407,7 @@ STORE = {
     ),
     "record a failure": Operation(_with_record, simple(_fail), _attempts_are(1, died=True), retried=_died_once),
     "forgive an attempt": Operation(_with_record, simple(lambda paths: forgive_attempt(paths, KEY)), _attempts_are(0)),
-    "forget a record": Operation(_with_record, simple(lambda paths: forget(paths, KEY)), _attempts_are(0)),
+    "forget a record": Operation(_with_record, simple(lambda paths: forget_record(paths, KEY)), _attempts_are(0)),
     "audit": Operation(_with_log, simple(_append), _is_logged),
     "audit after a torn line": Operation(_with_torn_log, simple(_append), _is_logged),
     "take the lock": Operation(_bare, _take, _dead_owner),

@@ -13,7 +13,7 @@ from leeward.campaign import Campaign
 from leeward.errors import StorageError
 from leeward.layout import Progress
 from leeward.layout.recipes import SEARCH
-from leeward.store import Key, Result, RunPaths, Value, begin_attempt, forget, index_line, store_result, utc_now
+from leeward.store import Key, Result, RunPaths, Value, begin_attempt, forget_record, index_line, store_result, utc_now
 
 MOST_HISTORY = 1000  # points of a curve that somebody looks at
 POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
@@ -139,7 +139,7 @@ def perform(
     result = compute(campaign, key, watch)
     report("computed")
     patiently(lambda: store_result(paths, result), trouble)
-    patiently(lambda: forget(paths, key), trouble)
+    patiently(lambda: forget_record(paths, key), trouble)
     return index_line(result)
 
 

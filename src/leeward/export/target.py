@@ -8,7 +8,7 @@ from typing import BinaryIO
 
 from leeward.errors import InputError, StorageError
 from leeward.files import sync, sync_folder
-from leeward.store import Temporary, demand_outside_runs, remove_left_overs, start_of
+from leeward.store import Temporary, demand_outside_runs, remove_left_overs_of
 
 
 @dataclass(frozen=True)
@@ -71,7 +71,7 @@ def write_whole(output: Path, write: Callable[[BinaryIO], None]) -> None:
     """Have `write` fill a file that gets its name when all of it is on the disk."""
     target = Path(os.path.realpath(output))
     try:
-        remove_left_overs(target.parent, start_of(target))  # of an export that was killed
+        remove_left_overs_of(target)  # of an export that was killed
         with Temporary(target) as temporary:
             with os.fdopen(os.dup(temporary.handle), "wb") as file:
                 write(file)

@@ -24,7 +24,7 @@ from leeward.store import (
     append_line,
     begin_attempt,
     encode_line,
-    forget,
+    forget_record,
     forgive_attempt,
     quarantine,
     read_record,
@@ -184,7 +184,7 @@ class Coordinator:
 
     def _store(self, outcome: Computed) -> None:
         store_result(self._paths, outcome.result)
-        forget(self._paths, outcome.key)
+        forget_record(self._paths, outcome.key)
         self._done(outcome.key, outcome.line, outcome.worker)
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
@@ -210,7 +210,7 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
-            self.write(functools.partial(forget, self._paths, key))
+            self.write(functools.partial(forget_record, self._paths, key))
             return
         self._in_hand.discard(key)
         if outcome.kind == "storing":  # not the task's fault

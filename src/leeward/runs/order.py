@@ -8,7 +8,7 @@ from typing import Any
 from leeward.events import Emit
 from leeward.runs.packing import Packing
 from leeward.runs.resume import Stored
-from leeward.store import BadFile, BadPack, FoundResult, RunPaths, finish, key_of_shard, quarantine, unpack
+from leeward.store import BadFile, BadPack, FoundResult, RunPaths, finish_packing, key_of_shard, quarantine, unpack
 
 Patiently = Callable[[Callable[[], Any]], Any]  # calls what writes, and waits for a disk that does not take it
 
@@ -35,7 +35,7 @@ class Order:
                     stored.add(found.key, found)
         moved = {bad.path for bad in stored.bad}
         doubled = [one for one in stored.doubled if one.pack not in moved]
-        kept = self._patiently(lambda: finish(self._paths, doubled, self._record))
+        kept = self._patiently(lambda: finish_packing(self._paths, doubled, self._record))
         self._packing.add(stored.loose)
         self._packing.add(key_of_shard(removal.path) for removal in kept)
         return bool(moved)

@@ -40,7 +40,7 @@ from leeward.store import (
     RunPaths,
     Verdict,
     entries,
-    forget,
+    forget_record,
     index_line,
     key_of_shard,
     quarantine,
@@ -334,4 +334,4 @@ def _refuse_damaged(paths: RunPaths, found: FoundFile) -> None:
 def forget_records(paths: RunPaths, keys: Iterable[Key]) -> None:
     """Failures that a result outranks, or that somebody wants to be tried again."""
     for key in keys:
-        forget(paths, key)
+        forget_record(paths, key)

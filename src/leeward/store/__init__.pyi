@@ -25,7 +25,7 @@ from leeward.store.directory.records import (
     BadRecordError as BadRecordError,
     Record as Record,
     begin_attempt as begin_attempt,
-    forget as forget,
+    forget_record as forget_record,
     forgive_attempt as forgive_attempt,
     read_record as read_record,
     record_failure as record_failure,
@@ -51,8 +51,7 @@ from leeward.store.directory.sources import (
 from leeward.store.directory.space import check_space as check_space, prepare_folders as prepare_folders, probe as probe
 from leeward.store.directory.temporary import (
     Temporary as Temporary,
-    remove_left_overs as remove_left_overs,
-    start_of as start_of,
+    remove_left_overs_of as remove_left_overs_of,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
 from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
@@ -84,7 +83,7 @@ from leeward.store.merging.merge_report import (
     Salvaged as Salvaged,
     SourceReport as SourceReport,
 )
-from leeward.store.merging.packs import finish as finish, pack as pack, unpack as unpack
+from leeward.store.merging.packs import finish_packing as finish_packing, pack as pack, unpack as unpack
 from leeward.store.merging.survey import Judge as Judge
 from leeward.store.merging.writer import OutputHoldsMoreError as OutputHoldsMoreError
 from leeward.store.paths import (

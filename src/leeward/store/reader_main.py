@@ -10,26 +10,32 @@ import functools
 import hashlib
 import json
 import os
-import signal
 import sys
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from h5py import h5a, h5d, h5f, h5g, h5l, h5o, h5p
+from h5py import h5a, h5f, h5g, h5p
 
 from leeward.carving import Pages, Place, data_pieces, signature_place
 from leeward.errors import InputError
 from leeward.processes import end_with
 from leeward.store.format.direct import sealed_result_at, sealed_results
-from leeward.store.format.groups import FORMAT_VERSION, is_root_whole, read_attribute, read_group
+from leeward.store.format.groups import (
+    FORMAT_VERSION,
+    is_root_whole,
+    open_group,
+    read_attribute,
+    read_group,
+    what_is,
+)
 from leeward.store.format.keys import Key, is_key
 from leeward.store.format.kind import AnyResult, Value
 from leeward.store.format.kinds import KINDS, kind_told
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
-from leeward.store.isolated.frames import TOO_MUCH_MEMORY, encode
+from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
 from leeward.store.isolated.hdf5_files import BadFileError, check_start, library_message, open_plain
 from leeward.store.paths import is_shard
 from leeward.store.rescue import carve, foreign
@@ -42,29 +48,6 @@ _LONGEST_ROOT_TEXT = 64_000_000
 _MOST_BAD_FILES = 500  # then a fresh child goes on: libhdf5 may leak what it could not close
 _CHUNK = 16_000_000
 _MOST_HOLES = 1 << 30  # bytes; SHA-256 has to go through the zeros that holes stand for
-
-
-class Output:
-    """Answers on their way to the parent; they leave together, before anything is touched that may crash."""
-
-    def __init__(self, handle: int, seconds: float) -> None:
-        self._handle = handle
-        self._seconds = seconds
-        self._pending: list[bytes] = []
-
-    def add(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
-        """Add a frame; parts: attributes and datasets."""
-        self._pending.append(encode(header, *parts))
-
-    def announce(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
-        """Say what comes next, and send all."""
-        self.add(header, *parts)
-        left = memoryview(b"".join(self._pending))
-        self._pending.clear()
-        while left:
-            left = left[os.write(self._handle, left) :]
-        if self._seconds and hasattr(signal, "setitimer"):  # what spins here for ever, its parent gone, ends by itself
-            signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
 
 
 def main() -> None:
@@ -319,7 +302,7 @@ def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[
     ignored = [name for name in found if not is_key(name) and name not in (foreign.INIT, foreign.FOLDER)]
     if foreign.FOLDER in found:
         try:
-            inner = _listed(_open_group(root, foreign.FOLDER))
+            inner = _listed(open_group(root, foreign.FOLDER))
         except BadGroupError:
             return [*names, foreign.FOLDER], ignored  # which is judged as a result, and found to be none
         names += [f"{foreign.FOLDER}/{name}" for name in inner if is_key(name)]
@@ -366,8 +349,8 @@ def _judged(
 def _sealed(root: Any, pages: Pages | None, name: str, kind: type[AnyResult], answer: _Answer) -> AnyResult:
     """Return a result in a file of leeward's own making: the quick way, or by libhdf5."""
     if not _is_key(kind, name):
-        refuse(f"{_what_is(root, name)[0]} whose name is no key; expected one like {kind.EXAMPLE}")
-    group = _open_group(root, name)
+        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {kind.EXAMPLE}")
+    group = open_group(root, name)
     if pages is not None:
         result = sealed_result_at(pages, root.links.get_info(name.encode()).u, name, kind)
         if result is not None:
@@ -394,32 +377,12 @@ def _unsealed(root: Any, name: str, file_name: str, answer: _Answer) -> AnyResul
     """Return a layout in a file of other origin; a group that has a seal, copied from elsewhere, is held to it."""
     folder, _, plain_name = name.rpartition("/")
     if folder not in ("", foreign.FOLDER) or not is_key(plain_name):
-        refuse(f"{_what_is(root, name)[0]} whose name is no key; expected one like {Result.EXAMPLE}")
-    group = _open_group(_open_group(root, folder) if folder else root, plain_name)
+        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {Result.EXAMPLE}")
+    group = open_group(open_group(root, folder) if folder else root, plain_name)
     answer.sealed = h5a.exists(group, b"seal")
     if answer.sealed:
         return _read_sealed(group, plain_name, Result, answer)
     return foreign.read_group(group, Key.parse(plain_name), file_name)
-
-
-def _open_group(parent: Any, name: str) -> Any:
-    what, group = _what_is(parent, name)
-    if what != "a group":
-        refuse(f"{what}; expected a group")
-    return group
-
-
-def _what_is(parent: Any, name: str) -> tuple[str, Any]:
-    """Return what is there, in words, and the object itself; told without following a link."""
-    if not parent.links.exists(name.encode()):
-        return "nothing of this name", None
-    kind = parent.links.get_info(name.encode()).type
-    if kind != h5l.TYPE_HARD:
-        words = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
-        return words.get(kind, "an unknown link"), None
-    found = h5o.open(parent, name.encode())
-    words = {h5g.GroupID: "a group", h5d.DatasetID: "a dataset"}
-    return words.get(type(found), "neither group nor dataset"), found
 
 
 if __name__ == "__main__":

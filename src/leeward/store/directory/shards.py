@@ -24,7 +24,7 @@ from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths, is_shard, key_of_shard
 
-_ANY = Path("layouts.h5")  # the folder of a shard is the same in all runs
+_ANY = RunPaths(Path("layouts.h5"))  # the folder of a shard is the same in all runs
 
 
 class BadShard(NamedTuple):
@@ -109,7 +109,7 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
     result = results[0]
     if result.key is None or file.path.name != f"{result.key}.h5":
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
-    folder = RunPaths(_ANY).shard(result.key).parent.name
+    folder = _ANY.shard(result.key).parent.name
     if file.path.parent.name != folder:  # it may be there twice
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
     return result

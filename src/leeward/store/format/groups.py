@@ -12,7 +12,7 @@ from typing import Any
 
 import h5py
 import numpy as np
-from h5py import h5a, h5d, h5g, h5p, h5s, h5t, h5z
+from h5py import h5a, h5d, h5g, h5l, h5o, h5p, h5s, h5t, h5z
 
 from leeward.carving import MOST_NUMBERS_A_CHUNK
 from leeward.errors import InputError
@@ -226,11 +226,11 @@ def read_dataset(group: Any, name: str, most: int, dimensions: int = 2) -> Array
 
 def open_dataset(group: Any, name: str) -> Any:
     """The low-level dataset behind a hard link, refused where its numbers lie elsewhere or behind unknown filters."""
-    if group.links.get_info(name.encode()).type != h5py.h5l.TYPE_HARD:
+    if group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         refuse(f"{name} is a link to elsewhere")
-    if kind_behind(group, name) is not h5d.DatasetID:
+    what, dataset = what_is(group, name)
+    if what != "a dataset":
         refuse(f"{name} is no dataset")
-    dataset = h5d.open(group, name.encode())
     properties = dataset.get_create_plist()
     form = properties.get_layout()
     if properties.get_external_count() or form == h5d.VIRTUAL:
@@ -246,12 +246,28 @@ def open_dataset(group: Any, name: str) -> Any:
     return dataset
 
 
-def kind_behind(parent: Any, name: str) -> type:
-    """Of the object behind a hard link: h5g.GroupID, h5d.DatasetID, or another.
+def open_group(parent: Any, name: str) -> Any:
+    """Return the low-level group of this name. Raise BadGroupError if something else is there."""
+    what, group = what_is(parent, name)
+    if what != "a group":
+        refuse(f"{what}; expected a group")
+    return group
+
+
+def what_is(parent: Any, name: str) -> tuple[str, Any]:
+    """Return what is there, in words, and the object itself; told without following a link.
 
     `h5o.get_info` would read indexes of a group, too, which may be damaged without its results being so.
     """
-    return type(h5py.h5o.open(parent, name.encode()))
+    if not parent.links.exists(name.encode()):
+        return "nothing of this name", None
+    kind = parent.links.get_info(name.encode()).type
+    if kind != h5l.TYPE_HARD:
+        links = {h5l.TYPE_SOFT: "a soft link", h5l.TYPE_EXTERNAL: "a link to another file"}
+        return links.get(kind, "an unknown link"), None
+    found = h5o.open(parent, name.encode())
+    objects = {h5g.GroupID: "a group", h5d.DatasetID: "a dataset"}
+    return objects.get(type(found), "neither group nor dataset"), found
 
 
 def _demand_whole_chunks(dataset: Any, name: str, size: int) -> None:

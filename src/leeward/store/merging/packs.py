@@ -162,7 +162,9 @@ def _announcing(emit: Emit, pack: Path) -> Announce:
     return announce
 
 
-def finish(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1) -> list[Removal]:
+def finish_packing(
+    paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1
+) -> list[Removal]:
     """What a packing was cut off before: shards go that packs hold, indexes are written; which shards stay, and why."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:

@@ -12,7 +12,7 @@ from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.directory.index import IndexLines, write_output_index
 from leeward.store.directory.results import BadFile
-from leeward.store.directory.temporary import Temporary, remove_left_overs, start_of
+from leeward.store.directory.temporary import Temporary, remove_left_overs_of
 from leeward.store.format.groups import root_attributes
 from leeward.store.format.kind import AnyResult, Value, seal_of
 from leeward.store.format.layout_result import SUCCESS
@@ -100,7 +100,7 @@ def write_merged(
     written = Written(output)
     lines = IndexLines()
     try:
-        remove_left_overs(output.parent, start_of(output))
+        remove_left_overs_of(output)
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
             drop_cache(temporary.handle)

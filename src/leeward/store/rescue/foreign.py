@@ -9,11 +9,11 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from h5py import h5a, h5d, h5l, h5o, h5t
+from h5py import h5a, h5l, h5o, h5t
 
 from leeward.errors import InputError
 from leeward.store.format.found import PLAUSIBLE
-from leeward.store.format.groups import attribute_names, kind_behind, links, read_dataset
+from leeward.store.format.groups import attribute_names, links, read_dataset, what_is
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import LONGEST_TEXT, Array, Value
 from leeward.store.format.layout_result import FOREIGN, MOST_TURBINES, NO_AEP, SUCCESS, Result
@@ -94,12 +94,12 @@ def result_of(group: Group, key: Key, file_name: str) -> Result:
 def beyond_results(root: Any) -> list[str]:
     """What a file of other origin holds beside its groups that no result takes along, in words."""
     found = [f"the attribute {_shown(name)}" for name in attribute_names(root)]
-    if _is_dataset(root, INIT):
-        init = h5d.open(root, INIT.encode())
+    what, init = what_is(root, INIT)
+    if what == "a dataset":
         if init.get_type().get_class() != h5t.INTEGER or init.shape is None or math.prod(init.shape) != 1:
             found.append(f"{INIT}, which is more than one integer")
         found += attributes_of(root, INIT)
-    elif root.links.exists(INIT.encode()):
+    elif what != "nothing of this name":
         found.append(f"{INIT}, which is no dataset")
     if root.links.exists(FOLDER.encode()):
         found += attributes_of(root, FOLDER)
@@ -111,12 +111,6 @@ def attributes_of(parent: Any, name: str) -> list[str]:
     if parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         return []
     return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
-
-
-def _is_dataset(parent: Any, name: str) -> bool:
-    if not parent.links.exists(name.encode()) or parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
-        return False
-    return kind_behind(parent, name) is h5d.DatasetID
 
 
 def _shown(name: bytes) -> str:
