@@ -31,9 +31,9 @@ import h5py
 from leeward.campaign import builtin_campaign, load
 from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.directory.lock import Lock
-from leeward.store.directory.shard import shard_bytes
+from leeward.store.directory.shards import shard_bytes
+from leeward.store.format.groups import LIBVER, write_root
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import LIBVER, write_root
 from leeward.store.isolated.templates import GroupWriter
 from leeward.store.paths import RunPaths
 from store import LEEWARD, example, numbered, resident_mb, row
@@ -65,7 +65,7 @@ def write_results(path, results, campaign):
         for result in results:
             groups.write(str(result.key), result.attributes, result.datasets, result.seal)
             lines.add(index_line(result))
-        write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name}.items())
+        write_root(file, {"campaign": campaign.study_text(), "campaign_name": campaign.name})
     write_output_index(path, lines)
 
 

@@ -28,9 +28,9 @@ from pathlib import Path
 import h5py
 import numpy as np
 
-from leeward.store.directory.shard import shard_bytes, store_result
+from leeward.store.directory.shards import shard_bytes, store_result
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.merging.check import check
 from leeward.store.merging.merge import merge_run
 from leeward.store.paths import RunPaths

@@ -63,5 +63,5 @@ if FAULT == "unopened":  # the machine has no more handles to give
 
     opened, os.open = os.open, no_handle
 if FAULT == "indirect":
-    reading.checksums = lambda: None  # so that libhdf5 reads everything
+    reading.sealed_result_at = lambda *_: None  # so that libhdf5 reads everything
 reading.main()

@@ -6,8 +6,9 @@ import h5py
 import numpy as np
 
 from leeward.store.directory.owner import Owner
+from leeward.store.format.groups import LIBVER, write_group, write_root
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import LIBVER, Result, write_group, write_root
+from leeward.store.format.layout_result import Result
 
 
 def left_behind(target, end=".tmp"):
@@ -33,7 +34,7 @@ def own_result(farm=0, type_=0, seed=0, *, turbines=5, aep=None, **details):
 def write_own_file(path, results, **attributes):
     """As a merged file is, in a quick way."""
     with h5py.File(path, "w", libver=LIBVER) as file:
-        write_root(file, attributes.items())
+        write_root(file, attributes)
         for result in results:
             write_group(file, result)
     return path

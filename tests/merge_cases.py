@@ -6,8 +6,9 @@ import h5py
 from h5py import h5g
 
 from foreign_files import own_result, write_own_file
-from leeward.store.directory.shard import store_result
-from leeward.store.format.schema import read_group
+from leeward.store.directory.shards import store_result
+from leeward.store.format.groups import read_group
+from leeward.store.format.layout_result import Result
 from leeward.store.paths import RunPaths
 
 
@@ -22,7 +23,7 @@ def ten_shards(folder):
 def found_in(path):
     """The results of a file, by the text of their key; each has to be valid."""
     with h5py.File(path) as file:
-        return {name: read_group(h5g.open(file.id, name.encode()), name) for name in file}
+        return {name: read_group(h5g.open(file.id, name.encode()), name, Result) for name in file}
 
 
 def digests(path):

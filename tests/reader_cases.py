@@ -26,11 +26,11 @@ def be_patient(monkeypatch, silent: Callable[[], Container[int]]) -> None:
     """
     wait = Child._fill
 
-    def patiently(child: Child, length: int, seconds: float) -> None:
+    def patiently(child: Child, seconds: float) -> None:
         while True:
             is_silent = child.pid in silent()
             try:
-                return wait(child, length, seconds)
+                return wait(child, seconds)
             except ChildLostError as error:
                 if is_silent or not error.is_timeout:
                     raise

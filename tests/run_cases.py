@@ -17,7 +17,7 @@ from unittest import mock
 import yaml
 
 from leeward import cli
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
 
 # Somebody's own recipe: three turbines where the seed says. Files in the folder `orders` say what else it does.

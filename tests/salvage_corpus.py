@@ -28,7 +28,7 @@ import numpy as np
 
 from hdf5_walk import Extent, Walk
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import NO_AEP
+from leeward.store.format.layout_result import NO_AEP
 
 FOLDER = "optimized_layouts"
 FORMATS = {"old": None, "new": "latest"}

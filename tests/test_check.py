@@ -14,7 +14,7 @@ from foreign_files import (
     write_own_file,
 )
 from leeward.errors import InputError
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundFile
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
@@ -79,7 +79,7 @@ def test_shards_in_the_wrong_place(run):
 
 def test_the_folder_of_the_crash(tmp_path):
     heard = []
-    report = check([write_crashed_folder(tmp_path / "layouts.h5_temp")], tell=heard.append)
+    report = check([write_crashed_folder(tmp_path / "layouts.h5_temp")], on_found=heard.append)
     assert not report.is_well
     assert report.file_verdicts == {Verdict.VALID: 7, Verdict.EMPTY: 1, Verdict.TRUNCATED: 1}
     assert (report.no_aep, len(report.keys), report.results) == (3, 8, 9)
@@ -111,7 +111,7 @@ def test_a_judge(run):
         return "too good" if result.key.seed == 3 else None
 
     heard = []
-    report = check([run.output], judge=judge, tell=heard.append)
+    report = check([run.output], judge=judge, on_found=heard.append)
     assert report.result_verdicts == {Verdict.VALID: 4, Verdict.IMPLAUSIBLE: 1}
     assert report.problems[0].reason == "too good"
     assert (heard[-1].valid, heard[-1].bad) == (4, 1)

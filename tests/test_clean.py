@@ -9,7 +9,7 @@ from foreign_files import left_behind, own_result
 from leeward.errors import StorageError
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.directory.temporary import Temporary
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
@@ -101,7 +101,7 @@ def untidy(run):
 
 
 def test_invalid_files_are_listed_and_moved(untidy, audit):
-    report = clean(untidy, record=audit.record)
+    report = clean(untidy, emit=audit.record)
     assert [(bad.path.name, bad.verdict) for bad in report.bad] == [
         ("farm0_t0_s0.h5", Verdict.EMPTY),
         ("farm0_t0_s1.h5", Verdict.NOT_HDF5),
@@ -113,7 +113,7 @@ def test_invalid_files_are_listed_and_moved(untidy, audit):
     assert not any(path.exists() for path in report.temporary)
     assert (untidy.output.parent / left_behind("other.h5")).exists()
     assert events(audit) == ["quarantine", "quarantine", "remove-temporary"]
-    again = clean(untidy, record=audit.record)
+    again = clean(untidy, emit=audit.record)
     assert (again.bad, again.temporary) == ([], [])
 
 
@@ -132,7 +132,7 @@ def test_a_dry_run_changes_nothing(untidy, audit, merged):
     merge_run(untidy, {})
     (untidy.output.parent / left_behind("layouts.h5")).write_bytes(b"half")
     before = tree(untidy.output.parent)
-    report = clean(untidy, merged=merged, dry_run=True, record=audit.record)
+    report = clean(untidy, merged=merged, dry_run=True, emit=audit.record)
     assert tree(untidy.output.parent) == before
     if merged:
         assert (len(report.removed), len(report.kept)) == (4, 2)
@@ -146,7 +146,7 @@ def test_merged_shards_go_and_unproved_ones_stay(run, audit):
     shard(run, 1).unlink()
     store_result(run, own_result(seed=1, aep=7.0))
     told = []
-    report = clean(run, merged=True, record=audit.record, tell=lambda *news: told.append(news))
+    report = clean(run, merged=True, emit=audit.record, on_progress=lambda *news: told.append(news))
     assert sorted(path.name for path in report.removed) == [f"farm0_t0_s{seed}.h5" for seed in (0, 2, 3, 4, 5)]
     assert {one.path.name: one.reason for one in report.kept} == {
         "farm0_t0_s1.h5": "not in the output: farm0_t0_s1",

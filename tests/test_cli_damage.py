@@ -10,7 +10,7 @@ from foreign_files import own_result
 from leeward import cli
 from leeward.campaign import load
 from leeward.store.directory.records import begin_attempt, record_failure
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.watch import absent_tasks, snapshot

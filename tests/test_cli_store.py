@@ -21,9 +21,9 @@ from leeward.campaign.selection import read_keys
 from leeward.store.directory.index import encode_line, index_line
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.records import begin_attempt, record_failure
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.paths import RunPaths
 from leeward.watch import campaign_of
 from run_cases import LEEWARD, PATIENCE_S, make_campaign, without_compiling

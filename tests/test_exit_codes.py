@@ -14,7 +14,7 @@ from export_cases import campaign_data
 from foreign_files import own_result, write_own_file
 from leeward import cli
 from leeward.campaign import load
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.paths import RunPaths
 from run_cases import LEEWARD, leeward_here
 

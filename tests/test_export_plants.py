@@ -18,7 +18,7 @@ from leeward.errors import InputError
 from leeward.export import arrays, floris, windio
 from leeward.export.plant import closed_curve_points, curve_points, plant_of
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.wind import Turbine
 from run_cases import leeward_here
 

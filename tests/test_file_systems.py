@@ -22,7 +22,7 @@ from leeward.runs import filesystem
 from leeward.store.directory import lock as locks
 from leeward.store.directory.lock import Lock, read_owner
 from leeward.store.directory.owner import Owner, process_start
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.paths import RunPaths
 from run_cases import INLINE, digests, kill_group, leeward, leeward_here, make_campaign, shards, start, until
 
@@ -47,7 +47,7 @@ from foreign_files import own_result
 from leeward.store.merging.merge import merge_run
 from leeward.store.paths import RunPaths
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.verdicts import Verdict
 paths = RunPaths(Path(sys.argv[1]))
 for seed in range(3):

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_foreign_group
-from leeward.store.directory.shard import shard_bytes
+from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.found import FoundFile
+from leeward.store.format.groups import read_group
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, read_group
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Reader, read_files
 
@@ -19,7 +20,7 @@ from leeward.store.isolated.reader import Reader, read_files
 def stored_result(content, key):
     """What a shard holds, by way of h5py."""
     with h5py.File(io.BytesIO(content), "r") as file:
-        return read_group(file[str(key)].id, str(key))
+        return read_group(file[str(key)].id, str(key), Result)
 
 
 KEY = Key(1, 2, 3)

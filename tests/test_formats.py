@@ -15,7 +15,7 @@ from leeward.campaign import builtin_campaign, load
 from leeward.errors import InputError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from run_cases import make_campaign
 
 CAMPAIGN = builtin_campaign()

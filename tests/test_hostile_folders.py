@@ -16,7 +16,7 @@ from leeward.runs import resume
 from leeward.store.directory.audit import append_line, read_lines
 from leeward.store.directory.index import output_index, output_index_path, told_count
 from leeward.store.directory.records import BadRecordError, read_record
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge

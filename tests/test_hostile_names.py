@@ -11,7 +11,7 @@ import yaml
 from foreign_files import write_foreign_file
 from leeward.cli.output import Printable, table
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.watch import phases_of
 from leeward.wording import command, json_text, printable
 from run_cases import leeward, leeward_here, make_campaign

@@ -11,7 +11,7 @@ from foreign_files import own_result, write_crashed_folder, write_foreign_file, 
 from leeward.campaign.layouts import open_layouts
 from leeward.errors import InputError, LeewardError
 from leeward.formats.rows import LAYOUT_COLUMNS, TURBINE_COLUMNS
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.grid import grid_dataset
 from leeward.store.paths import RunPaths

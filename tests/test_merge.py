@@ -8,11 +8,11 @@ import pytest
 from foreign_files import layout_of, own_result, write_crashed_folder, write_foreign_file, write_own_file
 from leeward.errors import BadSourceError, InputError
 from leeward.store.directory.audit import Audit, read_lines
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import contents_of
-from leeward.store.merging.merge import merge, merge_run
+from leeward.store.merging.merge import KnownCampaign, merge, merge_run
 from leeward.store.merging.merge_log import write_logs
 from leeward.store.merging.merge_report import Facts
 from leeward.store.merging.writer import OutputHoldsMoreError
@@ -49,7 +49,7 @@ def rivals(tmp_path):
 
 def test_a_run_becomes_its_output(run):
     audit = Audit(run.root / "audit.jsonl")
-    merged = merge_run(run, ATTRIBUTES, record=audit.record)
+    merged = merge_run(run, ATTRIBUTES, emit=audit.record)
     assert (merged.count, merged.replaced, merged.bad_files, merged.moved) == (10, True, [], None)
     assert merged.keys == {Key(0, 0, seed) for seed in range(10)}
     assert digests(run.output) == expected(own_result(seed=seed) for seed in range(10))
@@ -143,7 +143,7 @@ def test_sources_of_all_kinds_and_the_same_again(run, tmp_path, output):
     other = write_own_file(tmp_path / "other.h5", [own_result(farm=1), own_result()], campaign="old: 1", created="2025")
     foreign = write_foreign_file(tmp_path / "worker_1.h5", [(2, 0, 0)])
     told = []
-    report = merge([run.root, other, foreign], output, tell=lambda *news: told.append(news))
+    report = merge([run.root, other, foreign], output, on_progress=lambda *news: told.append(news))
     assert (report.results, report.no_aep, report.conflicts, report.missing) == (12, 0, [], None)
     assert [(str(one.key), one.dropped) for one in report.duplicates] == [("farm0_t0_s0", 10)]
     found = found_in(output)
@@ -233,7 +233,7 @@ def test_a_dry_run_changes_nothing(run, output):
 
 def test_what_the_campaign_says_goes_into_the_output(run, output):
     facts = Facts("text", "name", "EPSG:1", 20, 25.0, [Key(0, 0, seed) for seed in range(12)])
-    report = merge([run.root], output, facts=facts)
+    report = merge([run.root], output, campaign=KnownCampaign(facts=facts))
     assert report.missing == [Key(0, 0, 10), Key(0, 0, 11)]
     attributes = contents_of(output).file.attributes
     assert {name: attributes[name] for name in ("campaign", "campaign_name", "crs", "grid_size", "random_pct")} == {
@@ -335,7 +335,7 @@ def test_a_source_that_changes_in_between_is_noticed(tmp_path, output):
             write_own_file(source, [own_result(seed=seed, aep=1.0) for seed in range(3)])
 
     with pytest.raises(BadSourceError, match="changed"):
-        merge([source], output, tell=meddle)
+        merge([source], output, on_progress=meddle)
     assert not output.exists()
 
 
@@ -358,7 +358,7 @@ def test_the_crashed_folder_is_no_reason_to_give_up(crashed, output):
 @pytest.mark.slow
 def test_a_missing_aep_is_computed_and_marked(crashed, output):
     merge([crashed], output, on_bad="skip")
-    report = merge([crashed], output, on_bad="skip", recompute=recompute)
+    report = merge([crashed], output, on_bad="skip", campaign=KnownCampaign(recompute=recompute))
     assert (report.no_aep, sorted(report.recomputed)) == (0, [Key(0, 0, seed) for seed in (2, 3, 7)])
     found = found_in(output)
     assert (found["farm0_t0_s2"].aep, found["farm0_t0_s2"].status) == (502.0, "success")
@@ -374,7 +374,7 @@ def test_an_aep_that_cannot_be_computed_is_counted(crashed, output):
     def refuse(key, x, y):
         raise InputError(f"{key} is no task")
 
-    report = merge([crashed], output, on_bad="skip", recompute=refuse)
+    report = merge([crashed], output, on_bad="skip", campaign=KnownCampaign(recompute=refuse))
     assert report.no_aep == 3
     assert report.not_recomputed[Key(0, 0, 2)] == "farm0_t0_s2 is no task"
 
@@ -383,7 +383,9 @@ def test_an_aep_that_cannot_be_computed_is_counted(crashed, output):
 
 
 def test_the_logs_say_it_all(crashed, rivals, output):
-    report = merge([crashed, *rivals[0]], output, on_bad="skip", prefer="best", recompute=recompute)
+    report = merge(
+        [crashed, *rivals[0]], output, on_bad="skip", prefer="best", campaign=KnownCampaign(recompute=recompute)
+    )
     logged = events(report)
     files = {line["path"].rpartition("/")[2]: line for line in logged["file"]}
     assert len(files) == 11

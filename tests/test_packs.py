@@ -18,15 +18,14 @@ from leeward.runs.result_files import ResultFiles
 from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.index import output_index, output_index_path
 from leeward.store.directory.results import BadPack, Doubled, RunFiles, read_results
-from leeward.store.directory.shard import store_result
-from leeward.store.directory.shards import BadShard, ShardPaths
+from leeward.store.directory.shards import BadShard, ShardPaths, store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging import packs
 from leeward.store.merging.check import check
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge, merge_run
-from leeward.store.merging.packs import finish, pack, unpack
+from leeward.store.merging.packs import finish_packing, pack, unpack
 from leeward.store.paths import RunPaths
 from leeward.watch import find_result, present_at, result_lines, snapshot
 from merge_cases import digests, expected
@@ -104,7 +103,7 @@ def events(run):
 
 
 def test_shards_become_a_pack(run):
-    done = packed(run, range(5), record=Audit(run.audit).record)
+    done = packed(run, range(5), emit=Audit(run.audit).record)
     assert (done.count, done.bad, done.kept) == (5, [], [])
     assert run.pack_files() == [done.path]
     assert digests(done.path) == everything(range(5))
@@ -218,7 +217,7 @@ def test_a_result_in_a_pack_and_a_shard_counts_once(run, twice):
     assert results == list(ALL)
     assert {(one.key.seed, one.pack) for one in others} == {(seed, twice) for seed in range(5)}
     assert len(others) == 5
-    assert finish(run, others) == []
+    assert finish_packing(run, others) == []
     assert loose(run) == [5, 6, 7]
     assert answers(run) == (list(ALL), [])
 
@@ -227,7 +226,7 @@ def test_an_index_that_was_not_written_is_written_later(run, first):
     before = output_index(first, is_pack=True)
     assert before.count(b"\n") == 5
     output_index_path(first).unlink()
-    assert finish(run, []) == []
+    assert finish_packing(run, []) == []
     assert output_index(first, is_pack=True) == before
 
 
@@ -307,7 +306,7 @@ def only(path):
 
 def check_found(paths):
     found = []
-    check(paths, tell=found.append)
+    check(paths, on_found=found.append)
     assert all(one.is_valid for one in found)
     return found
 
@@ -348,7 +347,7 @@ def test_the_merge_takes_packs_and_shards(run, twice):
     again = merge_run(run, {})
     assert again.count == 8
     assert again.keys == set(keys(ALL))
-    finish(run, answers(run)[1])
+    finish_packing(run, answers(run)[1])
     assert not merge_run(run, {}).replaced
     packed(run, [6, 7])
     assert not merge_run(run, {}).replaced, "packing changes nothing"
@@ -431,7 +430,7 @@ def test_clean_merged_removes_packs_that_the_output_holds(run):
     later = own_result(seed=8)
     store_result(run, later)
     packed(run, [3, 8])
-    report = clean(run, merged=True, record=Audit(run.audit).record)
+    report = clean(run, merged=True, emit=Audit(run.audit).record)
     assert [one.reason for one in report.kept] == ["not in the output: farm0_t0_s8"]
     assert [path.name[:11] for path in run.packs.iterdir()] == ["pack-000002", "pack-000002"]
     assert loose(run) == []

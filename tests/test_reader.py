@@ -13,10 +13,10 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.errors import LeewardError
-from leeward.store.directory.shard import shard_bytes, store_result
+from leeward.store.directory.shards import shard_bytes, store_result
 from leeward.store.format.found import FoundFile
+from leeward.store.format.groups import LIBVER, write_group, write_root
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import LIBVER, write_group, write_root
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated import hdf5_files
 from leeward.store.isolated.reader import Limits, Reader, read_files
@@ -70,7 +70,8 @@ def test_valid_results_with_and_without_contents(own_file):
     assert all(found.is_valid and found.sealed and found.result is None for found in results)
     original = own_result(seed=1)
     assert results[1].digest == original.digest
-    assert (results[1].aep, results[1].n_turbines, results[1].diameter) == (original.aep, 5, 240.0)
+    assert results[1].aep == original.aep
+    assert (results[1].attributes["n_turbines"], results[1].attributes["diameter"]) == (5, 240.0)
     assert results[1].details["host"] == "node"
     results, file = read_one(own_file, contents=True, sha256=True)
     again = results[1].result
@@ -240,7 +241,7 @@ def test_one_bad_group_does_not_sink_the_others(tmp_path):
     path = tmp_path / "layouts.h5"
     good = [own_result(seed=seed) for seed in (0, 9)]
     with h5py.File(path, "w", libver=LIBVER) as file:
-        write_root(file, ())
+        write_root(file, {})
         for result in (*good, own_result(seed=1), own_result(seed=2), own_result(seed=3, aep=-1.0)):
             write_group(file, result)
         file["farm0_t0_s1/layout"][0, 0] += 1

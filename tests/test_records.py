@@ -11,7 +11,7 @@ from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.records import (
     BadRecordError,
     begin_attempt,
-    forget,
+    forget_record,
     forgive_attempt,
     read_record,
     record_failure,
@@ -38,9 +38,9 @@ def test_attempts_are_counted_until_there_is_no_hope(paths):
         assert (len(record.attempts), record.deaths) == (count, count)
         assert record.is_hopeless(2) is (count == 3)
     assert read_record(paths.failure(KEY)) == record
-    forget(paths, KEY)
+    forget_record(paths, KEY)
     assert read_record(paths.failure(KEY)) is None
-    forget(paths, KEY)
+    forget_record(paths, KEY)
 
 
 def test_being_cut_off_is_not_dying(paths):

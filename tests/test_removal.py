@@ -9,7 +9,7 @@ from leeward.store.directory.audit import read_lines
 from leeward.store.directory.lock import Lock
 from leeward.store.format.keys import Key
 from leeward.store.merging import removal
-from leeward.store.merging.merge import merge
+from leeward.store.merging.merge import KnownCampaign, merge
 from merge_cases import damage, events, found_in, recompute, ten_shards, two_rivals
 
 
@@ -42,7 +42,7 @@ def test_sources_go_when_all_is_in_the_output(run, tmp_path, output):
     write_foreign_file(folder / "worker_1.h5", [(2, 0, 0)], aep=None)
     write_foreign_file(folder / "worker_2.h5")
     run.campaign.touch()
-    report = merge([run.root, folder], output, remove_sources=True, recompute=recompute)
+    report = merge([run.root, folder], output, remove_sources=True, campaign=KnownCampaign(recompute=recompute))
     assert [removal for removal in report.removals if removal.reason] == []
     assert not folder.exists()
     assert not run.results.exists()
@@ -142,7 +142,7 @@ def test_the_run_directory_of_sources_is_held(run, output):
     finally:
         lock.release()
     held = []
-    merge([run.root], output, remove_sources=True, tell=lambda *news: held.append(run.lock.exists()))
+    merge([run.root], output, remove_sources=True, on_progress=lambda *news: held.append(run.lock.exists()))
     assert all(held)
     assert not run.lock.exists()
     logged = read_lines(run.audit)

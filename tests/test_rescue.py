@@ -9,7 +9,7 @@ import pytest
 from foreign_files import write_own_file
 from leeward.campaign import load
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import FOREIGN, Result
+from leeward.store.format.layout_result import FOREIGN, Result
 from run_cases import INLINE, audit, calls, leeward_here, make_campaign, results
 
 SEEDS = 12

@@ -19,10 +19,9 @@ from foreign_files import (
     write_own_file,
 )
 from leeward.campaign import load
-from leeward.carving.checksum import lookup3
+from leeward.carving import SIGNATURE, lookup3
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
-from leeward.store.isolated.hdf5_files import SIGNATURE
 from leeward.store.isolated.reader import Limits, read_files
 from leeward.store.merging.merge import merge
 from leeward.store.rescue import recovery

@@ -10,7 +10,7 @@ import pytest
 from hdf5_walk import Walk, WalkError
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import FOREIGN, NO_AEP, SUCCESS, Result
+from leeward.store.format.layout_result import FOREIGN, NO_AEP, SUCCESS, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.rescue.recovery import Recoverer
 from salvage_corpus import (
@@ -162,8 +162,9 @@ def found_result(original, *, sealed=False, evidence="plausible", key=None, layo
         status=NO_AEP if math.isnan(energy) else SUCCESS,
         origin=FOREIGN,
     )
-    details = {"evidence": evidence}
-    return FoundResult(Path("x.h5"), "x", result.key, Verdict.VALID, sealed=sealed, details=details, result=result)
+    attributes = {**result.attributes, "evidence": evidence}
+    about = {"sealed": sealed, "attributes": attributes, "result": result}
+    return FoundResult(Path("x.h5"), "x", result.key, Verdict.VALID, **about)
 
 
 def test_the_measure_tells_right_from_wrong():

@@ -8,7 +8,7 @@ import pytest
 import leeward
 from foreign_files import write_own_file
 from leeward.campaign import load
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.paths import RunPaths
 from run_cases import INLINE, audit, leeward as leeward_process, leeward_here, make_campaign, results, shards
 

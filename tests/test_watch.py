@@ -31,7 +31,7 @@ from leeward.store.directory.index import (
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.records import begin_attempt, record_failure
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import RunPaths

@@ -13,7 +13,7 @@ import pytest
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.shard import shard_bytes
+from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.web import looks as looks_module, model as model_module

@@ -23,8 +23,9 @@ from leeward.store.directory.index import output_index, whole_lines
 from leeward.store.directory.owner import Owner, process_start
 from leeward.store.directory.temporary import Temporary, remove_left_overs, start_of
 from leeward.store.format.found import FoundResult
+from leeward.store.format.groups import read_group
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import FOREIGN, NO_AEP, Result, read_group
+from leeward.store.format.layout_result import FOREIGN, NO_AEP, Result
 from leeward.store.isolated import writer_process
 from leeward.store.isolated.reader import read_files
 from leeward.store.isolated.writer_process import WriterProcess
@@ -42,7 +43,7 @@ def results(count, **options):
 def held(path):
     """Key and digest of all results; each has to be valid."""
     with h5py.File(path) as file:
-        return {(name, read_group(h5g.open(file.id, name.encode()), name).digest) for name in file}
+        return {(name, read_group(h5g.open(file.id, name.encode()), name, Result).digest) for name in file}
 
 
 def digests(some):

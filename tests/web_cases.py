@@ -18,7 +18,7 @@ from leeward.campaign import load
 from leeward.store.directory.audit import Audit
 from leeward.store.directory.index import encode_line, index_line
 from leeward.store.directory.records import begin_attempt, record_failure
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 from leeward.web import Access, Dashboard, looks as looks_module, server as server_module

@@ -37,7 +37,7 @@ from steps import quick_folder
 
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
 from leeward.store.isolated.reader_process import Child
@@ -206,7 +206,7 @@ class Trial:
             answer.file, answer.seconds, latest = found, now - latest, now
 
         with self._within(900 + 2 * len(places), f"check of {_span(places.values())}"):
-            report = check([folder], judge=lambda result: None, limits=LIMITS, tell=hear)
+            report = check([folder], judge=lambda result: None, limits=LIMITS, on_found=hear)
             plausible = sum(
                 found.is_valid and not found.is_verified for one in answers.values() for found in one.results
             )

@@ -11,8 +11,7 @@ from random import Random
 
 from damage_originals import Original, Ranges
 
-from leeward.store.format.direct import checksums
-from leeward.store.isolated.hdf5_files import SIGNATURE
+from leeward.carving import SIGNATURE, fletcher32, lookup3
 
 Make = Callable[[Path], None]
 _NOWHERE = 2**64 - 1
@@ -196,7 +195,7 @@ def forged(original: Original, rng: Random) -> Damaged:
     if is_header:
         _make_fit(content, start, end)
     else:
-        content[end - 4 : end] = struct.pack("<I", checksums().fletcher32(bytes(content[start:end]), end - start - 4))
+        content[end - 4 : end] = struct.pack("<I", fletcher32(bytes(content[start : end - 4])))
     return Damaged(f"bits at {places} in the block {start} to {end}", bytes(content), is_coherent=True)
 
 
@@ -206,7 +205,7 @@ def _make_fit(content: bytearray, start: int, end: int) -> bool:
         return False
     if start == 0 and (content[8] < 2 or end != 48):
         return False
-    content[end - 4 : end] = struct.pack("<I", checksums().metadata(bytes(content[start:end]), end - start - 4, 0))
+    content[end - 4 : end] = struct.pack("<I", lookup3(bytes(content[start : end - 4])))
     return True
 
 

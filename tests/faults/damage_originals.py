@@ -16,9 +16,9 @@ import numpy as np
 
 from foreign_files import own_result, write_foreign_group
 from leeward.campaign import Campaign, load
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result
+from leeward.store.format.layout_result import Result
 from leeward.store.merging.merge import merge
 from leeward.store.paths import RunPaths
 from merge_cases import found_in

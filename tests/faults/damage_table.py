@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from leeward.campaign import Campaign
-from leeward.store.format.schema import NO_AEP, Result
+from leeward.store.format.layout_result import NO_AEP, Result
 
 if TYPE_CHECKING:
     from damage import Outcome

@@ -16,7 +16,7 @@ from pathlib import Path
 from interception import MODES, Fault
 
 from foreign_files import own_result
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
 

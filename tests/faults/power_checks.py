@@ -108,7 +108,7 @@ class Verdicts:
                 verdict.results.add((found.name.rpartition("/")[2], found.digest))
 
         if new:
-            check([self._folder / f"{digest}.h5" for digest in new], tell=hear)
+            check([self._folder / f"{digest}.h5" for digest in new], on_found=hear)
         for digest in new:
             (self._folder / f"{digest}.h5").unlink()
 

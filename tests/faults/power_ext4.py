@@ -16,7 +16,7 @@ from operations import ATTRIBUTES, run_paths
 
 from foreign_files import own_result
 from leeward.store.directory.audit import Audit
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.merging.merge import merge_run
 
 SEEDS = (1, 2, 3)
@@ -54,7 +54,7 @@ def main() -> None:
         store_result(paths, own_result(seed=seed))
         calls.done.append(f"farm0_t0_s{seed}")
     if "--no-sync" not in sys.argv:  # a merge would sync all the same, in a child process
-        merge_run(paths, ATTRIBUTES, record=Audit(paths.audit).record)
+        merge_run(paths, ATTRIBUTES, emit=Audit(paths.audit).record)
         calls.done.append("layouts.h5")
     calls.made.append(("the", "end"))
     calls.take()

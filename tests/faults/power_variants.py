@@ -15,7 +15,7 @@ import server
 from interception import Fault
 from operations import ATTRIBUTES, OPERATIONS, Act, Operation, run_paths
 
-from leeward.store.directory import shard
+from leeward.store.directory import shards
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge_run
 
@@ -49,9 +49,9 @@ def _store_in_place(folder: Path) -> None:
         os.write(handle, content)
         os.fsync(handle)
         os.close(handle)
-        shard.sync_folder(path.parent)
+        shards.sync_folder(path.parent)
 
-    shard.replace_file = in_place
+    shards.replace_file = in_place
 
 
 def _remove_and_rename(folder: Path) -> None:

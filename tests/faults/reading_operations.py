@@ -53,7 +53,7 @@ def _check(folder: Path, fault: Fault | None) -> Act:
 
     def act(turn: str) -> None:
         seen: list[Any] = []
-        check([run_paths(folder).root, run_paths(folder).output], tell=seen.append)
+        check([run_paths(folder).root, run_paths(folder).output], on_found=seen.append)
         results = [found for found in seen if not isinstance(found, FoundFile)]
         wrong = [found.name for found in results if found.is_valid and known.get(found.name) != found.digest]
         assert not wrong, f"valid, and not what is there: {wrong}"

@@ -251,7 +251,7 @@ def _holdings(folders: Sequence[Path]) -> dict[Path, _Holdings]:
             held[home].results.add((found.name.rpartition("/")[2], found.digest))
 
     if homes:
-        check(homes, tell=hear)
+        check(homes, on_found=hear)
     return held
 
 

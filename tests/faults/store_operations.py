@@ -20,15 +20,15 @@ from leeward.store.directory.audit import Audit, read_lines
 from leeward.store.directory.lock import Lock, read_owner
 from leeward.store.directory.owner import Owner
 from leeward.store.directory.quarantine import quarantine
-from leeward.store.directory.records import begin_attempt, forget, forgive_attempt, read_record, record_failure
+from leeward.store.directory.records import begin_attempt, forget_record, forgive_attempt, read_record, record_failure
 from leeward.store.directory.results import Doubled, RunFiles, read_results
-from leeward.store.directory.shard import store_result
+from leeward.store.directory.shards import store_result
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.clean import clean
 from leeward.store.merging.merge import merge, merge_run
-from leeward.store.merging.packs import finish, pack
+from leeward.store.merging.packs import finish_packing, pack
 from leeward.store.paths import RunPaths
 
 COUNTS = 3
@@ -249,7 +249,7 @@ def with_foreign_files(folder: Path) -> None:
 
 def start_merge(folder: Path, fault: Fault | None) -> Act:
     paths = run_paths(folder)
-    return lambda turn: merge_run(paths, ATTRIBUTES, record=Audit(paths.audit).record)
+    return lambda turn: merge_run(paths, ATTRIBUTES, emit=Audit(paths.audit).record)
 
 
 def _merge_run_no_links(folder: Path, fault: Fault | None) -> Act:
@@ -304,7 +304,7 @@ def _with_left_overs(folder: Path) -> None:
 
 def start_cleaning(merged: bool, folder: Path, fault: Fault | None) -> Act:
     paths = run_paths(folder)
-    return lambda turn: clean(paths, merged=merged, record=Audit(paths.audit).record)
+    return lambda turn: clean(paths, merged=merged, emit=Audit(paths.audit).record)
 
 
 def is_cleaned(folder: Path) -> None:
@@ -333,10 +333,10 @@ def pack_some(folder: Path, fault: Fault | None) -> Act:
         left = keys
         if turn == "anew":
             doubled = [found for found in read_results(RunFiles(paths)) if isinstance(found, Doubled)]
-            finish(paths, doubled, record)
+            finish_packing(paths, doubled, record)
             left = [key for key in keys if paths.shard(key).exists()]
         if left:
-            done = pack(paths, left, place, ATTRIBUTES, record=record)
+            done = pack(paths, left, place, ATTRIBUTES, emit=record)
             assert (done.bad, done.kept) == ([], []), done
 
     return act
@@ -407,7 +407,7 @@ STORE = {
     ),
     "record a failure": Operation(_with_record, simple(_fail), _attempts_are(1, died=True), retried=_died_once),
     "forgive an attempt": Operation(_with_record, simple(lambda paths: forgive_attempt(paths, KEY)), _attempts_are(0)),
-    "forget a record": Operation(_with_record, simple(lambda paths: forget(paths, KEY)), _attempts_are(0)),
+    "forget a record": Operation(_with_record, simple(lambda paths: forget_record(paths, KEY)), _attempts_are(0)),
     "audit": Operation(_with_log, simple(_append), _is_logged),
     "audit after a torn line": Operation(_with_torn_log, simple(_append), _is_logged),
     "take the lock": Operation(_bare, _take, _dead_owner),

@@ -1,4 +1,58 @@
-"""Results dug out of the raw bytes of damaged HDF5 files, with no help of libhdf5 and no trust in what leads to them.
+"""Groups and arrays, dug out of the raw bytes of damaged HDF5 files, with no help of libhdf5.
 
-Whatever is not as the HDF5 file format specification has it, or reaches beyond the end of the file, is Unfamiliar.
+Nothing that leads to an object is trusted: headers, names and links are looked for all over the file, and what is not
+as the HDF5 file format specification has it, or reaches beyond the end of the file, is Unfamiliar. Where checksums are
+stored they are checked; in files without them a group that is carved is likely, and not proved, to be as it was. The
+file is only read. An example:
+
+    >>> with open("truncated.h5", "rb") as file:
+    ...     for group in carve(Pages(file.fileno())):
+    ...         if "trace" in group.arrays:
+    ...             print(group.attributes["voltage"], group.arrays["trace"].numbers.sum())
+    0.5 4950.0
+
+`Wanted` says which groups to look for, and how to tell the names of those that nothing leads to any more.
+
+Bytes that are read by a careless parser can do harm. This one follows no address without a limit, but a hostile file
+can make it slow: run it in a process of its own where that matters.
 """
+
+from leeward.carving.checksums import (
+    fletcher32 as fletcher32,
+    is_fletcher32 as is_fletcher32,
+    is_whole as is_whole,
+    lookup3 as lookup3,
+)
+from leeward.carving.datasets import (
+    MOST_NUMBERS_A_CHUNK as MOST_NUMBERS_A_CHUNK,
+    Stored as Stored,
+    read_dataset as read_dataset,
+)
+from leeward.carving.find import (
+    DOUBTS as DOUBTS,
+    CarvedGroup as CarvedGroup,
+    Place as Place,
+    Wanted as Wanted,
+    carve as carve,
+    find as find,
+)
+from leeward.carving.groups import attributes_of as attributes_of, members as members
+from leeward.carving.headers import (
+    ATTRIBUTE as ATTRIBUTE,
+    ATTRIBUTE_INFO as ATTRIBUTE_INFO,
+    LINK_INFO as LINK_INFO,
+    Header as Header,
+    read_header as read_header,
+)
+from leeward.carving.messages import Raw as Raw
+from leeward.carving.pages import (
+    SIGNATURE as SIGNATURE,
+    Doubtful as Doubtful,
+    Held as Held,
+    Pages as Pages,
+    Unfamiliar as Unfamiliar,
+    data_pieces as data_pieces,
+    next_data as next_data,
+    signature_place as signature_place,
+    stated_end as stated_end,
+)

@@ -3,6 +3,7 @@
 Layouts and filters as in sections IV.A.2.i and IV.A.2.l of the specification, chunks as in III.A.1.
 """
 
+import functools
 import itertools
 import math
 import struct
@@ -12,12 +13,13 @@ from typing import NamedTuple
 
 import numpy as np
 
-from leeward.carving.checksum import is_whole
+from leeward.carving.checksums import is_fletcher32, is_whole
 from leeward.carving.headers import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.carving.messages import Numbers, form_of, numbers, shape_of
-from leeward.store.format.direct import Pages, Unfamiliar
-from leeward.store.format.schema import MOST_NUMBERS_A_CHUNK, MOST_TURBINES, BadGroupError
-from leeward.store.format.verdicts import Verdict
+from leeward.carving.pages import Doubtful, Pages, Unfamiliar
+
+MOST_NUMBERS = 1_000_000
+MOST_NUMBERS_A_CHUNK = 4_000_000
 
 _COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
 _SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
@@ -25,7 +27,7 @@ _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
 _FIRST_NAMED = 256  # filters from this number on have a name in every version of the message
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
-_ZEROS = 4  # numbers of a chunk that are not all zero in a layout, but where its address leads elsewhere
+_ZEROS = 4  # numbers of a chunk that are hardly all zero, but where its address leads elsewhere
 
 
 class Stored(NamedTuple):
@@ -44,13 +46,16 @@ class _Chunk(NamedTuple):
     mask: int = 0
 
 
-def read_dataset(pages: Pages, header: Header) -> Stored:
-    """All numbers of a dataset, or Unfamiliar."""
+def read_dataset(pages: Pages, header: Header, *, name: str = "array", most: int = MOST_NUMBERS) -> Stored:
+    """Return all numbers of a dataset. Raise Unfamiliar if that cannot be, or Doubtful.
+
+    name: what the dataset is called in the words of Doubtful. most: numbers that it may have.
+    """
     space, kind, layout = header.one(SPACE), header.one(TYPE), header.one(LAYOUT)
     if space is None or kind is None or layout is None:
         raise Unfamiliar("no dataset")
     shape, dtype = shape_of(space), form_of(kind).dtype
-    if dtype is None or dtype.kind not in "iuf" or len(shape) > 2 or math.prod(shape) > 2 * MOST_TURBINES:
+    if dtype is None or dtype.kind not in "iuf" or math.prod(shape) > most:
         raise Unfamiliar("no small dataset of numbers")
     version, sort = layout[0], layout[1]
     size = math.prod(shape) * dtype.itemsize
@@ -67,31 +72,35 @@ def read_dataset(pages: Pages, header: Header) -> Stored:
         raise Unfamiliar("layout")
     chunk_shape, chunks = _chunks(pages, version, layout, shape, dtype.itemsize)
     filters = _filters(header.one(FILTERS))
-    return Stored(_joined(pages, shape, dtype, chunk_shape, chunks, filters), None)
+    return Stored(_joined(pages, np.zeros(shape, dtype=dtype), chunk_shape, chunks, filters, name), None)
 
 
 def _joined(
     pages: Pages,
-    shape: tuple[int, ...],
-    dtype: np.dtype[np.generic],
+    whole: Numbers,
     chunk_shape: tuple[int, ...],
     chunks: Sequence[_Chunk],
     filters: Sequence[int],
+    name: str,
 ) -> Numbers:
-    """All chunks put together; one that is missing makes the whole worthless."""
+    """Put all chunks together; one that is missing makes the whole worthless."""
+    shape, dtype = whole.shape, whole.dtype
+    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the rule
+        used = _used(filters, chunks[0].mask)
+        data = pages.at(chunks[0].address, chunks[0].size)
+        return numbers(dtype, shape, _plain(data, used, dtype.itemsize, math.prod(shape)))
     expected = set(_offsets(shape, chunk_shape))
     if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
         raise Unfamiliar("chunks are missing")
     ordered = sorted(chunks, key=lambda chunk: chunk.address)
     if any(one.address + one.size > other.address for one, other in itertools.pairwise(ordered)):
-        raise BadGroupError(Verdict.IMPLAUSIBLE, "pieces of its layout lie on top of each other")
-    whole = np.zeros(shape, dtype=dtype)
+        raise Doubtful(f"pieces of its {name} lie on top of each other")
     for chunk in chunks:
         used = _used(filters, chunk.mask)
         data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
         if len(chunks) > 1 and part.size >= _ZEROS and not part.any():
-            raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as lost ones are")
+            raise Doubtful(f"a piece of its {name} is zeros, as lost ones are")
         where = tuple(
             slice(start, min(start + step, length))
             for start, step, length in zip(chunk.offset, chunk_shape, shape, strict=True)
@@ -188,7 +197,8 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
             yield _Chunk(offset, child, size, mask)
 
 
-def _filters(body: bytes | None) -> list[int]:
+@functools.lru_cache(maxsize=1024)
+def _filters(body: bytes | None) -> Sequence[int]:
     """The filters that the numbers went through, in order."""
     if body is None:
         return []
@@ -223,7 +233,7 @@ def _used(filters: Sequence[int], mask: int) -> list[int]:
 def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes:
     for kind in reversed(filters):
         if kind == _FLETCHER32:
-            if len(data) < 4 or not is_sum_right(data[:-4], data[-4:]):
+            if len(data) < 4 or not is_fletcher32(data[:-4], data[-4:]):
                 raise Unfamiliar("checksum")
             data = data[:-4]
         elif kind == _DEFLATE:
@@ -266,13 +276,3 @@ def _from_lzf(data: bytes, most: int) -> bytes:
     except IndexError as error:
         raise Unfamiliar("compressed numbers") from error
     return bytes(plain)
-
-
-def is_sum_right(data: bytes, stored: bytes) -> bool:
-    """Whether this is its fletcher32, which does not tell 0 from 65535 (the filter of libhdf5, big-endian words)."""
-    words = np.frombuffer(data + b"\0" * (len(data) % 2), dtype=">u2").astype(np.uint64)
-    weights = np.arange(len(words), 0, -1, dtype=np.uint64)
-    first = int(words.sum()) % 65535
-    second = int((words * weights % 65535).sum()) % 65535
-    sums = int.from_bytes(stored, "little")
-    return (sums & 0xFFFF) % 65535 == first and (sums >> 16) % 65535 == second

@@ -4,10 +4,10 @@ import struct
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from leeward.carving.checksum import is_whole
-from leeward.carving.headers import ATTRIBUTE_INFO, LINK, SYMBOL_TABLE, Header
-from leeward.carving.messages import link
-from leeward.store.format.direct import Pages, Unfamiliar
+from leeward.carving.checksums import is_whole
+from leeward.carving.headers import ATTRIBUTE, ATTRIBUTE_INFO, LINK, SYMBOL_TABLE, Header
+from leeward.carving.messages import Raw, attribute, attributes_in, link
+from leeward.carving.pages import Pages, Unfamiliar
 
 NODE, HEAP = b"SNOD", b"HEAP"
 
@@ -42,7 +42,15 @@ def members(pages: Pages, header: Header) -> dict[str, int]:
     return found
 
 
-def many_attributes(pages: Pages, header: Header) -> bytes:
+def attributes_of(pages: Pages, header: Header) -> Iterator[tuple[str, Raw | None]]:
+    """Yield name and value of each attribute; None for a value that is not understood here."""
+    for body in header.all(ATTRIBUTE):
+        name, value, _ = attribute(pages, body)
+        yield name, value
+    yield from attributes_in(pages, _many_attributes(pages, header))
+
+
+def _many_attributes(pages: Pages, header: Header) -> bytes:
     """The block of a fractal heap in which attributes lie one after the other if they are many; b"" if they are few.
 
     Of a heap of several blocks nothing is read (III.G).

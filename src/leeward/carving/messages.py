@@ -1,5 +1,6 @@
 """What the messages of an object header say: shapes, types, attributes, links (section IV.A.2 of the specification)."""
 
+import functools
 import math
 import struct
 from collections.abc import Iterator
@@ -8,8 +9,7 @@ from typing import NamedTuple
 import numpy as np
 import numpy.typing as npt
 
-from leeward.carving.global_heap import vlen_text
-from leeward.store.format.direct import Pages, Unfamiliar
+from leeward.carving.pages import Pages, Unfamiliar
 
 Numbers = npt.NDArray[np.generic]
 Raw = Numbers | str | bytes  # a value as it was stored; text of a variable length is str, of a fixed one bytes
@@ -18,6 +18,7 @@ _MOST_DIMENSIONS = 4
 _WHOLE_NUMBER, _REAL_NUMBER, _TEXT, _CHOICE, _VARIABLE = 0, 1, 3, 8, 9
 _IEEE = {8: bytes.fromhex("000040 00 34 0b 00 34 ff030000"), 4: bytes.fromhex("000020 00 17 08 00 17 7f000000")}
 _REFERENCE = 16  # bytes, to a text of a variable length
+_LARGEST_HEAP = 1 << 24
 _BOOL = b"FALSE\0", b"TRUE\0"
 
 
@@ -28,6 +29,7 @@ class Form(NamedTuple):
     size: int
 
 
+@functools.lru_cache(maxsize=1024)
 def shape_of(space: bytes) -> tuple[int, ...]:
     version, rank = space[0], space[1]
     if version not in (1, 2) or rank > _MOST_DIMENSIONS:
@@ -37,6 +39,7 @@ def shape_of(space: bytes) -> tuple[int, ...]:
     return struct.unpack_from(f"<{rank}Q", space, 8 if version == 1 else 4)
 
 
+@functools.lru_cache(maxsize=1024)
 def form_of(kind: bytes) -> Form:
     version, sort = kind[0] >> 4, kind[0] & 15
     bits = kind[1]
@@ -59,21 +62,15 @@ def form_of(kind: bytes) -> Form:
 
 def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
     """Name, value and length; None for a value of a kind that is not understood here."""
-    version, flags = body[0], body[1]
-    lengths = struct.unpack_from("<HHH", body, 2)
-    if version not in (1, 2, 3):
+    version, flags, *lengths = struct.unpack_from("<BBHHH", body)
+    if version == 1:
+        at = 8 + sum(-(-length // 8) * 8 for length in lengths)
+    else:
+        at = (9 if version == 3 else 8) + sum(lengths)
+    if at > len(body):
         raise Unfamiliar("attribute")
-    at = 9 if version == 3 else 8
-    parts = []
-    for length in lengths:
-        parts.append(body[at : at + length])
-        at += -(-length // 8) * 8 if version == 1 else length
-    name = parts[0].rstrip(b"\0").decode("utf-8", "backslashreplace")
-    if at > len(body) or not name:
-        raise Unfamiliar("attribute")
-    try:
-        form, shape = form_of(parts[1]), shape_of(parts[2])
-    except Unfamiliar:
+    name, form, shape = _about_attribute(body[:at])
+    if form is None:
         return name, None, len(body)
     end = at + (form.size or _REFERENCE) * math.prod(shape)
     if end > len(body):
@@ -82,6 +79,26 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
         return name, None if version > 1 and flags else _value(pages, form, shape, body[at:end]), end
     except Unfamiliar:  # what it refers to is lost
         return name, None, end
+
+
+@functools.lru_cache(maxsize=4096)  # attributes of many groups differ in their values only
+def _about_attribute(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
+    """Return name, form and shape, by what comes before the value; no form if it is not understood here."""
+    version, *lengths = struct.unpack_from("<BxHHH", start)
+    if version not in (1, 2, 3):
+        raise Unfamiliar("attribute")
+    at = 9 if version == 3 else 8
+    parts = []
+    for length in lengths:
+        parts.append(start[at : at + length])
+        at += -(-length // 8) * 8 if version == 1 else length
+    name = parts[0].rstrip(b"\0").decode("utf-8", "backslashreplace")
+    if not name:
+        raise Unfamiliar("attribute")
+    try:
+        return name, form_of(parts[1]), shape_of(parts[2])
+    except Unfamiliar:
+        return name, None, ()
 
 
 def attributes_in(pages: Pages, block: bytes) -> Iterator[tuple[str, Raw | None]]:
@@ -102,10 +119,10 @@ def _value(pages: Pages, form: Form, shape: tuple[int, ...], data: bytes) -> Raw
 
 def numbers(dtype: np.dtype[np.generic], shape: tuple[int, ...], data: bytes) -> Numbers:
     """As they lie there, all of them."""
-    count = math.prod(shape)
+    count = math.prod(shape) if shape else 1
     if len(data) < count * dtype.itemsize:
         raise Unfamiliar("the end of the numbers")
-    return np.frombuffer(data, dtype=dtype, count=count).reshape(shape)
+    return np.frombuffer(data, dtype, count).reshape(shape)
 
 
 def link(body: bytes) -> tuple[str, int, int]:
@@ -126,3 +143,30 @@ def link(body: bytes) -> tuple[str, int, int]:
     if not 1 <= length <= 255 or len(address) < 8:
         raise Unfamiliar("link")
     return name.decode("utf-8", "backslashreplace"), int.from_bytes(address, "little"), at + length + 8
+
+
+def vlen_text(pages: Pages, reference: bytes) -> str:
+    """Return the text of a variable length that an attribute refers to (section III.E): it lies in a heap of its own.
+
+    reference: its length, the address of a collection, and a number in it.
+    """
+    length, address, number = struct.unpack_from("<IQI", reference)
+    if length == 0:
+        return ""
+    start = pages.at(address, 16)
+    size = int.from_bytes(start[8:], "little")
+    if start[:5] != b"GCOL\x01" or size > _LARGEST_HEAP:
+        raise Unfamiliar("global heap")
+    block = pages.at(address, size)
+    at = 16
+    while at + 16 <= size:
+        this, held = struct.unpack_from("<H6xQ", block, at)
+        if this == number:
+            text = block[at + 16 : at + 16 + length]
+            if held < length or len(text) < length:
+                raise Unfamiliar("global heap")
+            return text.decode("utf-8", "replace")
+        if this == 0:
+            break  # the rest is free
+        at += 16 + -(-held // 8) * 8
+    raise Unfamiliar("global heap")

@@ -9,13 +9,13 @@ import numpy as np
 
 from leeward.carving.groups import HEAP, NODE
 from leeward.carving.headers import NEW
-from leeward.store.isolated.hdf5_files import next_data
+from leeward.carving.pages import next_data
 
 _WINDOW = 1 << 23
 _OVERLAP = 1 << 12
 _MOST_MARKS = 5_000_000
 _MARKS = re.compile(rb"OHDR\x02|SNOD\x01|HEAP\x00")
-_LINK = re.compile(rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x05-\x40])(farm\d{1,9}_t\d{1,9}_s\d{1,18})")
+_BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"  # version, flags, kind, characters, length
 
 
 @dataclass
@@ -36,9 +36,14 @@ class Marks:
         return len(self.old_headers) + len(self.new_headers) + len(self.nodes) + len(self.heaps) + len(self.links)
 
 
-def scan(handle: int, base: int, alive: Callable[[], None] = lambda: None) -> Marks:
-    """All marks of a file, window by window; base: where in the file its address 0 is. alive: called now and then."""
+def scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lambda: None) -> Marks:
+    """Return all marks of a file, window by window.
+
+    base: where in the file its address 0 is. names: the pattern of names that links are looked for by. alive: called
+    now and then.
+    """
     marks = Marks()
+    link = re.compile(_BEFORE_NAME + b"(" + names + b")")
     for start, window in _windows(handle, base):
         alive()
         # what begins in the overlap is found again in the next window, whole
@@ -49,9 +54,9 @@ def scan(handle: int, base: int, alive: Callable[[], None] = lambda: None) -> Ma
             if place < end:
                 kind = found.group()[:4]
                 {NEW: marks.new_headers, NODE: marks.nodes, HEAP: marks.heaps}[kind].append(start + place)
-        marks.links += [(name, address) for place, name, address in _links(window) if place < end]
+        marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
         if marks._count() > _MOST_MARKS:
-            break  # no file of layouts
+            break  # no file of groups
     return marks
 
 
@@ -78,9 +83,9 @@ def _old_headers(window: bytes) -> list[int]:
     return [8 * int(place) for place in np.flatnonzero(is_one)]
 
 
-def _links(window: bytes) -> Iterator[tuple[int, str, int]]:
+def _links(link: re.Pattern[bytes], window: bytes) -> Iterator[tuple[int, str, int]]:
     """Links in the newer format, wherever they lie: place, name, address."""
-    for found in _LINK.finditer(window):
+    for found in link.finditer(window):
         length = found.group(1)[0]
         name = found.group(2)[:length]
         end = found.start(2) + length

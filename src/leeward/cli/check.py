@@ -84,7 +84,7 @@ def check(options: CheckOptions) -> None:
             compare=comparison,
             campaign=chosen,
             expected=set(chosen.tasks()) if chosen is not None and complete else None,
-            tell=listing.add,
+            on_found=listing.add,
             processes=usable_cores(),
         )
     notes = [*comparison.notes(), *(chosen.judge.notes if chosen is not None and deep else [])]

@@ -65,11 +65,11 @@ def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress"
     paths.demand_own_places()
     merged, cores = options.merged, usable_cores()
     if options.dry_run:
-        return clean_run(paths, merged=merged, dry_run=True, tell=on_progress, processes=cores)
+        return clean_run(paths, merged=merged, dry_run=True, on_progress=on_progress, processes=cores)
     lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: print(text, file=sys.stderr))
     try:
         record = Audit(paths.audit, lock.check).record
-        return clean_run(paths, merged=merged, record=record, tell=on_progress, processes=cores)
+        return clean_run(paths, merged=merged, emit=record, on_progress=on_progress, processes=cores)
     finally:
         lock.release()
 

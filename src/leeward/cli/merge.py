@@ -117,7 +117,7 @@ def merged(
 ) -> "MergeReport":
     """Merge the sources. Each result is compared with its campaign, and judged by the one that --campaign names."""
     from leeward.processes import usable_cores
-    from leeward.store import merge as merge_files
+    from leeward.store import KnownCampaign, merge as merge_files
     from leeward.watch import Comparison
 
     demand_possible(options.output)
@@ -131,15 +131,17 @@ def merged(
             options.output,
             on_bad=on_bad.value,
             prefer=None if options.prefer is None else options.prefer.value,
-            recompute=None if named is None else named.recompute,
-            judge=None if named is None else _judge(named, on_bad),
-            compare=comparison,
-            facts=None if known is None else _facts(known),
-            campaigns=len(told),
-            notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
+            campaign=KnownCampaign(
+                recompute=None if named is None else named.recompute,
+                judge=None if named is None else _judge(named, on_bad),
+                compare=comparison,
+                facts=None if known is None else _facts(known),
+                campaigns=len(told),
+                notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
+            ),
             remove_sources=remove_sources,
             dry_run=options.dry_run,
-            tell=on_progress,
+            on_progress=on_progress,
             processes=usable_cores(),
         )
 

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from leeward.engines.heartbeat import Heartbeat
 from leeward.engines.work import Work
 from leeward.errors import StorageError
-from leeward.store import Key, RunPaths, begin_attempt, forget, index_line, store_result
+from leeward.store import Key, RunPaths, begin_attempt, forget_record, index_line, store_result
 
 T = TypeVar("T")
 Report = Callable[[str], None]
@@ -49,7 +49,7 @@ class Worker:
             heartbeat.say(state="storing")
             report("computed")
             retry_while_disk_rejects(lambda: store_result(paths, result), rejected)
-            retry_while_disk_rejects(lambda: forget(paths, key), rejected)
+            retry_while_disk_rejects(lambda: forget_record(paths, key), rejected)
             return index_line(result)
         finally:
             heartbeat.rest()

@@ -11,7 +11,7 @@ from leeward.errors import InputError, StorageError
 from leeward.export.registry import Format, format_of
 from leeward.files import sync, sync_folder
 from leeward.formats.rows import Per
-from leeward.store import Temporary, demand_outside_runs, remove_left_overs, start_of
+from leeward.store import Temporary, demand_outside_runs, remove_left_overs_of
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -96,7 +96,7 @@ def _write_whole(output: Path, request: Request) -> None:
     """Fill a file that gets its name when all of it is on the disk."""
     target = Path(os.path.realpath(output))
     try:
-        remove_left_overs(target.parent, start_of(target))  # of an export that was killed
+        remove_left_overs_of(target)  # of an export that was killed
         with Temporary(target) as temporary:
             with os.fdopen(os.dup(temporary.handle), "wb") as file:
                 request.form.write(file, request)

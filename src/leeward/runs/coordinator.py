@@ -21,7 +21,7 @@ from leeward.store import (
     Verdict,
     begin_attempt,
     encode_line,
-    forget,
+    forget_record,
     forgive_attempt,
     quarantine,
     read_record,
@@ -170,7 +170,7 @@ class Coordinator:
 
     def _store(self, outcome: Computed) -> None:
         store_result(self._context.paths, outcome.result)
-        forget(self._context.paths, outcome.key)
+        forget_record(self._context.paths, outcome.key)
         self._done(outcome.key, outcome.line, outcome.worker)
 
     def _done(self, key: Key, line: dict[str, Any], worker: str) -> None:
@@ -188,7 +188,7 @@ class Coordinator:
         key = outcome.key
         if outcome.kind != "exception" and (line := self._files.find(key)) is not None:  # stored before it died
             self._done(key, line, outcome.worker)
-            self._disk.write(lambda: forget(self._context.paths, key))
+            self._disk.write(lambda: forget_record(self._context.paths, key))
             return
         self._disk.in_hand.discard(key)
         if outcome.kind == "storing":  # not the task's fault

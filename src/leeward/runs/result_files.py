@@ -20,7 +20,7 @@ from leeward.store import (
     FoundResult,
     Key,
     append_line,
-    finish,
+    finish_packing,
     index_line,
     key_of_shard,
     pack,
@@ -64,7 +64,7 @@ class ResultFiles:
                 self._place = self._paths.new_pack()
             oldest = (self._loose.popleft() for _ in range(min(PACK_SIZE, len(self._loose))))
             self._batch = list(dict.fromkeys(oldest))
-        packed = pack(self._paths, self._batch, self._place, self._context.attributes(), record=self._record)
+        packed = pack(self._paths, self._batch, self._place, self._context.attributes(), emit=self._record)
         self._batch = []
         facts = {"results": packed.count, "bad": len(packed.bad), "kept": len(packed.kept)}
         self._context.emit("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))
@@ -80,7 +80,7 @@ class ResultFiles:
                     stored.add(found.key, found)
         moved = {bad.path for bad in stored.bad}
         doubled = [one for one in stored.doubled if one.pack not in moved]
-        kept = self._disk.retry(lambda: finish(self._paths, doubled, self._record))
+        kept = self._disk.retry(lambda: finish_packing(self._paths, doubled, self._record))
         self.add(stored.loose)
         self.add(key_of_shard(removal.path) for removal in kept)
         return bool(moved)

@@ -9,7 +9,7 @@ from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.disk import RunDisk
 from leeward.runs.result_files import ResultFiles
-from leeward.store import Key, OutputHoldsMoreError, RunFiles, forget, merge_run
+from leeward.store import Key, OutputHoldsMoreError, RunFiles, forget_record, merge_run
 
 
 def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> None:
@@ -52,7 +52,7 @@ def look_at_records(context: RunContext, disk: RunDisk) -> set[Key]:
         if key in report.results or key in wanted or (key in work and record.fingerprint != work.fingerprint(key))
     }
     for key in void:
-        disk.retry(functools.partial(forget, context.paths, key))
+        disk.retry(functools.partial(forget_record, context.paths, key))
     kept = {key: record for key, record in records.items() if key not in void}
     retries = work.execution.retries
     report.failures |= {key: record for key, record in kept.items() if record.is_hopeless(retries)}
@@ -93,7 +93,7 @@ def merge(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
     before = len(results)
     try:
         attributes = context.attributes()
-        merged = disk.retry(lambda: merge_run(context.paths, attributes, record=record, processes=processes))
+        merged = disk.retry(lambda: merge_run(context.paths, attributes, emit=record, processes=processes))
     except OutputHoldsMoreError as error:
         return _make_up_for(error, context, disk, files, notice)
     rescued = {found.key for bad in merged.bad_files for found in files.put_aside(bad)} - merged.keys

@@ -25,7 +25,7 @@ from leeward.store.directory.records import (
     BadRecordError as BadRecordError,
     Record as Record,
     begin_attempt as begin_attempt,
-    forget as forget,
+    forget_record as forget_record,
     forgive_attempt as forgive_attempt,
     read_record as read_record,
     record_failure as record_failure,
@@ -37,8 +37,12 @@ from leeward.store.directory.results import (
     RunFiles as RunFiles,
     read_results as read_results,
 )
-from leeward.store.directory.shard import result_in as result_in, store_result as store_result
-from leeward.store.directory.shards import BadShard as BadShard, read_shards as read_shards
+from leeward.store.directory.shards import (
+    BadShard as BadShard,
+    read_shards as read_shards,
+    result_in as result_in,
+    store_result as store_result,
+)
 from leeward.store.directory.sources import (
     demand_outside_runs as demand_outside_runs,
     demand_possible as demand_possible,
@@ -47,19 +51,18 @@ from leeward.store.directory.sources import (
 from leeward.store.directory.space import check_space as check_space, prepare_folders as prepare_folders, probe as probe
 from leeward.store.directory.temporary import (
     Temporary as Temporary,
-    remove_left_overs as remove_left_overs,
-    start_of as start_of,
+    remove_left_overs_of as remove_left_overs_of,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
 from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
-from leeward.store.format.maker import Maker as Maker
-from leeward.store.format.schema import (
+from leeward.store.format.kind import Value as Value
+from leeward.store.format.layout_result import (
     FOREIGN as FOREIGN,
     NO_AEP as NO_AEP,
     OWN as OWN,
     SUCCESS as SUCCESS,
+    Maker as Maker,
     Result as Result,
-    Value as Value,
 )
 from leeward.store.format.verdicts import Verdict as Verdict
 from leeward.store.grid import UNITS as UNITS
@@ -67,7 +70,12 @@ from leeward.store.isolated.reader import read_files as read_files
 from leeward.store.layouts import Layouts as Layouts
 from leeward.store.merging.check import CheckReport as CheckReport, check as check
 from leeward.store.merging.clean import CleanReport as CleanReport, clean as clean
-from leeward.store.merging.merge import RunMerge as RunMerge, merge as merge, merge_run as merge_run
+from leeward.store.merging.merge import (
+    KnownCampaign as KnownCampaign,
+    RunMerge as RunMerge,
+    merge as merge,
+    merge_run as merge_run,
+)
 from leeward.store.merging.merge_report import (
     Facts as Facts,
     MergeRefusedError as MergeRefusedError,
@@ -75,7 +83,7 @@ from leeward.store.merging.merge_report import (
     Salvaged as Salvaged,
     SourceReport as SourceReport,
 )
-from leeward.store.merging.packs import finish as finish, pack as pack, unpack as unpack
+from leeward.store.merging.packs import finish_packing as finish_packing, pack as pack, unpack as unpack
 from leeward.store.merging.survey import Judge as Judge
 from leeward.store.merging.writer import OutputHoldsMoreError as OutputHoldsMoreError
 from leeward.store.paths import (

@@ -18,7 +18,8 @@ from leeward.store.directory.shards import was_packed
 from leeward.store.directory.sources import gather
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.grid import grid_dataset
 from leeward.store.isolated.reader import Reader, read_files

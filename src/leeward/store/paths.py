@@ -5,12 +5,14 @@ import os
 import re
 import secrets
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from leeward.errors import InputError
 from leeward.files import TEMPORARY, kind_of
 from leeward.store.format.keys import Key
+from leeward.store.format.kinds import parse_key
 
 SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
 INDEX = ".index"  # how the name of a cache beside a file of results ends
@@ -18,6 +20,10 @@ CREDENTIALS = ".tls-"  # how the name of a folder begins with the TLS files of a
 PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
 PACK_SIZE = 1000  # results: while it packs, the coordinator hears no worker, for some 2 ms each
 LONGEST_CAMPAIGN = 64_000_000  # bytes, as of the text in a merged file
+_INSIDE = {
+    **{folder: folder for folder in ("results", "packs", "failures", "workers", "logs", "quarantine")},
+    **{"campaign": "campaign.yaml", "audit": "audit.jsonl", "index": "index.jsonl", "lock": "lock"},
+}
 _HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
 _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
 
@@ -27,59 +33,30 @@ class RunPaths:
     """Where everything of one run lies: `layouts.h5`, and `layouts.run/` beside it."""
 
     output: Path
+    root: Path = field(init=False, repr=False, compare=False)
+    campaign: Path = field(init=False, repr=False, compare=False)
+    results: Path = field(init=False, repr=False, compare=False)
+    packs: Path = field(init=False, repr=False, compare=False)
+    failures: Path = field(init=False, repr=False, compare=False)
+    workers: Path = field(init=False, repr=False, compare=False)
+    logs: Path = field(init=False, repr=False, compare=False)
+    quarantine: Path = field(init=False, repr=False, compare=False)
+    audit: Path = field(init=False, repr=False, compare=False)
+    index: Path = field(init=False, repr=False, compare=False)
+    lock: Path = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         if self.output.suffix != ".h5":
             raise InputError(f"{self.output}: the output has to end in .h5, for example layouts.h5")
+        root = self.output.with_suffix(".run")
+        object.__setattr__(self, "root", root)
+        for place, name in _INSIDE.items():
+            object.__setattr__(self, place, root / name)
 
     @classmethod
     def of(cls, path: Path) -> "RunPaths":
         """Of a run directory, or of the file beside it."""
         return cls(path.with_suffix(".h5") if path.suffix == ".run" else path)
-
-    @property
-    def root(self) -> Path:
-        return self.output.with_suffix(".run")
-
-    @property
-    def campaign(self) -> Path:
-        return self.root / "campaign.yaml"
-
-    @property
-    def results(self) -> Path:
-        return self.root / "results"
-
-    @property
-    def packs(self) -> Path:
-        return self.root / "packs"
-
-    @property
-    def failures(self) -> Path:
-        return self.root / "failures"
-
-    @property
-    def workers(self) -> Path:
-        return self.root / "workers"
-
-    @property
-    def logs(self) -> Path:
-        return self.root / "logs"
-
-    @property
-    def quarantine(self) -> Path:
-        return self.root / "quarantine"
-
-    @property
-    def audit(self) -> Path:
-        return self.root / "audit.jsonl"
-
-    @property
-    def index(self) -> Path:
-        return self.root / "index.jsonl"
-
-    @property
-    def lock(self) -> Path:
-        return self.root / "lock"
 
     def shard(self, key: Key) -> Path:
         """Spread over 256 folders, so that none grows huge."""
@@ -205,9 +182,9 @@ def is_shard(path: Path) -> bool:
     return results.name == "results" and results.parent.suffix == ".run"
 
 
-def key_of_shard(path: Path) -> Key:
-    """The key that the name of a shard tells; an InputError if it tells none."""
-    return Key.parse(path.name.removesuffix(".h5"))
+def key_of_shard(path: Path) -> Any:
+    """Return the key that the name of a shard tells. Raise InputError if it tells none."""
+    return parse_key(path.name.removesuffix(".h5"))
 
 
 def is_run(path: Path) -> bool:

@@ -15,29 +15,14 @@ from leeward.wording import json_text
 
 if TYPE_CHECKING:  # `leeward status` reads indexes, and does without h5py
     from leeward.store.format.found import FoundResult
-    from leeward.store.format.schema import Result
+    from leeward.store.format.kind import AnyResult
 
 INDEX_FORMAT = 1
-_DETAILS = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
 
 
-def index_line(result: "Result | FoundResult") -> dict[str, Any]:
-    """What lists and pages show of a result."""
-    line: dict[str, Any] = {
-        "key": str(result.key),
-        "aep": result.aep if result.aep == result.aep else None,  # JSON knows no NaN
-        "n_turbines": result.n_turbines,
-        "diameter": result.diameter if result.diameter == result.diameter else None,
-        "status": result.status,
-        "origin": result.origin,
-        "fingerprint": result.fingerprint,
-    }
-    for name in _DETAILS:
-        value = result.details.get(name)
-        if isinstance(value, str | bool | int | float) and value == value:
-            is_endless = isinstance(value, float) and math.isinf(value)  # the spacing of one turbine
-            line[name] = None if is_endless else value
-    return line
+def index_line(result: "AnyResult | FoundResult") -> dict[str, Any]:
+    """Return what lists and pages show of a result."""
+    return result.index_line()
 
 
 def encode_line(line: dict[str, Any]) -> bytes:

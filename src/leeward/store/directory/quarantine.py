@@ -25,7 +25,7 @@ def _moved_before(paths: RunPaths, path: Path) -> Path | None:
     return max(moved, key=lambda place: place.lstat().st_ctime_ns)
 
 
-def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, record: Emit = ignore) -> Path:
+def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit: Emit = ignore) -> Path:
     """Move a bad file (or whatever stands in its place), and say where it is now.
 
     The reason is written first: if this is cut off in between, the file is still bad, and the next one does it again.
@@ -49,7 +49,7 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, recor
         paths.quarantine.mkdir(parents=True, exist_ok=True)
         sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
-        record("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
+        emit("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         rename(path, place)
         sync_folder(paths.quarantine)
         sync_folder(path.parent)

@@ -132,12 +132,12 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: 
         return
     if (worker is None or old.unfinished == worker) and mark in old.unfinished:
         if len(old.attempts) <= 1 and old.failure is None:
-            forget(paths, key)
+            forget_record(paths, key)
         else:
             _write(paths, key, replace(old, attempts=old.attempts[:-1]))
 
 
-def forget(paths: RunPaths, key: Key) -> None:
+def forget_record(paths: RunPaths, key: Key) -> None:
     """The task has a result, or starts anew: a stored result outranks an old failure."""
     try:
         paths.failure(key).unlink(missing_ok=True)

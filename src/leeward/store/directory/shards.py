@@ -1,18 +1,30 @@
-"""All shards of a run directory, in the order of their keys: each with its one result, or with what is wrong."""
+"""Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
 
+import contextlib
+import errno
+import functools
+import io
 import os
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import NamedTuple, overload
+from typing import Any, NamedTuple, overload
 
+import h5py
+
+from leeward.carving import Held, Pages
 from leeward.errors import InputError, StorageError
+from leeward.files import NotAFileError, kind_of, open_regular, replace_file, sync_folder
+from leeward.store.directory.quarantine import quarantine
+from leeward.store.format.direct import sealed_results
 from leeward.store.format.found import FoundFile, FoundResult
+from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.format.keys import Key
+from leeward.store.format.kind import AnyResult
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths, is_shard, key_of_shard
 
-_ANY = Path("layouts.h5")  # the folder of a shard is the same in all runs
+_ANY = RunPaths(Path("layouts.h5"))  # the folder of a shard is the same in all runs
 
 
 class BadShard(NamedTuple):
@@ -97,7 +109,91 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
     result = results[0]
     if result.key is None or file.path.name != f"{result.key}.h5":
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
-    folder = RunPaths(_ANY).shard(result.key).parent.name
+    folder = _ANY.shard(result.key).parent.name
     if file.path.parent.name != folder:  # it may be there twice
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
     return result
+
+
+# --- storing one -----------------------------------------------------------------------------------------------------
+
+
+def shard_bytes(result: AnyResult) -> bytes:
+    """Return the content of a shard, made in memory: libhdf5 never writes one to a disk: it may crash on a full one."""
+    image = io.BytesIO()
+    with h5py.File(image, "w", libver=LIBVER) as file:
+        write_root(file, root_attributes(result))
+        write_group(file, result)
+    return image.getvalue()
+
+
+def result_in(content: bytes, key: Any) -> Any:
+    """Return the result of this key in the content of a shard that another machine has made; None unless whole."""
+    return _only_result(Held(content), key)
+
+
+def _only_result(pages: Pages, key: Any) -> Any:
+    """Return the one result of a small file, if it is whole and of this key; told without libhdf5."""
+    found = sealed_results(pages)
+    return None if found is None or found[1].keys() != {str(key)} else found[1][str(key)]
+
+
+def _is_stored(handle: int, result: AnyResult) -> bool:
+    """Return whether a file that this process has just written holds the result, seal and all."""
+    found = _only_result(Pages(handle), result.key)
+    return found is not None and found.seal == result.seal
+
+
+def _holds(path: Path, key: Any) -> bool:
+    """Return whether a file holds a whole result of this key."""
+    try:
+        handle = open_regular(path)
+    except NotAFileError:
+        return False
+    try:
+        return _only_result(Pages(handle), key) is not None
+    finally:
+        os.close(handle)
+
+
+def _make_folder(folder: Path) -> None:
+    """Durably, or not at all."""
+    folder.mkdir(parents=True, exist_ok=True)
+    if (kind := kind_of(folder)) != "folder":
+        raise NotAFileError(errno.ENOTDIR, f"{folder} is a {kind}; expected a folder")
+    try:
+        sync_folder(folder.parent)
+    except OSError:
+        with contextlib.suppress(OSError):  # somebody has put something there: then others sync it
+            folder.rmdir()
+        raise
+
+
+@functools.cache
+def _have_synced(folder: Path) -> None:
+    """Its name, once in the life of a process: whoever made it may have been killed before it was durable."""
+    sync_folder(folder.parent)
+
+
+def store_result(paths: RunPaths, result: AnyResult) -> Path:
+    """Make a result durable, and say where it is.
+
+    Whoever stored the key first keeps the name: two honest computations have the same digest. A StorageError means that
+    nothing half-written has the final name; the same call can be made again.
+    """
+    path = paths.shard(result.key)
+    content = shard_bytes(result)
+    try:
+        if path.exists():
+            if _holds(path, result.key):
+                _have_synced(path.parent)
+                sync_folder(path.parent)  # an earlier try may have come to its name, and no further
+                return path
+            quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
+        if kind_of(path.parent) != "folder":
+            _make_folder(path.parent)
+        _have_synced(path.parent)
+        replace_file(path, content, check=lambda handle: _is_stored(handle, result))
+    except OSError as error:
+        raise StorageError(f"{path}: cannot be stored ({error})") from error
+    return path

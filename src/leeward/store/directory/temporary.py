@@ -84,8 +84,13 @@ def left_overs(folder: Path, start: str) -> list[Path]:
     return [path for path in _left_behind(folder, start, TEMPORARY) if path.is_file()]
 
 
+def remove_left_overs_of(target: Path) -> list[Path]:
+    """Remove the temporary files of `target` that nobody is writing any more, and return which."""
+    return remove_left_overs(target.parent, start_of(target))
+
+
 def remove_left_overs(folder: Path, start: str) -> list[Path]:
-    """Remove them, and return which."""
+    """Remove those of names that start so, and return which."""
     left = left_overs(folder, start)
     for path in left:
         path.unlink(missing_ok=True)

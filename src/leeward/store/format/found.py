@@ -3,9 +3,12 @@
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import AnyResult, Value
+from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 
 PLAUSIBLE = "plausible"  # evidence: complete and consistent, and no digest that could prove it
@@ -16,10 +19,12 @@ class FoundResult:
     """One group of a file.
 
     name: as the group is named. key: None where the name is no key, or contradicts the attributes. reason: why it is
-    not valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. digest:
-    of a valid one. status, origin, fingerprint, n_turbines, diameter, aep (GWh): as read, as far as they could be.
-    details: the other attributes. result: the result itself, where it was asked for and is valid. A foreign one without
-    a possible aep is valid with the status "no-aep".
+    not valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. kind:
+    of the result. attributes: all but the seal, as read, as far as they could be. scalars: its datasets of a single
+    number. result: the result itself, where it was asked for and is valid. A foreign one without a possible aep is
+    valid with the status "no-aep".
+
+    key and result are typed as those of layouts, the first kind.
     """
 
     path: Path
@@ -28,14 +33,9 @@ class FoundResult:
     verdict: Verdict
     reason: str = ""
     sealed: bool = True
-    digest: str = ""
-    status: str = ""
-    origin: str = ""
-    fingerprint: str = ""
-    n_turbines: int = 0
-    diameter: float = float("nan")
-    aep: float = float("nan")
-    details: Mapping[str, Value] = field(default_factory=dict)
+    kind: str = Result.KIND
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    scalars: Mapping[str, float] = field(default_factory=dict)
     result: Result | None = None
 
     @property
@@ -45,7 +45,42 @@ class FoundResult:
     @property
     def is_verified(self) -> bool:
         """Valid, with a digest since it was made: a result that was taken in without one stays only plausible."""
-        return self.is_valid and self.sealed and self.details.get("evidence") != PLAUSIBLE
+        return self.is_valid and self.sealed and self.attributes.get("evidence") != PLAUSIBLE
+
+    @property
+    def type(self) -> type[AnyResult]:
+        """The class of such results."""
+        return KINDS[self.kind]
+
+    @property
+    def digest(self) -> str:
+        return str(self.attributes.get("digest", ""))
+
+    @property
+    def status(self) -> str:
+        return str(self.attributes.get("status", ""))
+
+    @property
+    def origin(self) -> str:
+        return str(self.attributes.get("origin", ""))
+
+    @property
+    def fingerprint(self) -> str:
+        return str(self.attributes.get("fingerprint", ""))
+
+    @property
+    def aep(self) -> float:
+        """Of a layout, GWh."""
+        return self.scalars.get("aep", float("nan"))
+
+    @property
+    def details(self) -> dict[str, Value]:
+        """The attributes that not every result has."""
+        return {name: value for name, value in self.attributes.items() if name not in self.type.FIXED}
+
+    def index_line(self) -> dict[str, Any]:
+        """Return what lists and pages show of it."""
+        return self.type.line_of(self.attributes, self.scalars)
 
 
 @dataclass(frozen=True, eq=False)
@@ -73,3 +108,8 @@ class FoundFile:
     @property
     def is_valid(self) -> bool:
         return self.verdict is Verdict.VALID and self.bad == 0
+
+    @property
+    def kind(self) -> str:
+        """The name of the kind of its results."""
+        return kind_told(self.attributes)

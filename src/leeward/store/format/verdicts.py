@@ -1,6 +1,9 @@
 """What can be said of a file or of a result without trusting it."""
 
 import enum
+from typing import NoReturn
+
+from leeward.errors import LeewardError
 
 
 class Verdict(enum.StrEnum):
@@ -16,3 +19,16 @@ class Verdict(enum.StrEnum):
     IMPLAUSIBLE = "implausible"
     CRASHED_READER = "crashed-reader"
     TIMED_OUT_READER = "timed-out-reader"
+
+
+class BadGroupError(LeewardError):
+    """A group that is no valid result."""
+
+    def __init__(self, verdict: Verdict, reason: str) -> None:
+        super().__init__(reason)
+        self.verdict = verdict
+
+
+def refuse(reason: str) -> NoReturn:
+    """Raise BadGroupError with the verdict "wrong-structure"."""
+    raise BadGroupError(Verdict.WRONG_STRUCTURE, reason)

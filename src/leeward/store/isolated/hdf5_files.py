@@ -7,12 +7,11 @@ import stat
 from collections.abc import Iterator
 from pathlib import Path
 
+from leeward.carving import signature_place, stated_end
 from leeward.errors import LeewardError
 from leeward.files import refresh
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import is_run
-
-SIGNATURE = b"\x89HDF\r\n\x1a\n"
 
 _KINDS = (
     (stat.S_ISDIR, "a folder"),
@@ -93,67 +92,6 @@ def check_start(handle: int, size: int) -> int:
     if end > size:
         raise BadFileError(Verdict.TRUNCATED, f"{size} bytes of {end}")
     return place
-
-
-def signature_place(handle: int, size: int) -> int | None:
-    """At 0, 512, 1024, 2048, …"""
-    place = 0
-    while place + len(SIGNATURE) <= size:
-        if _read_at(handle, len(SIGNATURE), place) == SIGNATURE:
-            return place
-        place = max(512, 2 * place)
-    return None
-
-
-def next_data(handle: int, place: int) -> int | None:
-    """Return where the next bytes of a file are that are not a hole, from `place` on; None if there are none."""
-    if not hasattr(os, "SEEK_DATA"):
-        return place if place < os.fstat(handle).st_size else None
-    try:
-        return os.lseek(handle, place, os.SEEK_DATA)
-    except OSError as error:
-        if error.errno != errno.ENXIO:
-            raise
-        return None
-
-
-def data_pieces(handle: int) -> Iterator[tuple[int, int]]:
-    """Yield where each piece of a file begins and ends that is not a hole."""
-    end = 0
-    while (start := next_data(handle, end)) is not None:
-        size = os.fstat(handle).st_size
-        end = os.lseek(handle, start, os.SEEK_HOLE) if hasattr(os, "SEEK_HOLE") else size
-        yield start, end
-
-
-def stated_end(handle: int, place: int) -> int | None:
-    """The length that a file whose signature is there says it has; 0 where it is not understood; None: not there."""
-    return _end_of_file(_read_at(handle, 64, place))
-
-
-def _read_at(handle: int, length: int, place: int) -> bytes:
-    os.lseek(handle, place, os.SEEK_SET)
-    return os.read(handle, length)
-
-
-def _end_of_file(superblock: bytes) -> int | None:
-    """The address at which the file says that it ends; 0 where libhdf5 has to say; None: not even that much is there.
-
-    The superblock as in the HDF5 file format specification, section II.A.
-    """
-    if len(superblock) < 14:
-        return None
-    version = superblock[8]
-    if version in (0, 1):
-        width, start = superblock[13], 24 if version == 0 else 28
-    elif version in (2, 3):
-        width, start = superblock[9], 12
-    else:
-        return 0
-    if width not in (2, 4, 8):
-        return 0
-    end = superblock[start + 2 * width : start + 3 * width]
-    return int.from_bytes(end, "little") if len(end) == width else None
 
 
 def library_message(error: BaseException) -> tuple[Verdict, str]:

@@ -8,20 +8,17 @@ import contextlib
 import os
 from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any
 
-import numpy as np
-
-from leeward.errors import InputError, LeewardError
+from leeward.errors import LeewardError
 from leeward.store.format.found import FoundFile, FoundResult
-from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kinds import KINDS, key_or_none
 from leeward.store.format.verdicts import Verdict
-from leeward.store.isolated.reader_process import Child, ChildLostError, Message
-from leeward.store.reader_main import TOO_MUCH_MEMORY
+from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Frame
+from leeward.store.isolated.reader_process import Child, ChildLostError
 
 _AHEAD = 16  # requests that a child has before it: it never waits for the next
 _MOST_RESTARTS = 10  # of one file
@@ -139,8 +136,7 @@ class Reader:
         request = self._requests[0]
         while True:
             try:
-                message = self._receive()
-                found = _understood(message, request)
+                found = _understood(self._receive(), request, self._contents)
             except ChildLostError as error:
                 found = self._blame(request, error)
             if isinstance(found, FoundFile):
@@ -152,15 +148,15 @@ class Reader:
             if found is not None:
                 yield found
 
-    def _receive(self) -> Message:
+    def _receive(self) -> Frame:
         if self._child is None:
             self._start()
         assert self._child is not None
-        message = self._child.receive(self._limits.seconds)
+        frame = self._child.receive(self._limits.seconds)
         self._failed_starts = 0
-        if message.header.get("last"):
+        if frame.header.get("last"):
             self._drop()
-        return message
+        return frame
 
     def _start(self) -> None:
         """A fresh child, and all that is still to be read, from where the last one ended."""
@@ -207,7 +203,7 @@ class Reader:
         number, name = request.at
         request.start, request.at, request.is_second_try = number + 1, None, False
         request.bad += 1
-        return FoundResult(request.path, name, _key_of(name), verdict, reason)
+        return FoundResult(request.path, name, _key_in(name), verdict, reason)
 
 
 def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
@@ -230,27 +226,25 @@ def _bad_file(request: _Request, verdict: Verdict, reason: str) -> FoundFile:
     return FoundFile(request.path, size, verdict, reason, valid=request.valid, bad=request.bad)
 
 
-def _key_of(name: str) -> Key | None:
-    try:
-        return Key.parse(name.rpartition("/")[2])
-    except InputError:
-        return None
+def _key_in(name: str) -> Any:
+    """Return the key that a group is named by, which may lie in another; None if that is none."""
+    return key_or_none(name.rpartition("/")[2])
 
 
-# --- messages --------------------------------------------------------------------------------------------------------
+# --- frames ----------------------------------------------------------------------------------------------------------
 
 
-def _understood(message: Message, request: _Request) -> Found | None:
-    """What a message says; one that makes no sense counts as the end of the child."""
-    header = message.header
+def _understood(frame: Frame, request: _Request, contents: bool) -> Found | None:
+    """Return what a frame says; one that makes no sense counts as the end of the child."""
+    header = frame.header
     try:
         kind = header["kind"]
         if kind == "group":
             request.at = (int(header["number"]), str(header["name"]))
         elif kind == "result":
-            return _found_result(header, message.numbers, request)
+            return _found_result(frame, request, contents)
         elif kind == "file_read":
-            return _found_file(header, request)
+            return _found_file(frame, request)
         elif kind not in ("file", "alive"):
             raise ChildLostError(f"unknown message {kind!r:.40}")
     except (KeyError, ValueError, TypeError, AttributeError) as error:
@@ -258,24 +252,27 @@ def _understood(message: Message, request: _Request) -> Found | None:
     return None
 
 
-def _found_result(header: dict[str, Any], numbers: bytes, request: _Request) -> FoundResult:
-    name = str(header["name"])
+def _found_result(frame: Frame, request: _Request, contents: bool) -> FoundResult:
+    name = str(frame.header["name"])
     if request.at is None or request.at[1] != name:
         raise ChildLostError(f"{name:.60} was not announced")
+    verdict = Verdict(frame.header["verdict"])
+    kind = KINDS[frame.header["of"]]
+    result: Any = kind.of(frame.attributes, frame.datasets) if contents and verdict is Verdict.VALID else None
+    if result is not None and result.digest != frame.attributes["digest"]:
+        raise ValueError("the digest does not fit what came with it")
     found = FoundResult(
         path=request.path,
         name=name,
-        key=_key_of(name),
-        verdict=Verdict(header["verdict"]),
-        reason=str(header["reason"]),
-        sealed=bool(header["sealed"]),
+        key=_key_in(name),
+        verdict=verdict,
+        reason=str(frame.header["reason"]),
+        sealed=bool(frame.header["sealed"]),
+        kind=kind.KIND,
+        attributes=frame.attributes,
+        scalars={dataset: float(array) for dataset, array in frame.datasets.items() if array.ndim == 0},
+        result=result,
     )
-    if "digest" in header:
-        details = {detail: _value(value) for detail, value in header["details"].items()}
-        names = ("digest", "status", "origin", "fingerprint", "n_turbines", "diameter", "aep")
-        found = replace(found, details=details, **{name: header[name] for name in names})
-    if numbers:
-        found = replace(found, result=_result(found, header, numbers))
     request.start, request.at, request.is_second_try = request.at[0] + 1, None, False
     request.timeouts = 0
     request.valid += found.is_valid
@@ -283,44 +280,16 @@ def _found_result(header: dict[str, Any], numbers: bytes, request: _Request) -> 
     return found
 
 
-def _result(found: FoundResult, header: dict[str, Any], numbers: bytes) -> Result:
-    values = np.frombuffer(numbers, dtype="<f8").astype(np.float64)
-    end = 2 + 2 * found.n_turbines
-    shape = header["history"]
-    if found.key is None:
-        raise ValueError(f"{found.name} is no key")
-    result = Result(
-        key=found.key,
-        layout=values[2:end].reshape(2, found.n_turbines),
-        aep=float(values[0]),
-        diameter=float(values[1]),
-        fingerprint=found.fingerprint,
-        stop_reason=header["stop_reason"],
-        steps=header["steps"],
-        status=found.status,
-        origin=found.origin,
-        details=found.details,
-        history=None if shape is None else values[end:].reshape(shape),
-    )
-    if result.digest != found.digest:
-        raise ValueError("the digest does not fit what came with it")
-    return result
-
-
-def _found_file(header: dict[str, Any], request: _Request) -> FoundFile:
+def _found_file(frame: Frame, request: _Request) -> FoundFile:
     return FoundFile(
         path=request.path,
-        size=int(header["size"]),
-        verdict=Verdict(header["verdict"]),
-        reason=str(header["reason"]),
-        sha256=str(header["sha256"]),
-        sealed=bool(header["sealed"]),
+        size=int(frame.header["size"]),
+        verdict=Verdict(frame.header["verdict"]),
+        reason=str(frame.header["reason"]),
+        sha256=str(frame.header["sha256"]),
+        sealed=bool(frame.header["sealed"]),
         valid=request.valid,
         bad=request.bad,
-        attributes={name: _value(value) for name, value in header["attributes"].items()},
-        is_passing=bool(header["is_passing"]),
+        attributes=frame.attributes,
+        is_passing=bool(frame.header["is_passing"]),
     )
-
-
-def _value(value: Any) -> Value:
-    return np.array(value, dtype=np.float64) if isinstance(value, list) else value

@@ -6,16 +6,13 @@ import queue
 import subprocess
 import sys
 import threading
-from dataclasses import dataclass
 from typing import Any, ClassVar
 
 from leeward.errors import LeewardError
-from leeward.store.reader_main import MARK, PREFIX
+from leeward.store.isolated.frames import Frame, decode, frame_length
 
 _PIECE = 1 << 16
 _PIECES = 8  # that wait here at most; then the child waits
-_LONGEST_HEADER = 1 << 28
-_MOST_NUMBERS = 1 << 24
 _START_SECONDS = 60.0  # for a child to come up, on whatever disk Python lies
 _END_SECONDS = 5.0  # one that waits for a dead network disk cannot even be killed
 
@@ -27,12 +24,6 @@ class ChildLostError(LeewardError):
         super().__init__(reason)
         self.is_timeout = is_timeout
         self.has_started = has_started
-
-
-@dataclass(frozen=True)
-class Message:
-    header: dict[str, Any]
-    numbers: bytes
 
 
 class Child:
@@ -71,8 +62,8 @@ class Child:
     def send(self, request: dict[str, Any]) -> None:
         self._requests.put(json.dumps(request).encode() + b"\n")
 
-    def receive(self, seconds: float) -> Message:
-        """The next message; a ChildLostError if none comes in time, or ever."""
+    def receive(self, seconds: float) -> Frame:
+        """The next frame; a ChildLostError if none comes in time, or ever."""
         if not self._has_started:
             self._next(max(seconds, _START_SECONDS))  # that it is there
             self._has_started = True
@@ -89,34 +80,25 @@ class Child:
         except (queue.Empty, subprocess.TimeoutExpired):
             return None
 
-    def _next(self, seconds: float) -> Message:
-        lengths = PREFIX.size
-        self._fill(lengths, seconds)
-        mark, header_length, numbers_length = PREFIX.unpack_from(self._buffer)
-        if mark != MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
-            raise self._lost("it answered nonsense")
-        end = lengths + header_length + numbers_length
-        self._fill(end, seconds)
+    def _next(self, seconds: float) -> Frame:
         try:
-            header = json.loads(self._buffer[lengths : lengths + header_length])
-        except ValueError as error:
+            while (length := frame_length(self._buffer)) is None or len(self._buffer) < length:
+                self._fill(seconds)
+            frame = decode(bytes(self._buffer[:length]))
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise self._lost("it answered nonsense") from error
-        numbers = bytes(self._buffer[lengths + header_length : end])
-        del self._buffer[:end]
-        if not isinstance(header, dict):
-            raise self._lost("it answered nonsense")
-        return Message(header, numbers)
+        del self._buffer[:length]
+        return frame
 
-    def _fill(self, length: int, seconds: float) -> None:
-        while len(self._buffer) < length:
-            try:
-                piece = self._pieces.get(timeout=seconds)
-            except queue.Empty:
-                raise self._lost(f"silent for {seconds:g} s", is_timeout=True) from None
-            if not piece:
-                self._pieces.put(piece)  # the end is the end for whoever asks again
-                raise self._lost("it ended")
-            self._buffer += piece
+    def _fill(self, seconds: float) -> None:
+        try:
+            piece = self._pieces.get(timeout=seconds)
+        except queue.Empty:
+            raise self._lost(f"silent for {seconds:g} s", is_timeout=True) from None
+        if not piece:
+            self._pieces.put(piece)  # the end is the end for whoever asks again
+            raise self._lost("it ended")
+        self._buffer += piece
 
     def _lost(self, reason: str, *, is_timeout: bool = False) -> ChildLostError:
         return ChildLostError(reason, is_timeout=is_timeout, has_started=self._has_started)

@@ -12,7 +12,8 @@ import h5py
 import numpy as np
 from h5py import h5a, h5d, h5g, h5o, h5s
 
-from leeward.store.format.schema import LIBVER, Array, Value, attribute_form, write_parts
+from leeward.store.format.groups import LIBVER, attribute_form, write_parts
+from leeward.store.format.kind import Array, Value
 
 _MOST_TEMPLATES = 100
 _MOST_SHAPES = 10_000  # that are counted: results without a common shape are written the plain way

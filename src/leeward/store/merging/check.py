@@ -9,10 +9,9 @@ from leeward.store.directory.shards import was_packed
 from leeward.store.directory.sources import Source, gather
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import NO_AEP, Result
+from leeward.store.format.layout_result import NO_AEP, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
-from leeward.store.merging.sameness import Essence, covers
 from leeward.store.paths import RunPaths
 
 __all__ = ["CheckReport", "Source", "check", "gather"]
@@ -95,14 +94,14 @@ def check(
     campaign: Container[Key] | None = None,
     expected: Collection[Key] | None = None,
     limits: Limits = Limits(),  # noqa: B008 (it is frozen)
-    tell: Callable[[Found], None] | None = None,
+    on_found: Callable[[Found], None] | None = None,
     processes: int = 1,
 ) -> CheckReport:
     """Judge files, folders, run directories and the worker files of other scripts.
 
     judge: says what is physically wrong with a result, if anything. compare: says why a result of a file is not of the
     campaign that the file belongs to. campaign: which keys have a task; results of others are told as extra, and not
-    judged. expected: which keys have to be there. tell: hears of everything as it is found.
+    judged. expected: which keys have to be there. on_found: called with everything as it is found.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
@@ -112,8 +111,8 @@ def check(
         found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
         for found in _judged(found_there, source.run, look, report.unfit):
             _add(report, found)
-            if tell is not None:
-                tell(found)
+            if on_found is not None:
+                on_found(found)
     _compare(report, limits)
     if expected is not None:
         report.expected = len(expected)
@@ -239,15 +238,11 @@ def _compare(report: CheckReport, limits: Limits) -> None:
     for key, places in rivals.items():
         for place in places:
             names.setdefault(Path(report._paths[place.file]), []).append(place.name or str(key))
-    essences: dict[Key, list[Essence]] = {}
+    results: dict[Key, list[Result]] = {}
     for found in read_files(names, contents=True, keys=names, limits=limits):
         if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-            essences.setdefault(found.key, []).append(Essence.of(found.result))
+            results.setdefault(found.key, []).append(found.result)
     for key in sorted(rivals):
-        if not _is_one(essences.get(key, [])):
+        there = results.get(key, [])
+        if not any(all(one.covers(other) for other in there) for one in there):  # none stands for all
             report.conflicts[key] = report._paths_of(key)
-
-
-def _is_one(essences: list[Essence]) -> bool:
-    """Whether there is one that stands for all; of none it cannot be said."""
-    return any(all(covers(one, other) for other in essences) for one in essences)

@@ -42,8 +42,8 @@ def clean(
     *,
     merged: bool = False,
     dry_run: bool = False,
-    record: Emit = ignore,
-    tell: OnProgress | None = None,
+    emit: Emit = ignore,
+    on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> CleanReport:
     """Clean a run directory that the caller holds the lock of.
@@ -54,54 +54,54 @@ def clean(
     device stands in the place of a folder or a side file.
     """
     report = CleanReport(dry_run)
-    tell = tell or (lambda what, done, total: None)
+    on_progress = on_progress or (lambda what, done, total: None)
     try:
         paths.demand_own_places()
         if merged:
-            _remove_merged(paths, report, record, tell, processes)
+            _remove_merged(paths, report, emit, on_progress, processes)
         else:
-            _move_bad(paths, report, record, tell, processes)
-            _remove_temporary(paths, report, record)
+            _move_bad(paths, report, emit, on_progress, processes)
+            _remove_temporary(paths, report, emit)
     except OSError as error:
         raise StorageError(f"{paths.root}: cannot be cleaned ({error})") from error
     return report
 
 
-def _move_bad(paths: RunPaths, report: CleanReport, record: Emit, tell: OnProgress, processes: int) -> None:
+def _move_bad(paths: RunPaths, report: CleanReport, emit: Emit, on_progress: OnProgress, processes: int) -> None:
     files = RunFiles(paths)
     total = files.likely_results or 0
     for done, found in enumerate(read_results(files, processes=processes), 1):
-        tell("checking", done, total)
+        on_progress("checking", done, total)
         if isinstance(found, BadShard | BadPack):
             report.bad.append(found)
     if report.dry_run:
         return
     for bad in report.bad:
         if isinstance(bad, BadPack):
-            report.unpacked += len(unpack(paths, bad, record))
-        report.quarantined.append(quarantine(paths, bad.path, bad.verdict, bad.reason, record))
+            report.unpacked += len(unpack(paths, bad, emit))
+        report.quarantined.append(quarantine(paths, bad.path, bad.verdict, bad.reason, emit))
 
 
-def _remove_temporary(paths: RunPaths, report: CleanReport, record: Emit) -> None:
+def _remove_temporary(paths: RunPaths, report: CleanReport, emit: Emit) -> None:
     of_shards = sorted(paths.temporary_shards())
     of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
     of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
     report.temporary = of_shards + of_packs + of_output
     if report.dry_run or not report.temporary:
         return
-    record("remove-temporary", paths=list(map(str, report.temporary)))
+    emit("remove-temporary", paths=list(map(str, report.temporary)))
     for path in report.temporary:
         path.unlink(missing_ok=True)
 
 
-def _remove_merged(paths: RunPaths, report: CleanReport, record: Emit, tell: OnProgress, processes: int) -> None:
+def _remove_merged(paths: RunPaths, report: CleanReport, emit: Emit, on_progress: OnProgress, processes: int) -> None:
     shards, packs = ShardPaths(paths), paths.pack_files()
     places = chain(shards, packs)
     total = len(shards) + len(packs)
 
     def judged() -> Iterator[tuple[Removal, Contents]]:
         for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
-            tell("comparing", done, total)
+            on_progress("comparing", done, total)
             if report.dry_run and removal.reason:
                 report.kept.append(removal)
             elif report.dry_run:
@@ -112,12 +112,12 @@ def _remove_merged(paths: RunPaths, report: CleanReport, record: Emit, tell: OnP
         for _ in judged():
             pass
         return
-    removals = remove(judged(), lambda event, which: _announce(record, event, which))
+    removals = remove(judged(), lambda event, which: _announce(emit, event, which))
     report.kept = [removal for removal in removals if removal.reason]
     report.removed = [removal.path for removal in removals if not removal.reason]
     report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])
 
 
-def _announce(record: Emit, event: str, which: list[Removal]) -> None:
+def _announce(emit: Emit, event: str, which: list[Removal]) -> None:
     if event != "kept":
-        record(event, paths=[str(removal.path) for removal in which])
+        emit(event, paths=[str(removal.path) for removal in which])

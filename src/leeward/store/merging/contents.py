@@ -8,9 +8,8 @@ from pathlib import Path
 from leeward.errors import StorageError
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import FOREIGN
+from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
-from leeward.store.merging.sameness import Essence, covers, covers_all, said
 
 Pair = bytes  # the text of a key, and then a digest, in one piece: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
@@ -36,12 +35,12 @@ class Holdings:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if found.origin == FOREIGN:
-            self.foreign[pair(found)] = said(found.details)
+        if told := found.type.said(found.attributes):
+            self.foreign[pair(found)] = told
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)
-        if not found.sealed and "ignored" in found.details:
-            self.beyond.append(f"{found.name}: {found.details['ignored']}")
+        if not found.sealed and "ignored" in found.attributes:
+            self.beyond.append(f"{found.name}: {found.attributes['ignored']}")
 
     def names_of(self, keys: Iterable[str]) -> list[str]:
         return [name for key in keys for name in self.names.get(key, [key])]
@@ -136,20 +135,19 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
         missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
     if not missing:  # the rule, for each of many small files against a large one
         return missing
-    stands_for = covers_all if to_the_letter else covers
     keys = set(keys_of(missing))
     keys &= {key for key in keys_of(new.pairs) if key in keys}
     if not keys:
         return missing
     names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
-    standing: dict[str, Essence] = {}
+    standing: dict[str, Result] = {}
     for found in read_files(names, contents=True, keys=names):
         if not isinstance(found, FoundResult) or found.result is None:
             continue
-        essence = Essence.of(found.result)
+        key = str(found.key)
         if found.path == new.path:
-            standing[str(found.key)] = essence
-        elif str(found.key) in standing and stands_for(standing[str(found.key)], essence):
+            standing[key] = found.result
+        elif key in standing and standing[key].covers(found.result, to_the_letter=to_the_letter):
             missing.discard(pair(found))
     return missing
 

@@ -17,7 +17,8 @@ from leeward.store.directory.shards import BadShard, ShardPaths
 from leeward.store.directory.sources import Source, gather
 from leeward.store.format.found import PLAUSIBLE
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.merging.merge_log import write_logs
@@ -61,8 +62,8 @@ def merge_run(
     paths: RunPaths,
     attributes: Mapping[str, Value],
     *,
-    record: Emit = ignore,
-    tell: OnProgress | None = None,
+    emit: Emit = ignore,
+    on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> RunMerge:
     """Make the output of a run anew from its packs and shards, unless it is what they would give.
@@ -79,14 +80,14 @@ def merge_run(
         merged.count, merged.keys, merged.size = len(known.pairs), frozenset(current), known.file.size
         return merged
     keys: set[Key] = set()
-    results = _results_of_run(files, merged, keys, tell, processes)
+    results = _results_of_run(files, merged, keys, on_progress, processes)
     first = next(results, None)
     if first is None:
         return merged
 
     def announce(written: Written) -> None:
         counts = {"shards": len(files.shards), "packs": len(files.packs), "bad": len(merged.bad_files)}
-        record("merge", output=str(paths.output), results=written.count, size=written.size, **counts)
+        emit("merge", output=str(paths.output), results=written.count, size=written.size, **counts)
 
     try:
         written = write_merged(paths.output, chain([first], results), attributes, known=known, before=announce)
@@ -97,7 +98,7 @@ def merge_run(
     merged.count, merged.no_aep = written.count, written.no_aep
     merged.size, merged.replaced, merged.moved = written.size, True, written.moved
     moved = None if written.moved is None else str(written.moved)
-    record("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
+    emit("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
 
 
@@ -129,7 +130,7 @@ def _keys_if_up_to_date(
 
 
 def _results_of_run(
-    files: RunFiles, merged: RunMerge, keys: set[Key], tell: OnProgress | None, processes: int
+    files: RunFiles, merged: RunMerge, keys: set[Key], on_progress: OnProgress | None, processes: int
 ) -> Iterator[Result]:
     total = files.likely_results or 0
     for found in read_results(files, contents=True, processes=processes):
@@ -137,61 +138,69 @@ def _results_of_run(
             merged.bad_files.append(found)
         elif not isinstance(found, Doubled) and found.result is not None and found.key is not None:
             keys.add(found.key)
-            if tell is not None:
-                tell("merging", len(keys), total)
+            if on_progress is not None:
+                on_progress("merging", len(keys), total)
             yield found.result
 
 
 # --- any sources -----------------------------------------------------------------------------------------------------
 
 
+@dataclass(frozen=True)
+class KnownCampaign:
+    """What is known of the campaign of the sources.
+
+    recompute: for layouts without an AEP. judge: says what speaks against a result that has no digest of its own.
+    compare: says why a result of a file is not of its campaign. facts: what the campaign says of its file; without them
+    what the sources say. campaigns: how many different ones the sources are of, as far as is known. notes: returns,
+    once all sources are read, what else the log should tell.
+    """
+
+    recompute: Recompute | None = None
+    judge: Judge | None = None
+    compare: Compare | None = None
+    facts: Facts | None = None
+    campaigns: int = 1
+    notes: Callable[[], Iterable[str]] = tuple
+
+
 def merge(
     sources: Sequence[Path],
     output: Path,
     *,
+    campaign: KnownCampaign = KnownCampaign(),
     on_bad: str = "abort",
     prefer: str | None = None,
-    recompute: Recompute | None = None,
-    judge: Judge | None = None,
-    compare: Compare | None = None,
-    facts: Facts | None = None,
-    campaigns: int = 1,
-    notes: Callable[[], Iterable[str]] = tuple,
     remove_sources: bool = False,
     dry_run: bool = False,
-    tell: OnProgress | None = None,
+    on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> MergeReport:
     """Make `output` from all valid results of the sources: files, folders and run directories.
 
     All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out,
-    or ("salvage") that all ways are tried to recover what the file holds. judge: says what speaks against a result that
-    has no digest of its own. compare: says why a result of a file is not of its campaign. prefer: which of several
-    different results of a key is taken; without it they are an error. recompute: for layouts without an AEP. facts:
-    what the campaign says, where it is known; else what the sources say. campaigns: how many different ones the sources
-    are of, as far as is known. notes: returns, once all sources are read, what else the log should tell.
-    remove_sources: those whose every result was found again in the output; the run directories that they lie in are
-    held meanwhile. dry_run: change nothing, and say what would happen. A MergeRefusedError, after the log is written,
-    if the sources do not allow a merge, and a HeldError if a live process has a run directory that is to lose shards.
+    or ("salvage") that all ways are tried to recover what the file holds. prefer: which of several different results of
+    a key is taken; without it they are an error. remove_sources: those whose every result was found again in the
+    output; the run directories that they lie in are held meanwhile. dry_run: change nothing, and say what would happen.
+    A MergeRefusedError, after the log is written, if the sources do not allow a merge, and a HeldError if a live
+    process has a run directory that is to lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
-    tell = tell or (lambda what, done, total: None)
+    on_progress = on_progress or (lambda what, done, total: None)
     with contextlib.ExitStack() as stack:
         audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
+        survey = Survey(
+            judge=_judge_of_unproved(campaign.judge), compare=campaign.compare, campaigns=campaign.campaigns
+        )
         places = _expanded(found)
-        survey = Survey(judge=_judge_of_unproved(judge), compare=compare, campaigns=campaigns)
         if on_bad == "salvage":
             beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
-            found_again = stack.enter_context(salvaged_sources(places, beside, processes, tell))
+            found_again = stack.enter_context(salvaged_sources(places, beside, processes, on_progress))
             places, survey.salvaged = found_again.places, found_again.salvaged
-        survey.look_at(map(Path, places), processes, lambda done: tell("checking", done, len(places)))
-        late = _packed_since(found, places)
-        survey.look_at(late, processes, lambda done: tell("checking", done, len(places) + len(late)))
+        _look_at_all(survey, found, places, on_progress, processes)
         survey.settle(prefer)
-        report = _report(survey, output, on_bad, prefer, facts)
-        report.notes += notes()
-        report.problem = _problem(report, len(survey.chosen))
+        report = _report(survey, output, on_bad, prefer, campaign)
         if dry_run:
             report.results = len(survey.chosen)
             report.removals = would_be_removed(report) if remove_sources and not report.problem else []
@@ -199,11 +208,21 @@ def merge(
         if report.problem:
             report.logs = write_logs(report)
             raise MergeRefusedError(report)
-        _write(report, SecondPass(survey, report, recompute, tell, processes), _attributes(survey, facts))
+        second = SecondPass(survey, report, campaign.recompute, on_progress, processes)
+        _write(report, second, _attributes(survey, campaign.facts))
         if remove_sources:
             folders = [source for source in sources if source.is_dir()]
             report.removals = remove_proved(report, folders, audits, processes)
     return report
+
+
+def _look_at_all(
+    survey: Survey, found: Iterable[Source], places: Sequence[str], on_progress: OnProgress, processes: int
+) -> None:
+    """Take in all sources, and the packs that come meanwhile."""
+    survey.look_at(map(Path, places), processes, lambda done: on_progress("checking", done, len(places)))
+    late = _packed_since(found, places)
+    survey.look_at(late, processes, lambda done: on_progress("checking", done, len(places) + len(late)))
 
 
 def _judge_of_unproved(judge: Judge | None) -> Judge | None:
@@ -258,7 +277,8 @@ def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path
     return [pack for pack in packs if str(pack) not in known]
 
 
-def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts: Facts | None) -> MergeReport:
+def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, campaign: KnownCampaign) -> MergeReport:
+    facts = campaign.facts
     report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
     if facts is not None:
         report.missing = sorted(set(facts.expected) - survey.chosen.keys())
@@ -269,11 +289,15 @@ def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, facts
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
     if damaged and on_bad != "salvage":
         report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")
+    report.notes += campaign.notes()
+    report.problem = _problem(report, survey)
     return report
 
 
-def _problem(report: MergeReport, found: int) -> str:
+def _problem(report: MergeReport, survey: Survey) -> str:
     """Why nothing can be written, "" if something can."""
+    if len(survey.kinds) > 1:
+        return f"the sources hold results of more than one kind: {', '.join(sorted(survey.kinds))}; merge each apart"
     lines = []
     if report.on_bad == "abort":
         for file in report.bad_files:
@@ -289,7 +313,7 @@ def _problem(report: MergeReport, found: int) -> str:
     if lines:
         named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
         return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
-    if not found:
+    if not survey.chosen:
         return f"no valid result was found in {len(report.files)} files"
     return ""
 

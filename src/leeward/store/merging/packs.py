@@ -15,12 +15,12 @@ from leeward.events import Emit, ignore
 from leeward.files import kind_of, sync_folder
 from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
-from leeward.store.directory.shard import store_result
-from leeward.store.directory.shards import BadShard, judged
+from leeward.store.directory.shards import BadShard, judged, store_result
 from leeward.store.directory.temporary import Workspace, remove_left_overs
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.contents import Contents, Holdings, Identities, contents_of
 from leeward.store.merging.merge_report import Removal
@@ -56,7 +56,7 @@ def pack(
     path: Path,
     attributes: Mapping[str, Value],
     *,
-    record: Emit = ignore,
+    emit: Emit = ignore,
     processes: int = 1,
 ) -> Packed:
     """Put the results of these shards into one file, and remove the shards that it is proved to hold.
@@ -70,26 +70,26 @@ def pack(
         is_there = os.path.lexists(path)
     except OSError as error:
         raise StorageError(f"{paths.packs}: cannot be made ({error})") from error
-    if is_there and _is_finished(paths, keys, packed, record, processes):
+    if is_there and _is_finished(paths, keys, packed, emit, processes):
         return packed
     if is_there:  # damaged: somebody will find it, and see what it still holds
         packed.path = paths.new_pack()
     sources = _Sources([paths.shard(key) for key in keys], processes)
-    written = _write(sources, packed, attributes, record)
+    written = _write(sources, packed, attributes, emit)
     if written is not None:
         packed.count, packed.size = written.count, written.size
-        _remove(proved_contents(sources.good, packed.path), packed, record)
+        _remove(proved_contents(sources.good, packed.path), packed, emit)
     return packed
 
 
-def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, record: Emit, processes: int) -> bool:
+def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emit, processes: int) -> bool:
     """Whether an earlier try has come to the pack itself; then the shards that it left are removed."""
     known = contents_of(packed.path)
     if not known.is_whole:
         return False
     packed.count, packed.size = len(known.pairs), known.file.size
     there = [shard for key in keys if os.path.lexists(shard := paths.shard(key))]
-    _remove(proved(there, packed.path, processes), packed, record)
+    _remove(proved(there, packed.path, processes), packed, emit)
     return True
 
 
@@ -129,7 +129,7 @@ class _Sources:
             results = []
 
 
-def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], record: Emit) -> Written | None:
+def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> Written | None:
     """None if none of the shards is good."""
     packed.bad = sources.bad
     results = sources.results()
@@ -138,38 +138,40 @@ def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], r
         return None
 
     def announce(written: Written) -> None:
-        record("pack", pack=str(packed.path), results=written.count, size=written.size, bad=len(packed.bad))
+        emit("pack", pack=str(packed.path), results=written.count, size=written.size, bad=len(packed.bad))
 
     return write_merged(packed.path, chain([first], results), attributes, before=announce)
 
 
-def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, record: Emit) -> None:
+def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, emit: Emit) -> None:
     """The shards that the pack is proved to hold; those that stay are noted, with the reasons."""
-    removals = remove(proofs, _announcing(record, packed.path), batch=_BATCH)
+    removals = remove(proofs, _announcing(emit, packed.path), batch=_BATCH)
     packed.kept += [removal for removal in removals if removal.reason]
-    record("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
+    emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
 
 
-def _announcing(record: Emit, pack: Path) -> Announce:
+def _announcing(emit: Emit, pack: Path) -> Announce:
     """In few words: there may be a million of them in the end."""
 
     def announce(event: str, which: list[Removal]) -> None:
         if event == "removing":
-            record(event, pack=str(pack), shards=[removal.path.stem for removal in which])
+            emit(event, pack=str(pack), shards=[removal.path.stem for removal in which])
         elif event == "removed":
-            record(event, pack=str(pack), shards=len(which))
+            emit(event, pack=str(pack), shards=len(which))
 
     return announce
 
 
-def finish(paths: RunPaths, doubled: Iterable[Doubled], record: Emit = ignore, processes: int = 1) -> list[Removal]:
+def finish_packing(
+    paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1
+) -> list[Removal]:
     """What a packing was cut off before: shards go that packs hold, indexes are written; which shards stay, and why."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
     kept: list[Removal] = []
     for path, shards in by_pack.items():
-        removals = remove(proved(shards, path, processes), _announcing(record, path), batch=_BATCH)
+        removals = remove(proved(shards, path, processes), _announcing(emit, path), batch=_BATCH)
         kept += [removal for removal in removals if removal.reason]
     try:
         packs = paths.pack_files()
@@ -191,7 +193,7 @@ def _write_index(path: Path) -> None:
     write_output_index(path, lines)
 
 
-def unpack(paths: RunPaths, bad: BadPack, record: Emit = ignore) -> list[FoundResult]:
+def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResult]:
     """Make shards of all that a bad pack still holds and that has a seal, by all the ways there are; which these are.
 
     The pack stays: after this it can go to quarantine. A link or a pipe in its place holds nothing of the run.
@@ -208,7 +210,7 @@ def unpack(paths: RunPaths, bad: BadPack, record: Emit = ignore) -> list[FoundRe
         if one.result is not None:
             store_result(paths, one.result)
     lost = [one.name for one in recovery.lost]
-    record("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
+    emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
     try:
         output_index_path(bad.path).unlink(missing_ok=True)
     except OSError as error:

@@ -12,7 +12,7 @@ from leeward.errors import StorageError
 from leeward.events import OnProgress
 from leeward.store.directory.temporary import Workspace
 from leeward.store.format.found import FoundFile
-from leeward.store.format.schema import LIBVER, write_group, write_root
+from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.merge_report import BadResult, Salvaged
 from leeward.store.rescue.recovery import Recoverer, Recovery
@@ -27,14 +27,14 @@ class Sources:
 
 
 @contextlib.contextmanager
-def salvaged_sources(places: Sequence[str], output: Path, processes: int, tell: OnProgress) -> Iterator[Sources]:
+def salvaged_sources(places: Sequence[str], output: Path, processes: int, on_progress: OnProgress) -> Iterator[Sources]:
     """The same sources; for those that are damaged, or could be so without showing it, what was recovered of them.
 
     That is kept in a folder beside the output for as long as the context lasts. A file without seals may be
     damaged unseen: it is looked at twice, by libhdf5 and byte by byte.
     """
     sources = Sources()
-    sound = set(_sound(places, processes, tell))
+    sound = set(_sound(places, processes, on_progress))
     with contextlib.ExitStack() as stack:
         try:
             folder = stack.enter_context(Workspace(output))
@@ -42,7 +42,7 @@ def salvaged_sources(places: Sequence[str], output: Path, processes: int, tell: 
             raise StorageError(f"{output.parent}: no copies can be made there ({error})") from error
         with Recoverer(folder) as recoverer:
             for number, place in enumerate(places):
-                tell("salvaging", number, len(places))
+                on_progress("salvaging", number, len(places))
                 if place in sound:
                     sources.places.append(place)
                     continue
@@ -54,14 +54,14 @@ def salvaged_sources(places: Sequence[str], output: Path, processes: int, tell: 
         yield sources
 
 
-def _sound(places: Iterable[str], processes: int, tell: OnProgress) -> Iterator[str]:
+def _sound(places: Iterable[str], processes: int, on_progress: OnProgress) -> Iterator[str]:
     """Those that are proved to be as they were written."""
     places = list(places)
     done = 0
     for found in read_files(map(Path, places), processes=processes):
         if isinstance(found, FoundFile):
             done += 1
-            tell("checking", done, len(places))
+            on_progress("checking", done, len(places))
             if found.is_valid and found.sealed:
                 yield str(found.path)
 
@@ -71,10 +71,10 @@ def _write(recovery: Recovery, copy: Path) -> None:
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
         attributes = {name: value for name, value in recovery.attributes.items() if name != "format_version"}
-        write_root(file, attributes.items())
-        for found in recovery.results:
-            if found.result is not None:
-                write_group(file, found.result)
+        results = [found.result for found in recovery.results if found.result is not None]
+        write_root(file, {**attributes, **(root_attributes(results[0]) if results else {})})
+        for result in results:
+            write_group(file, result)
     try:
         copy.write_bytes(image.getvalue())
     except OSError as error:

@@ -8,7 +8,8 @@ from leeward.errors import BadSourceError, LeewardError
 from leeward.events import OnProgress
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import NO_AEP, SUCCESS, Array, Result
+from leeward.store.format.kind import Array
+from leeward.store.format.layout_result import NO_AEP, SUCCESS, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.merge_report import BadResult, MergeReport
@@ -21,12 +22,12 @@ class SecondPass:
     """The chosen results themselves, file by file, as they go to the output."""
 
     def __init__(
-        self, survey: Survey, report: MergeReport, recompute: Recompute | None, tell: OnProgress, processes: int
+        self, survey: Survey, report: MergeReport, recompute: Recompute | None, on_progress: OnProgress, processes: int
     ) -> None:
         self._survey = survey
         self._report = report
         self._recompute = recompute
-        self._tell = tell
+        self._on_progress = on_progress
         self._processes = processes
         self._kinds: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
 
@@ -47,7 +48,7 @@ class SecondPass:
                 result = self._with_aep(found.result)
                 self._note(number, result)
                 done += 1
-                self._tell("writing", done, len(self._survey.chosen))
+                self._on_progress("writing", done, len(self._survey.chosen))
                 yield result
         if done != len(self._survey.chosen):
             raise BadSourceError(
@@ -83,7 +84,7 @@ class SecondPass:
             self._report.missing = sorted([*self._report.missing, key])
 
     def _with_aep(self, result: Result) -> Result:
-        if result.status != NO_AEP or self._recompute is None:
+        if self._recompute is None or result.status != NO_AEP:
             return result
         try:
             aep, wake_loss, spacing = self._recompute(result.key, result.layout[0], result.layout[1])
@@ -96,9 +97,10 @@ class SecondPass:
 
     def _note(self, number: int, result: Result) -> None:
         file = self._report.files[number]
-        kind = self._kinds.setdefault((tuple(result.datasets), tuple(result.details)), len(self._kinds))
+        names = tuple(result.datasets), tuple(result.attributes)
+        kind = self._kinds.setdefault(names, len(self._kinds))
         if kind == len(self._report.kinds):
-            self._report.kinds.append((tuple(result.datasets), tuple(result.attributes)))
+            self._report.kinds.append(names)
         file.taken += 1
         if kind not in file.kinds:
             file.kinds = (*file.kinds, kind)

@@ -13,11 +13,11 @@ from typing import NamedTuple
 from leeward.store.directory.shards import was_packed
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import FOREIGN, Result, Value
+from leeward.store.format.kind import Value
+from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.merging.merge_report import BadResult, Conflict, Duplicate, Rival, Salvaged, SourceReport
-from leeward.store.merging.sameness import Essence, covers, covers_all, difference, said
 
 Judge = Callable[[Result], str | None]
 Compare = Callable[[Path, Result], str | None]
@@ -44,7 +44,7 @@ class Candidate:
 class _Known(NamedTuple):
     """What is looked at only if there are rivals. made: seconds since 1970, NaN if it is not said."""
 
-    essence: Essence
+    result: Result
     made: float
 
 
@@ -69,6 +69,7 @@ class Survey:
     attributes: Mapping[str, Value] = field(default_factory=dict)
     studies: set[str] = field(default_factory=set)
     campaigns: int = 1
+    kinds: set[str] = field(default_factory=set)
     judge: Judge | None = None
     compare: Compare | None = None
     salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
@@ -77,7 +78,7 @@ class Survey:
     _rejected: int = 0
     _plausible: int = 0
 
-    def look_at(self, paths: Iterable[Path], processes: int, tell: Callable[[int], None]) -> None:
+    def look_at(self, paths: Iterable[Path], processes: int, on_file: Callable[[int], None]) -> None:
         """All sources, to the end: what is bad is noted, not raised."""
         contents = self.judge is not None or self.compare is not None
         for found in read_files(paths, sha256=True, contents=contents, processes=processes):
@@ -85,7 +86,7 @@ class Survey:
                 if was_packed(found):  # its result is in a pack, which is read too
                     continue
                 self._add_file(found)
-                tell(len(self.files))
+                on_file(len(self.files))
             else:
                 self._add_result(found)
 
@@ -134,11 +135,14 @@ class Survey:
             self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
             self._rejected += 1
             return
+        self.kinds.add(found.kind)
         self._plausible += not found.is_verified
         name = "" if found.name == str(found.key) else sys.intern(found.name)
-        new = Candidate(found.key, bytes.fromhex(found.digest), len(self.files), name, _said(found))
-        if not found.sealed and "ignored" in found.details:
-            self._more = f"there is more in {found.name}: {found.details['ignored']}"
+        new = Candidate(
+            found.key, bytes.fromhex(found.digest), len(self.files), name, found.type.said(found.attributes)
+        )
+        if not found.sealed and "ignored" in found.attributes:
+            self._more = f"there is more in {found.name}: {found.attributes['ignored']}"
         self._add_candidate(new)
 
     def _doubt(self, path: Path, result: Result) -> str | None:
@@ -168,9 +172,9 @@ class Survey:
         known: dict[tuple[Key, bytes, bytes], _Known] = {}
         for found in read_files(names, contents=True, keys=names):
             if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-                made = _seconds(found.details.get("created"))
-                place = found.key, bytes.fromhex(found.digest), _said(found)
-                known[place] = _Known(Essence.of(found.result), made)
+                made = _seconds(found.attributes.get("created"))
+                place = found.key, bytes.fromhex(found.digest), found.type.said(found.attributes)
+                known[place] = _Known(found.result, made)
         for key, candidates in self.rivals.items():
             read = [(one, known.get((key, one.digest, one.said))) for one in candidates]
             self._settle_one(key, [(one, about) for one, about in read if about is not None], prefer)
@@ -178,18 +182,18 @@ class Survey:
     def _settle_one(self, key: Key, candidates: list[_Read], prefer: str | None) -> None:
         distinct: list[_Read] = []
         for new, about in candidates:
-            standing = next((one for one in distinct if covers(one[1].essence, about.essence)), None)
+            standing = next((one for one in distinct if one[1].result.covers(about.result)), None)
             if standing is not None:
                 self._drop(key, (new, about), standing)
                 continue
-            for old in [old for old in distinct if covers(about.essence, old[1].essence)]:
+            for old in [old for old in distinct if about.result.covers(old[1].result)]:
                 self._drop(key, old, (new, about))
                 distinct.remove(old)
             distinct.append((new, about))
         if not distinct:
             return  # what was read first is gone by now: the second pass says so
         rivals = tuple(
-            Rival(one.source, one.digest.hex(), known.essence.aep, self._made(one, known)) for one, known in distinct
+            Rival(one.source, one.digest.hex(), known.result.merit, self._made(one, known)) for one, known in distinct
         )
         kept = _preferred(rivals, prefer)
         self.chosen[key] = distinct[kept or 0][0]
@@ -197,13 +201,13 @@ class Survey:
             if number != (kept or 0):
                 self.files[loser.source].more = f"not in the output: {key}"
         if len(rivals) > 1:
-            why = difference(distinct[0][1].essence, distinct[1][1].essence)
+            why = distinct[0][1].result.difference(distinct[1][1].result)
             self.conflicts.append(Conflict(key, why, rivals, kept))
 
     def _drop(self, key: Key, loser: _Read, winner: _Read) -> None:
         """One result that another stands for."""
         self.duplicates.append(Duplicate(key, winner[0].source, loser[0].source))
-        if not covers_all(winner[1].essence, loser[1].essence):
+        if not winner[1].result.covers(loser[1].result, to_the_letter=True):
             self.files[loser[0].source].more = f"it says something else of {key} than what is taken"
 
     def _made(self, candidate: Candidate, known: _Known) -> float:
@@ -214,10 +218,6 @@ class Survey:
             return self.files[candidate.source].path.stat().st_mtime
         except FileNotFoundError:
             return -math.inf
-
-
-def _said(found: FoundResult) -> bytes:
-    return said(found.details) if found.origin == FOREIGN else b""
 
 
 def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:

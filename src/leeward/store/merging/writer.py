@@ -10,10 +10,13 @@ from pathlib import Path
 from leeward.errors import InputError, LeewardError, StorageError
 from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
 from leeward.store.directory.audit import utc_now
-from leeward.store.directory.index import IndexLines, index_line, write_output_index
+from leeward.store.directory.index import IndexLines, write_output_index
 from leeward.store.directory.results import BadFile
-from leeward.store.directory.temporary import Temporary, remove_left_overs, start_of
-from leeward.store.format.schema import SUCCESS, Result, Value
+from leeward.store.directory.temporary import Temporary, remove_left_overs_of
+from leeward.store.format.groups import root_attributes
+from leeward.store.format.kind import AnyResult, Value, seal_of
+from leeward.store.format.layout_result import SUCCESS
+from leeward.store.isolated.frames import encode
 from leeward.store.isolated.writer_process import STALL_SECONDS, WriterProcess
 from leeward.store.merging.contents import (
     Contents,
@@ -26,7 +29,6 @@ from leeward.store.merging.contents import (
     read_contents,
     uncovered,
 )
-from leeward.store.writer_main import result_frame, root_frame
 
 _MOST_NAMED = 10
 
@@ -62,7 +64,6 @@ class Written:
     output: Path
     size: int = 0
     successful: int = 0
-    no_aep: int = 0
     pairs: set[Pair] = field(default_factory=set)
     moved: Path | None = None
     index: str = ""
@@ -71,10 +72,15 @@ class Written:
     def count(self) -> int:
         return len(self.pairs)
 
+    @property
+    def no_aep(self) -> int:
+        """How many results there are whose status is not "success"."""
+        return self.count - self.successful
+
 
 def write_merged(
     output: Path,
-    results: Iterable[Result],
+    results: Iterable[AnyResult],
     attributes: Mapping[str, Value],
     *,
     known: Contents | None = None,
@@ -94,7 +100,7 @@ def write_merged(
     written = Written(output)
     lines = IndexLines()
     try:
-        remove_left_overs(output.parent, start_of(output))
+        remove_left_overs_of(output)
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
             drop_cache(temporary.handle)
@@ -130,22 +136,28 @@ def _demand_replaceable(output: Path) -> None:
 
 def _write(
     path: Path,
-    results: Iterable[Result],
+    results: Iterable[AnyResult],
     attributes: Mapping[str, Value],
     written: Written,
     lines: IndexLines,
     stall_seconds: float,
 ) -> None:
+    kind: dict[str, Value] = {}
     with WriterProcess(path, stall_seconds) as process:
         for result in results:
-            parts = result.attributes
-            process.send(result_frame(result, parts))
+            told = root_attributes(result)
+            if written.pairs and told != kind:
+                raise InputError(
+                    f"{result.key} is of another kind than the results before; expected one kind in a file"
+                )
+            kind = told
+            parts, datasets = result.attributes, result.datasets
+            process.send(encode({"key": str(result.key), "seal": seal_of(parts, datasets)}, parts, datasets))
             written.pairs.add(make_pair(result.key, str(parts["digest"])))
-            written.successful += result.status == SUCCESS
-            written.no_aep += result.status != SUCCESS
-            lines.add(index_line(result))
+            written.successful += parts["status"] == SUCCESS
+            lines.add(result.index_line())
         counts = {"total_configs": written.count, **attributes, "successful_configs": written.successful}
-        process.send(root_frame({"created": utc_now(), **counts}))
+        process.send(encode({}, {"created": utc_now(), **counts, **kind}))
         count = process.finish()
     if count != lines.count or count != written.count:
         raise StorageError(f"{path}: {lines.count} results were sent and {count} written")

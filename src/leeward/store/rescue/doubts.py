@@ -8,7 +8,8 @@ import numpy as np
 
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import SUCCESS, Array, Result
+from leeward.store.format.kind import Array
+from leeward.store.format.layout_result import SUCCESS, Result
 
 _FEWEST = 3  # others that agree, before one is called different
 _FAR = 10.0  # times the usual distance to the nearest turbine; optimised and published layouts stay below 4

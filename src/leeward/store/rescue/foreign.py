@@ -6,31 +6,18 @@ Such a file holds an integer dataset `init`, which is no result, and one group a
 
 import math
 from dataclasses import dataclass, field
-from typing import Any, NoReturn
+from typing import Any
 
 import numpy as np
-from h5py import h5a, h5d, h5l, h5o, h5t
+from h5py import h5a, h5l, h5o, h5t
 
 from leeward.errors import InputError
 from leeward.store.format.found import PLAUSIBLE
+from leeward.store.format.groups import attribute_names, links, read_dataset, what_is
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import (
-    FOREIGN,
-    LONGEST_TEXT,
-    MOST_TURBINES,
-    NO_AEP,
-    RESERVED,
-    SUCCESS,
-    Array,
-    BadGroupError,
-    Result,
-    Value,
-    attribute_names,
-    kind_behind,
-    links,
-    read_dataset,
-)
-from leeward.store.format.verdicts import Verdict
+from leeward.store.format.kind import LONGEST_TEXT, Array, Value
+from leeward.store.format.layout_result import FOREIGN, MOST_TURBINES, NO_AEP, SUCCESS, Result
+from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 
 INIT = "init"
 FOLDER = "optimized_layouts"
@@ -47,6 +34,7 @@ _OWN_DETAILS = (
     "ignored",
 )
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
+_RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # no names for details
 
 
 @dataclass(frozen=True)
@@ -65,12 +53,14 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
     """The result in a group without a seal, if it is one; raises BadGroupError."""
     datasets = list(links(group))
     if "layout" not in datasets:
-        _wrong("layout is missing")
+        refuse("layout is missing")
     attributes, ignored = _attributes(group)
     ignored += [name for name in datasets if name not in ("layout", "aep")]
     ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
     aep = read_dataset(group, "aep", most=1) if "aep" in datasets else None
-    return result_of(Group(read_dataset(group, "layout"), aep, attributes, ignored), key, file_name)
+    return result_of(
+        Group(read_dataset(group, "layout", Result.MOST_NUMBERS), aep, attributes, ignored), key, file_name
+    )
 
 
 def result_of(group: Group, key: Key, file_name: str) -> Result:
@@ -104,12 +94,12 @@ def result_of(group: Group, key: Key, file_name: str) -> Result:
 def beyond_results(root: Any) -> list[str]:
     """What a file of other origin holds beside its groups that no result takes along, in words."""
     found = [f"the attribute {_shown(name)}" for name in attribute_names(root)]
-    if _is_dataset(root, INIT):
-        init = h5d.open(root, INIT.encode())
+    what, init = what_is(root, INIT)
+    if what == "a dataset":
         if init.get_type().get_class() != h5t.INTEGER or init.shape is None or math.prod(init.shape) != 1:
             found.append(f"{INIT}, which is more than one integer")
         found += attributes_of(root, INIT)
-    elif root.links.exists(INIT.encode()):
+    elif what != "nothing of this name":
         found.append(f"{INIT}, which is no dataset")
     if root.links.exists(FOLDER.encode()):
         found += attributes_of(root, FOLDER)
@@ -123,12 +113,6 @@ def attributes_of(parent: Any, name: str) -> list[str]:
     return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
 
 
-def _is_dataset(parent: Any, name: str) -> bool:
-    if not parent.links.exists(name.encode()) or parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
-        return False
-    return kind_behind(parent, name) is h5d.DatasetID
-
-
 def _shown(name: bytes) -> str:
     return f"{name.decode('utf-8', 'backslashreplace'):.60}"
 
@@ -138,7 +122,7 @@ def _layout(layout: Array) -> Array:
     if len(shape) == 2 and shape[0] != 2 and shape[1] == 2:
         layout = np.ascontiguousarray(layout.T)
     if layout.ndim != 2 or layout.shape[0] != 2 or not 1 <= layout.shape[1] <= MOST_TURBINES:
-        _wrong(f"layout has the shape {shape}; expected (2, turbines)")
+        refuse(f"layout has the shape {shape}; expected (2, turbines)")
     if not np.isfinite(layout).all():
         raise BadGroupError(Verdict.IMPLAUSIBLE, "the layout has coordinates that are no numbers")
     if np.unique(layout[0] + 1j * layout[1]).size != layout.shape[1]:
@@ -150,7 +134,7 @@ def _layout(layout: Array) -> Array:
 def _aep(stored: Array) -> tuple[float, str]:
     """GWh, or not a number with a note where what was stored is no energy."""
     if stored.size != 1:
-        _wrong(f"aep has the shape {stored.shape}; expected a single number")
+        refuse(f"aep has the shape {stored.shape}; expected a single number")
     aep = float(stored.reshape(()))
     if aep > 0 and math.isfinite(aep):
         return aep, ""
@@ -184,7 +168,7 @@ def _agree(attributes: dict[str, Value], key: Key, turbines: int) -> None:
             is_same = False
         if not is_same:
             where = "the layout has" if name == "n_turbines" else "the name says"
-            _wrong(f"the attribute {name} is {stored!r:.60}; {where} {expected}")
+            refuse(f"the attribute {name} is {stored!r:.60}; {where} {expected}")
 
 
 def _single(value: Value) -> Any:
@@ -192,7 +176,7 @@ def _single(value: Value) -> Any:
 
 
 def _detail_name(name: str) -> str:
-    return f"source_{name}" if name in RESERVED or name in _OWN_DETAILS else name
+    return f"source_{name}" if name in _RESERVED or name in _OWN_DETAILS else name
 
 
 def _attributes(group: Any) -> tuple[dict[str, Value], list[str]]:
@@ -245,7 +229,3 @@ def text_of(content: object) -> str | None:
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content
     text = text.rstrip("\0").encode("utf-8", "replace").decode()
     return None if "\0" in text or len(text.encode()) > LONGEST_TEXT else text
-
-
-def _wrong(reason: str) -> NoReturn:
-    raise BadGroupError(Verdict.WRONG_STRUCTURE, reason)

@@ -11,12 +11,12 @@ from pathlib import Path
 from types import TracebackType
 from typing import BinaryIO, Self
 
-from leeward.carving.checksum import is_whole, lookup3
+from leeward.carving import data_pieces, is_whole, lookup3, signature_place, stated_end
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
-from leeward.store.format.schema import Result, Value
+from leeward.store.format.kind import Value
 from leeward.store.format.verdicts import Verdict
-from leeward.store.isolated.hdf5_files import BadFileError, data_pieces, open_plain, signature_place, stated_end
+from leeward.store.isolated.hdf5_files import BadFileError, open_plain
 from leeward.store.isolated.reader import Limits, Reader
 from leeward.store.rescue.doubts import doubtful
 
@@ -134,7 +134,7 @@ class _Harvest:
                 self._about(way, found)
             elif found.is_valid and found.key is not None and found.result is not None:
                 count += 1
-                self._add(way, found, found.key, found.result)
+                self._add(way, found, found.key)
             elif way == CARVED:
                 self._lost[found.name] = found  # what it says is closer to the bytes
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
@@ -156,17 +156,16 @@ class _Harvest:
         recovery.sha256, recovery.attributes = found.sha256, found.attributes
         self.is_whole, self.is_sealed = found.is_valid, found.sealed
 
-    def _add(self, way: str, found: FoundResult, key: Key, result: Result) -> None:
+    def _add(self, way: str, found: FoundResult, key: Key) -> None:
         old = self._found.get(key)
         if old is None and way == CARVED and self.is_whole:
             return  # the script has deleted it, or it lies where no result belongs: the file itself is sound
         if old is not None and (old.sealed or not found.sealed):
-            rivals = way == CARVED == old.details.get("recovered_by") and old.digest != found.digest
+            rivals = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
             if rivals and not old.sealed:
                 self._rivals.add(key)
             return
-        details = dict(found.details) if found.sealed else {**found.details, "recovered_by": way}
-        self._found[key] = replace(found, details=details, result=replace(result, details=details))
+        self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": way})
 
     def finished(self) -> Recovery:
         recovery = self.recovery
@@ -186,7 +185,7 @@ class _Harvest:
         unclear = dict.fromkeys(
             self._rivals, "there are two different layouts of this key, and nothing says which counts"
         )
-        carved = [key for key, found in self._found.items() if found.details.get("recovered_by") == CARVED]
+        carved = [key for key, found in self._found.items() if found.attributes.get("recovered_by") == CARVED]
         if 2 * len(self._rivals) >= len(carved) > 0:
             reason = "most keys have two different layouts in this file, and nothing says which of them this one is"
             unclear = {**dict.fromkeys(carved, reason), **unclear}
@@ -241,12 +240,16 @@ def _of_original(found: FoundResult, path: Path) -> FoundResult:
     """As if it had been read from there."""
     if found.sealed or found.result is None:
         return replace(found, path=path)
-    details = {**found.details, "source": path.name.encode("utf-8", "replace").decode()}
-    return replace(found, path=path, details=details, result=replace(found.result, details=details))
+    return _with_details(replace(found, path=path), {"source": path.name.encode("utf-8", "replace").decode()})
+
+
+def _with_details(found: FoundResult, more: Mapping[str, Value]) -> FoundResult:
+    result = None if found.result is None else replace(found.result, details={**found.result.details, **more})
+    return replace(found, attributes={**found.attributes, **more}, result=result)
 
 
 def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
-    return other is not None and one.digest == other.digest and repr(one.details) == repr(other.details)
+    return other is not None and one.digest == other.digest and repr(one.attributes) == repr(other.attributes)
 
 
 def _copy_data(source: int, target: BinaryIO) -> None:

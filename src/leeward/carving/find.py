@@ -1,0 +1,193 @@
+"""Groups of a file, found in its bytes and not by the way from its root."""
+
+import re
+import struct
+import time
+from collections.abc import Callable, Collection, Container, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from leeward.carving.datasets import Stored, read_dataset
+from leeward.carving.groups import attributes_of, heap, members, name_at, node_entries
+from leeward.carving.headers import read_header
+from leeward.carving.messages import Raw
+from leeward.carving.pages import Doubtful, Pages, Unfamiliar
+from leeward.carving.scan import Marks, scan
+
+# what bytes that are not what they seem can lead to
+DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
+
+_ROOM_FOR_HEAPS = 1 << 28  # bytes
+_PULSE_S = 0.5
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What to look for.
+
+    names: a pattern of the names of groups, as bytes. is_name: whether a text is such a name; without it, whether it
+    matches the pattern. is_group: whether a group is wanted, by the names of what is in it; the others may lead to it.
+    name_in: what the attributes of a group say that its name is, "" if they do not.
+    """
+
+    names: bytes = rb"[ -.0-~]{1,64}"
+    is_name: Callable[[str], bool] | None = None
+    is_group: Callable[[Collection[str]], bool] = bool
+    name_in: Callable[[Mapping[str, Raw | None]], str] = lambda attributes: ""
+
+
+class Place(NamedTuple):
+    """A group that may be wanted.
+
+    name: as something that leads to it calls it, else as its attributes do. is_linked: something leads to it still.
+    folder: the name of the group that it is in, where that is known and not the root.
+    """
+
+    name: str
+    address: int
+    is_linked: bool
+    folder: str = ""
+
+
+class CarvedGroup(NamedTuple):
+    """A group that was read. arrays: its datasets of numbers, those that can be read."""
+
+    name: str
+    attributes: dict[str, Raw | None]
+    arrays: dict[str, Stored]
+
+
+def carve(pages: Pages, wanted: Wanted = Wanted()) -> Iterator[CarvedGroup]:
+    """Yield the groups that can still be read, each with its attributes and its datasets of numbers."""
+    for place in find(pages, wanted):
+        try:
+            header = read_header(pages, place.address)
+            inside = members(pages, header)
+            attributes = dict(attributes_of(pages, header))
+        except DOUBTS:
+            continue
+        arrays = {}
+        for name, address in inside.items():
+            try:
+                arrays[name] = read_dataset(pages, read_header(pages, address), name=name)
+            except (Doubtful, *DOUBTS):
+                continue
+        if arrays or attributes:
+            yield CarvedGroup(place.name, attributes, arrays)
+
+
+@dataclass
+class _Groups:
+    """Groups of a file, by address.
+
+    wanted: those that are, and the names that their attributes say. names: by which groups lead to others. parents: the
+    group that leads to each of these. folders: names that are not those of wanted groups.
+    """
+
+    wanted: dict[int, str] = field(default_factory=dict)
+    names: dict[int, str] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
+    folders: dict[int, str] = field(default_factory=dict)
+
+
+def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None) -> list[Place]:
+    """Return all groups that may be wanted, first those that something leads to; and names that lead nowhere any more.
+
+    alive: called now and then, as a sign of life.
+    """
+    pulse = _Pulse(alive)
+    is_name = wanted.is_name or (lambda name: re.fullmatch(wanted.names, name.encode()) is not None)
+    marks = scan(pages.handle, pages.base, wanted.names, alive)
+    groups = _Groups()
+    for address in marks.headers:
+        pulse.beat()
+        _look(pages, address, groups, wanted, is_name)
+    groups.names = {**{address: name for name, address in marks.links}, **groups.names}
+    if any(address not in groups.names for address in groups.wanted):
+        heaps = _heaps_of_names(pages, marks, wanted.names, pulse)
+        groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, pulse), **groups.names}
+    found = []
+    for address, said in groups.wanted.items():
+        name = groups.names.get(address) or said or f"group at {address}"
+        folder = groups.folders.get(groups.parents.get(address, -1), "")
+        found.append(Place(name, address, address in groups.names, folder))
+    linked = {place.name for place in found if place.is_linked}
+    found = [place for place in found if place.is_linked or place.name not in linked]  # others of a name were deleted
+    told = {place.name for place in found}
+    found += [Place(name, address, True) for address, name in groups.names.items() if name not in told]
+    return sorted(found, key=lambda place: (not place.is_linked, place.address))
+
+
+def _look(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: Callable[[str], bool]) -> None:
+    try:
+        header = read_header(pages, address)
+        if not header.is_group:
+            return
+        inside = members(pages, header)
+        is_wanted = wanted.is_group(inside)
+        if is_wanted:
+            groups.wanted[address] = wanted.name_in(dict(attributes_of(pages, header)))
+        for name, place in inside.items():
+            if is_name(name):
+                groups.names[place] = name
+            elif not is_wanted:
+                groups.folders[place] = name
+            else:
+                continue
+            groups.parents[place] = address
+    except DOUBTS:
+        return  # it only looked like one, or is lost
+
+
+class _Pulse:
+    """Signs of life, now and then."""
+
+    def __init__(self, alive: Callable[[], None]) -> None:
+        self._alive = alive
+        self._last = time.monotonic()
+
+    def beat(self) -> None:
+        if time.monotonic() - self._last > _PULSE_S:
+            self._last = time.monotonic()
+            self._alive()
+
+
+def _loose_names(
+    pages: Pages,
+    marks: Marks,
+    heaps: Collection[bytes],
+    wanted: Container[int],
+    is_name: Callable[[str], bool],
+    pulse: _Pulse,
+) -> dict[int, str]:
+    """Return names from nodes of symbol tables that nothing leads to: of the heap that has a name there, if one has."""
+    found = {}
+    for node in marks.nodes:
+        pulse.beat()
+        try:
+            entries = node_entries(pages, node)
+        except DOUBTS:
+            continue
+        for entry in entries:
+            if entry.address in wanted:
+                called = {name for names in heaps if (name := name_at(names, entry.name)) and is_name(name)}
+                if len(called) == 1:
+                    found[entry.address] = called.pop()
+    return found
+
+
+def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, pulse: _Pulse) -> list[bytes]:
+    """Return the heaps with names of wanted groups in them, as far as there is room for them."""
+    pattern = re.compile(names)
+    found: list[bytes] = []
+    room = _ROOM_FOR_HEAPS
+    for address in marks.heaps:
+        pulse.beat()
+        try:
+            held = heap(pages, address)
+        except DOUBTS:
+            continue
+        if len(held) <= room and pattern.search(held):
+            found.append(held)
+            room -= len(held)
+    return found

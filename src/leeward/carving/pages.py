@@ -1,0 +1,112 @@
+"""The bytes of a file, and what they say without libhdf5: where an HDF5 file begins, and how long it should be."""
+
+import errno
+import os
+from collections.abc import Iterator
+
+SIGNATURE = b"\x89HDF\r\n\x1a\n"
+
+_BEFORE, _PAGE = 1 << 14, 1 << 16
+_LARGEST_ADDRESS = 1 << 60
+
+
+class Unfamiliar(Exception):  # noqa: N818 (nothing need be wrong)
+    """These bytes are not what they should be: damaged, lost, or of a form that is not read here."""
+
+
+class Doubtful(Exception):  # noqa: N818 (it can be read)
+    """These numbers can be read, and are most likely not those that were written."""
+
+
+class Pages:
+    """The bytes of an open file, a stretch of them kept: what belongs together lies together.
+
+    base: where in the file its address 0 is.
+    """
+
+    def __init__(self, handle: int, base: int = 0) -> None:
+        self.handle = handle
+        self.base = base
+        self._start = 0
+        self._page = b""
+
+    def at(self, address: int, length: int) -> bytes:
+        """Return the bytes at an address. Raise Unfamiliar beyond the end of the file."""
+        start = address - self._start
+        if address > _LARGEST_ADDRESS:
+            raise Unfamiliar("an impossible address")
+        if start < 0 or start + length > len(self._page):
+            self._start = max(0, address - _BEFORE)
+            self._page = os.pread(self.handle, max(_PAGE, _BEFORE + length), self.base + self._start)
+            start = address - self._start
+        found = self._page[start : start + length]
+        if len(found) != length:
+            raise Unfamiliar("beyond the end of the file")
+        return found
+
+
+class Held(Pages):
+    """The bytes of a file that is held in memory."""
+
+    def __init__(self, content: bytes) -> None:
+        super().__init__(-1)
+        self._page = content
+
+    def at(self, address: int, length: int) -> bytes:
+        """Return the bytes at an address. Raise Unfamiliar beyond the end of the file."""
+        found = self._page[address : address + length]
+        if len(found) != length:
+            raise Unfamiliar("beyond the end of the file")
+        return found
+
+
+def signature_place(handle: int, size: int) -> int | None:
+    """Return where the signature of a file is: at 0, 512, 1024, 2048, …; None if it has none."""
+    place = 0
+    while place + len(SIGNATURE) <= size:
+        if os.pread(handle, len(SIGNATURE), place) == SIGNATURE:
+            return place
+        place = max(512, 2 * place)
+    return None
+
+
+def stated_end(handle: int, place: int) -> int | None:
+    """Return the length that a file says it has, by its superblock (section II.A of the specification).
+
+    place: of its signature. 0 where that is not understood, None where the file ends before.
+    """
+    superblock = os.pread(handle, 64, place)
+    if len(superblock) < 14:
+        return None
+    version = superblock[8]
+    if version in (0, 1):
+        width, start = superblock[13], 24 if version == 0 else 28
+    elif version in (2, 3):
+        width, start = superblock[9], 12
+    else:
+        return 0
+    if width not in (2, 4, 8):
+        return 0
+    end = superblock[start + 2 * width : start + 3 * width]
+    return int.from_bytes(end, "little") if len(end) == width else None
+
+
+def next_data(handle: int, place: int) -> int | None:
+    """Return where the next bytes of a file are that are not a hole, from `place` on; None if there are none."""
+    if not hasattr(os, "SEEK_DATA"):
+        return place if place < os.fstat(handle).st_size else None
+    try:
+        return os.lseek(handle, place, os.SEEK_DATA)
+    except OSError as error:
+        if error.errno != errno.ENXIO:
+            raise
+        return None
+
+
+def data_pieces(handle: int) -> Iterator[tuple[int, int]]:
+    """Yield where each piece of a file begins and ends that is not a hole."""
+    end = 0
+    while (start := next_data(handle, end)) is not None:
+        size = os.fstat(handle).st_size
+        end = os.lseek(handle, start, os.SEEK_HOLE) if hasattr(os, "SEEK_HOLE") else size
+        yield start, end
