@@ -1,6 +1,6 @@
 """What commands print and write: aligned tables, CSV files, streams without control sequences, and exit codes.
 
-DESIGN and docs/commands.md list the exit codes.
+docs/commands.md lists the exit codes.
 """
 
 import contextlib
@@ -23,6 +23,7 @@ EXIT_STORAGE = 4
 EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
 RESET = "\x1b[0m"  # of colours: harmless
 MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
+COMPILING = "compiling the wake engine (once on this machine)"
 
 
 def exit_code(error: Exception) -> int:
@@ -163,3 +164,8 @@ def send_control(stream: TextIO, sequence: str) -> None:
 def is_terminal(stream: TextIO | None) -> bool:
     """None: the stream was closed before Python started."""
     return stream is not None and stream.isatty()
+
+
+def compiled_text(seconds: float) -> str:
+    """Return the line that follows when all kernels are compiled."""
+    return f"compiled the wake engine (once on this machine) in {seconds:.0f} s"

@@ -10,14 +10,13 @@ import threading
 import time
 from collections.abc import Iterator
 
-from leeward.cli.output import is_terminal, log, send_control
+from leeward.cli.output import COMPILING, compiled_text, is_terminal, log, send_control
 from leeward.compiling import on_compile
 from leeward.events import OnProgress
 from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
-COMPILING = "compiling the wake engine (once on this machine)"
 COMPILING_EVERY_S = 1.0
 COMPILED_AFTER_S = 3.0  # without another kernel: all are compiled
 
@@ -69,11 +68,6 @@ class _Lines:
         if now - self._last >= LINE_EVERY_S:
             self._last = now
             log(f"{stage}: {_state(done, total)}")
-
-
-def compiled_text(seconds: float) -> str:
-    """Return the line that follows when all kernels are compiled."""
-    return f"compiled the wake engine (once on this machine) in {seconds:.0f} s"
 
 
 @contextlib.contextmanager

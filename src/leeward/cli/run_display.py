@@ -3,11 +3,12 @@
 import contextlib
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
 from leeward.cli.output import log
-from leeward.cli.progress import COMPILING, LINE_EVERY_S, compiled_text
+from leeward.cli.progress import LINE_EVERY_S
+from leeward.cli.run_events import Pace, sentence
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
 from leeward.wording import json_text
@@ -48,152 +49,6 @@ def _shielded(show: OnEvent) -> OnEvent:
                 failures += 1
 
     return on_event
-
-
-class Pace:
-    """Done, failed, rate and time left. Compiling at the start of a run does not count."""
-
-    def __init__(self) -> None:
-        self.total = self.done = self.failed = self._before = 0
-        self._began = time.monotonic()
-
-    def on_event(self, event: dict[str, Any]) -> None:
-        if event["event"] == "began":
-            self.total, self.failed = event["total"], event["failed"]
-            self.done = self._before = event["done"]
-            self._began = time.monotonic()
-        elif event["event"] == "done":
-            self.done += 1
-        elif event["event"] == "failed":
-            self.failed += 1
-        elif event["event"] == "again":
-            self.done -= event["lost"]
-        elif event["event"] == "compiled" and not self.is_known:
-            self._began = time.monotonic()
-
-    @property
-    def is_known(self) -> bool:
-        """Return whether a task of this run has finished, so that there is a rate."""
-        return self.done > self._before
-
-    @property
-    def _per_second(self) -> float:
-        return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
-
-    def __str__(self) -> str:
-        """Return what is done, the rate, and the time left at this rate."""
-        counts = f"{self.done} done, {self.failed} failed of {self.total}"
-        left = self.total - self.done - self.failed
-        if left <= 0:
-            return counts
-        if not self.is_known:
-            return f"{counts}; time left not known yet"
-        seconds = int(left / self._per_second)
-        clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
-        return f"{counts}; {60.0 * self._per_second:.1f} a minute, {clock} left"
-
-
-def sentence(event: dict[str, Any]) -> str | None:
-    """Return what to say of an event; None for those that only move the bar."""
-    said = SENTENCES.get(event["event"])
-    return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
-
-
-def _there(event: dict[str, Any]) -> str:
-    """Return the host of an event, where it is another machine."""
-    return f"{event['host']}: " if "host" in event else ""
-
-
-def _stopping(event: dict[str, Any]) -> str:
-    if not event["in_hand"]:
-        return "stopping as soon as this is done; once more to stop now"
-    return (
-        f"stopping when the {event['in_hand']} task(s) in hand are done, in {event['grace_s']:g} s at most; "
-        "once more to stop now"
-    )
-
-
-def _began(event: dict[str, Any]) -> str:
-    left = event["total"] - event["done"] - event["failed"]
-    known = f", {event['failed']} failed before" if event["failed"] else ""
-    by = f"{event['workers']} worker(s)" if event["workers"] else f"engine {event['engine']}"
-    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
-
-
-def _joined(event: dict[str, Any]) -> str | None:
-    """How results get to the disk, once; and each host from which they do not get there by themselves."""
-    if not event["is_news"]:
-        return None
-    if event["stores"]:
-        return f"workers store their results in {event['run']} themselves: {event['host']} sees the probe file there"
-    return (
-        f"{event['host']} does not see the run directory ({event['reason']}): its results are handed to this process, "
-        "which stores them"
-    )
-
-
-def _adopted(event: dict[str, Any]) -> str:
-    parts = [f"{event['adopted']} results adopted"]
-    if event["recomputed"]:
-        parts.append(f"{event['recomputed']} of them with their AEP recomputed")
-    if event["present"]:
-        parts.append(f"{event['present']} were there already")
-    if event["not_the_best"]:
-        parts.append(f"{event['not_the_best']} others of the same keys were left out, being no better")
-    if event["violating"]:
-        worst = max(event["violating"].values())
-        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m: leeward check --deep")
-    for what in ("refused", "bad_files"):
-        if event[what]:
-            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
-    if event["disagreeing"]:
-        parts.append(f"{len(event['disagreeing'])} had another AEP than the wake engine computes, which counts")
-    disagreements = (
-        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
-        for one in event["disagreeing"]
-    )
-    return "\n  ".join(["; ".join(parts), *disagreements])
-
-
-SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
-    "waiting": "{message}",
-    "file-system": "{message}",
-    "put-aside": "the old run is kept as {run}",
-    "checking": "checking {shards} results of an earlier run",
-    "checked": "{valid} results of an earlier run are valid, {bad} files are not",
-    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
-    "adopted": _adopted,
-    "began": _began,
-    "compiling": lambda event: _there(event) + COMPILING,
-    "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
-    "not-encrypted": "warning: {address} is not encrypted: whoever reaches its port runs programs as its user; see "
-    "docs/cluster.md",
-    "joined": _joined,
-    "unfit": "the Dask worker {worker} gets no tasks: {reason}",
-    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) in hand",
-    "alone": lambda event: (
-        f"no worker of {event['address']} for {event['seconds']} s; "
-        f"{event['expected'] or 'none is known to be on its way'}"
-    ),
-    "not-closed": lambda event: (
-        f"the cluster could not be closed in an orderly way ({event['message']}); jobs that stay end by themselves: "
-        f"{', '.join(event['jobs']) or 'none is known'}"
-    ),
-    "slurm-refuses": "SLURM does not do as asked ({message}); tried again in {again_s:g} s",
-    "jobs-in-vain": "{message}; others are at work, and the next follows in {again_s:g} s",
-    "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
-    "engine-lost": "{message}; what is stored is merged",
-    "failed": "{key} failed: {message}",
-    "retry": "{key}: {message}; it is tried again",
-    "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
-    "storage-refuses": "the disk takes nothing ({message}); no new tasks until it does",
-    "storage-accepts": "the disk takes results again, after {seconds:.0f} s",
-    "stopping": _stopping,
-    "stopped": "stopped; everything finished is stored",
-    "again": "{lost} result(s) did not verify, or are gone; computing {tasks} task(s) again",
-    "merging": "merging {results} results",
-    "merged": "{output}: {results} results",
-}
 
 
 class _Lines:

@@ -10,8 +10,8 @@ from dataclasses import replace
 from typing import Any
 
 from leeward.wind.kernels.compile import formula
+from leeward.wind.kernels.formulas import ContributionSlopes, Formulas, Rotor, result_type
 from leeward.wind.kernels.rows import tuple_rows
-from leeward.wind.wake_models.base import ContributionSlopes, Formulas, Rotor, result_type
 
 STEP_M = 1e-4
 STEP_M_S = 1e-5

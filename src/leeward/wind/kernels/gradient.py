@@ -6,6 +6,7 @@ from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import formula
 from leeward.wind.kernels.curves import power_and_thrust_slopes
 from leeward.wind.kernels.data import ELEMENTS, Slopes
+from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
 from leeward.wind.kernels.numerics import effective_speed_slope
 from leeward.wind.kernels.pairs import find_pairs
 from leeward.wind.kernels.rows import tuple_rows
@@ -19,7 +20,6 @@ from leeward.wind.kernels.sweep import (
     new_state,
     read_rotor,
 )
-from leeward.wind.wake_models.base import Formulas, Rotor, result_type
 
 
 def make_gradient(formulas: Formulas, sweep: Sweep):

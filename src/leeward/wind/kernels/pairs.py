@@ -6,7 +6,7 @@ import numpy as np
 
 from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.data import REACH_BINS, Lateral, Pairs
-from leeward.wind.wake_models.base import Range
+from leeward.wind.kernels.formulas import Range
 
 SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
 

@@ -21,10 +21,10 @@ from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import allocating, allocating_inline, formula
 from leeward.wind.kernels.curves import power_and_thrust
 from leeward.wind.kernels.data import ELEMENTS, Scratch, Solved, State
+from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
 from leeward.wind.kernels.numerics import effective_speed
 from leeward.wind.kernels.pairs import find_pairs
 from leeward.wind.kernels.rows import TupleRows, tuple_rows
-from leeward.wind.wake_models.base import Formulas, Rotor, result_type
 
 ROTOR_ROWS = tuple_rows(Rotor)
 SOURCE = ROTOR_ROWS.size  # the first row of the sources in `Scratch.gathered`
