@@ -17,10 +17,19 @@ from leeward.errors import InputError
 from leeward.runs.context import Options
 from leeward.runs.run import run_work
 from leeward.store import RunPaths
+from leeward.store.format.kinds import KINDS
 from run_cases import calls, digests, kill_group, make_campaign, shards, until
+from toy_kind import Sample
 from toy_work import KIND, NumberWork
 
-TABLE = 'from leeward.engines.work import WORKS\nWORKS["numbers"] = "toy_work:NumberWork"\n'
+TABLE = """
+from leeward.engines.work import WORKS
+from leeward.store.format.kinds import KINDS
+from toy_kind import Sample
+
+WORKS["numbers"] = "toy_work:NumberWork"
+KINDS[Sample.KIND] = Sample
+"""
 RUN = """
 from pathlib import Path
 from leeward.runs.context import Options
@@ -35,13 +44,14 @@ raise SystemExit(report.exit_code)
 
 @pytest.fixture(autouse=True)
 def known(tmp_path, monkeypatch):
-    """Put the toy into the table, here and in worker processes."""
+    """Put the toy into the tables of works and of results, here and in the processes that compute, read and write."""
     site = tmp_path / "site"
     site.mkdir()
     (site / "sitecustomize.py").write_text(TABLE)
     folders = [str(site), str(Path(__file__).parent), os.environ.get("PYTHONPATH", "")]
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join(folders))
     monkeypatch.setitem(works.WORKS, KIND, "toy_work:NumberWork")
+    monkeypatch.setitem(KINDS, Sample.KIND, Sample)
 
 
 def run(folder, *, count=6, engine="inline", factor=1.0, only=None, events=None):

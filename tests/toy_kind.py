@@ -73,9 +73,8 @@ class Sample(AnyResult):
         return None if self.offset >= 0 else f"the offset is {self.offset:g}"
 
 
-KINDS[Sample.KIND] = Sample
-
 if __name__ == "__main__":
     from leeward.store.reader_main import main
 
+    KINDS[Sample.KIND] = Sample
     main()

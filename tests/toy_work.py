@@ -1,8 +1,4 @@
-"""A kind of work that is not about layouts: its tasks are numbers, and the result of one is a few floats.
-
-The store knows results of layouts only, so far. These are therefore stored as such, and their keys are those of layouts
-with the number as seed: `_result`, `parse_key` and `_key` are what changes when the store knows other kinds.
-"""
+"""A kind of work that is not about layouts: its tasks are numbers, and its results are those of `toy_kind`."""
 
 import hashlib
 import json
@@ -14,13 +10,9 @@ import numpy as np
 
 from leeward.campaign.execution import Execution
 from leeward.errors import InputError
-from leeward.store import Key, Result
+from toy_kind import Sample, SampleKey
 
 KIND = "numbers"
-
-
-def _key(number):
-    return Key(7, 7, number)
 
 
 class NumberWork:
@@ -51,19 +43,19 @@ class NumberWork:
 
     @staticmethod
     def parse_key(text):
-        return Key.parse(text)
+        return Sample.parse_key(text)
 
     def __contains__(self, key):
-        return key[:2] == (7, 7) and key[2] < self.n_tasks
+        return isinstance(key, SampleKey) and key.version == 1 and key.sample < self.n_tasks
 
     def select(self, only):
-        keys = [_key(number) for number in range(self.n_tasks)]
+        keys = [SampleKey(number, 1) for number in range(self.n_tasks)]
         if isinstance(only, str):
-            return [key for key in keys if key.seed % 2 == {"even": 0, "odd": 1}[only]]
+            return [key for key in keys if key.sample % 2 == {"even": 0, "odd": 1}[only]]
         return [key for key in keys if only is None or key in only]
 
     def group(self, key):
-        return key.seed // 10
+        return key.sample // 10
 
     def check(self):
         pass
@@ -74,26 +66,15 @@ class NumberWork:
     def compute(self, key, show_progress):
         folder = Path(self.source["folder"])
         with (folder / "calls.txt").open("a") as calls:
-            calls.write(f"{key.seed} {os.getpid()}\n")
-        while (folder / "wait").exists() and key.seed >= 2:
+            calls.write(f"{key.sample} {os.getpid()}\n")
+        while (folder / "wait").exists() and key.sample >= 2:
             time.sleep(0.02)
         show_progress(step=1)
-        return self._result(key, np.sqrt(np.arange(1.0, 4.0) * key.seed * self.source["factor"]))
-
-    def _result(self, key, values):
-        return Result(
-            key=key,
-            layout=np.array([values, values]),
-            aep=1.0 + float(values.sum()),
-            diameter=1.0,
-            fingerprint=self.fingerprint(key),
-            stop_reason="done",
-            steps=1,
-            details={"method_version": 1},
-        )
+        values = np.sqrt(np.arange(1.0, 4.0) * key.sample * self.source["factor"])
+        return Sample(key, values.reshape(1, 1, 3), fingerprint=self.fingerprint(key), details={"method_version": 1})
 
     def fingerprint(self, key):
-        return hashlib.sha256(f"{key.seed} {self.source['factor']}".encode()).hexdigest()
+        return hashlib.sha256(f"{key.sample} {self.source['factor']}".encode()).hexdigest()
 
     def version_of(self, key, fingerprint, stated):
         return 1 if fingerprint == self.fingerprint(key) else None
