@@ -3,7 +3,7 @@
 import enum
 import itertools
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
@@ -100,11 +100,8 @@ def optimise(
     if time_budget_s is not None and work is not None:
         raise InputError("time_budget_s and work are both given; expected one of them, or none")
     end = None if time_budget_s is None else began + positive(time_budget_s, "time_budget_s")
-    custom = _custom_function(recipe)
-    if custom is not None:
-        for name, given in (("start", start), ("smart_start", smart_start), ("time_budget_s", end), ("work", work)):
-            if given is not None:
-                raise InputError(f"{name} is given with a recipe of your own, which would not see it; expected neither")
+    unseen = {"start": start, "smart_start": smart_start, "time_budget_s": end, "work": work}
+    custom = _custom_function(recipe, unseen)
     nowhere = np.empty(0)
     evaluated = Objective(problem, _objective(objective, problem))
     search = Search(problem, evaluated, np.random.default_rng(seed), EFFORTS[effort], nowhere, nowhere)
@@ -200,13 +197,16 @@ def _check(problem: object, seed: object, effort: object, work: object, smart_st
         raise InputError(f"callback is {callback!r:.60}; expected a function of a Progress")
 
 
-def _custom_function(recipe: object) -> Own | None:
-    """Return the custom function that the recipe is or names, if any."""
-    if callable(recipe):
-        return recipe
-    if not isinstance(recipe, str):
+def _custom_function(recipe: object, unseen: Mapping[str, object]) -> Own | None:
+    """Return the custom function that the recipe is or names, if any. unseen: arguments that it would not see."""
+    if not (callable(recipe) or isinstance(recipe, str)):
         raise InputError(f"recipe is {recipe!r:.60}; expected a name, or a function (problem, seed) -> (x, y)")
-    function: Own | None = imported(recipe, "recipe", "function") if ":" in recipe else None
+    if isinstance(recipe, str) and ":" not in recipe:
+        return None
+    function: Own = imported(recipe, "recipe", "function") if isinstance(recipe, str) else recipe
+    for name, given in unseen.items():
+        if given is not None:
+            raise InputError(f"{name} is given with a recipe of your own, which would not see it; expected neither")
     return function
 
 
