@@ -14,7 +14,7 @@ from leeward.campaign.selection import chosen_tasks, read_keys
 from leeward.errors import InputError
 from leeward.layout import Area
 from leeward.store import reader_main as reading
-from leeward.store.format import schema
+from leeward.store.format import layout_result
 from leeward.store.format.keys import Key
 from leeward.watch import united
 from run_cases import leeward, leeward_here, make_campaign
@@ -126,7 +126,11 @@ def test_deep_list_of_keys_is_refused(tmp_path):
 
 
 def test_huge_numbers_of_turbines_are_refused_at_once(tmp_path):
+<<<<<<< HEAD
     assert figures.MOST_TURBINES == schema.MOST_TURBINES
+=======
+    assert counts.MOST_TURBINES == layout_result.MOST_TURBINES
+>>>>>>> store
     says = "line 15: turbines_per_farm is 100000000 turbines in one farm; expected at most 100000"
     with pytest.raises(InputError, match=says):
         load_study(tmp_path, ("turbines_per_farm: 12", "turbines_per_farm: 100000000"))

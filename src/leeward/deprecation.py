@@ -46,5 +46,5 @@ class Renamed:
     def __get__(self, instance: object, owner: type | None = None) -> Any:
         if instance is None:
             return self
-        warn_renamed(self._old, self._new)
+        warn_renamed(self._old, f"{self._old.partition('.')[0]}.{self._new}")
         return getattr(instance, self._new)

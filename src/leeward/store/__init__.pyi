@@ -39,6 +39,7 @@ from leeward.store.directory.results import (
 )
 from leeward.store.directory.shards import (
     BadShard as BadShard,
+    key_of_shard as key_of_shard,
     read_shards as read_shards,
     result_in as result_in,
     store_result as store_result,
@@ -96,5 +97,4 @@ from leeward.store.paths import (
     is_pack as is_pack,
     is_run as is_run,
     is_shard as is_shard,
-    key_of_shard as key_of_shard,
 )

@@ -7,12 +7,10 @@ import secrets
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from leeward.errors import InputError
 from leeward.files import TEMPORARY, kind_of
 from leeward.store.format.keys import Key
-from leeward.store.format.kinds import parse_key
 
 SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
 INDEX = ".index"  # how the name of a cache beside a file of results ends
@@ -180,11 +178,6 @@ def is_shard(path: Path) -> bool:
     """By its place."""
     results = path.parent.parent
     return results.name == "results" and results.parent.suffix == ".run"
-
-
-def key_of_shard(path: Path) -> Any:
-    """Return the key that the name of a shard tells. Raise InputError if it tells none."""
-    return parse_key(path.name.removesuffix(".h5"))
 
 
 def is_run(path: Path) -> bool:

@@ -139,12 +139,13 @@ def _read_file(request: dict[str, Any], output: Output) -> About:
             with contextlib.ExitStack() as stack:
                 if request["carve"]:
                     groups = _carved_groups(request["path"], handle, about.size, output)
-                elif (known := _known_shard(request, handle, about)) is not None:
-                    groups = known
                 else:
                     pages = Pages(handle) if check_start(handle, about.size) == 0 else None
-                    root = stack.enter_context(_opened(request["path"], handle))
-                    groups = _read_groups(root, pages, request, about, output)
+                    known = _known_shard(request, pages, about)
+                    if known is None:
+                        root = stack.enter_context(_opened(request["path"], handle))
+                        known = _read_groups(root, pages, request, about, output)
+                    groups = known
                 for number, (name, of_group) in enumerate(groups):
                     if number >= request["start"]:
                         output.announce({"kind": "group", "number": number, "name": name})
@@ -171,11 +172,11 @@ def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
     return hashed.hexdigest(), ""
 
 
-def _known_shard(request: dict[str, Any], handle: int, about: About) -> _Groups | None:
+def _known_shard(request: dict[str, Any], pages: Pages | None, about: About) -> _Groups | None:
     """Yield the result of a shard without libhdf5; None if there is any doubt. Only leeward reads it: seals suffice."""
-    if request["names"] is not None or not is_shard(Path(request["path"])):
+    if pages is None or request["names"] is not None or not is_shard(Path(request["path"])):
         return None
-    known = sealed_results(Pages(handle))
+    known = sealed_results(pages)
     if known is None or known[0].get("format_version") != FORMAT_VERSION or not is_root_whole(known[0]):
         return None
     kind = KINDS[kind_told(known[0])]

@@ -20,9 +20,10 @@ from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult
+from leeward.store.format.kinds import parse_key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
-from leeward.store.paths import RunPaths, is_shard, key_of_shard
+from leeward.store.paths import RunPaths, is_shard
 
 _ANY = RunPaths(Path("layouts.h5"))  # the folder of a shard is the same in all runs
 
@@ -33,6 +34,11 @@ class BadShard(NamedTuple):
     path: Path
     verdict: Verdict
     reason: str
+
+
+def key_of_shard(path: Path) -> Any:
+    """Return the key that the name of a shard tells. Raise InputError if it tells none."""
+    return parse_key(path.name.removesuffix(".h5"))
 
 
 class ShardPaths(Sequence[Path]):

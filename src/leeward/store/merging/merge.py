@@ -25,8 +25,7 @@ from leeward.store.merging.merge_log import write_logs
 from leeward.store.merging.merge_report import Facts, MergeRefusedError, MergeReport
 from leeward.store.merging.removal import held_runs, remove_proved, would_be_removed
 from leeward.store.merging.salvage import salvaged_sources
-from leeward.store.merging.second_pass import Recompute, SecondPass
-from leeward.store.merging.survey import Compare, Judge, Survey
+from leeward.store.merging.survey import Compare, Judge, Recompute, SecondPass, Survey
 from leeward.store.merging.writer import OutputHoldsMoreError, Written, write_merged
 from leeward.store.paths import RunPaths
 
