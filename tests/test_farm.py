@@ -328,5 +328,5 @@ def test_old_names_still_work_with_a_warning(tiny_site):
     simulation = farm.simulate([0.0], [0.0])
     for old, new in (("figures", "settings"), ("turbine_worth", "marginal_aep_gwh"), ("free_aep_gwh", "gross_aep_gwh")):
         owner = next(thing for thing in (tiny_site, farm, simulation) if hasattr(type(thing), old))
-        with pytest.warns(DeprecationWarning, match=f"{old} is now called {new}"):
+        with pytest.warns(DeprecationWarning, match=rf"{old} is now called \w+\.{new}"):
             assert getattr(owner, old) == getattr(owner, new)

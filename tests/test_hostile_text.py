@@ -126,11 +126,7 @@ def test_deep_list_of_keys_is_refused(tmp_path):
 
 
 def test_huge_numbers_of_turbines_are_refused_at_once(tmp_path):
-<<<<<<< HEAD
-    assert figures.MOST_TURBINES == schema.MOST_TURBINES
-=======
-    assert counts.MOST_TURBINES == layout_result.MOST_TURBINES
->>>>>>> store
+    assert figures.MOST_TURBINES == layout_result.MOST_TURBINES
     says = "line 15: turbines_per_farm is 100000000 turbines in one farm; expected at most 100000"
     with pytest.raises(InputError, match=says):
         load_study(tmp_path, ("turbines_per_farm: 12", "turbines_per_farm: 100000000"))
