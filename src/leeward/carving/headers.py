@@ -44,7 +44,7 @@ class Header(NamedTuple):
 def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Header:
     """Return the object header at this address, all of it. Raise Unfamiliar where there is none.
 
-    is_checked: something else proves what is in it, and checksums are not compared.
+    is_checked: libhdf5 has opened this very object, and has compared its checksums.
     """
     start = pages.at(address, 16)
     return _new(pages, address, is_checked) if start[:4] == NEW else _old(pages, address, start)

@@ -13,7 +13,6 @@ import os
 import sys
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 from h5py import h5a, h5f, h5g, h5p
@@ -37,7 +36,6 @@ from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
 from leeward.store.isolated.hdf5_files import BadFileError, check_start, library_message, open_plain
-from leeward.store.paths import is_shard
 from leeward.store.rescue import carve, foreign
 
 # what libhdf5 and h5py raise on damaged files; anything else ends this process, which is a verdict too
@@ -47,6 +45,9 @@ _MOST_GROUPS = 10_000_000
 _LONGEST_ROOT_TEXT = 64_000_000
 _MOST_BAD_FILES = 500  # then a fresh child goes on: libhdf5 may leak what it could not close
 _CHUNK = 16_000_000
+_HANDLES_HAVE_NAMES = os.path.exists("/proc/self/fd")
+_ACCESS = h5p.create(h5p.FILE_ACCESS)
+_ACCESS.set_fclose_degree(h5f.CLOSE_STRONG)
 _MOST_HOLES = 1 << 30  # bytes; SHA-256 has to go through the zeros that holes stand for
 
 
@@ -141,7 +142,7 @@ def _read_file(request: dict[str, Any], output: Output) -> About:
                     groups = _carved_groups(request["path"], handle, about.size, output)
                 else:
                     pages = Pages(handle) if check_start(handle, about.size) == 0 else None
-                    known = _known_shard(request, pages, about)
+                    known = _known_groups(request, pages, about)
                     if known is None:
                         root = stack.enter_context(_opened(request["path"], handle))
                         known = _read_groups(root, pages, request, about, output)
@@ -172,19 +173,18 @@ def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
     return hashed.hexdigest(), ""
 
 
-def _known_shard(request: dict[str, Any], pages: Pages | None, about: About) -> _Groups | None:
-    """Yield the result of a shard without libhdf5; None if there is any doubt. Only leeward reads it: seals suffice."""
-    if pages is None or request["names"] is not None or not is_shard(Path(request["path"])):
+def _known_groups(request: dict[str, Any], pages: Pages | None, about: About) -> _Groups | None:
+    """Return the results of a small file, read from its bytes; None if there is any doubt."""
+    known = sealed_results(pages) if pages is not None and request["names"] is None else None
+    if known is None or known[0].get("format_version") != FORMAT_VERSION:
         return None
-    known = sealed_results(pages)
-    if known is None or known[0].get("format_version") != FORMAT_VERSION or not is_root_whole(known[0]):
-        return None
-    kind = KINDS[kind_told(known[0])]
-    if not all(_is_key(kind, name) for name in known[1]):
+    attributes, results = known
+    kind = KINDS[kind_told(attributes)]
+    if not (is_root_whole(attributes) and all(_is_key(kind, name) for name in results)):
         return None
     about.sealed, about.kind = True, kind
-    about.attributes = {name: value for name, value in known[0].items() if name != "seal"}
-    return ((name, functools.partial(lambda result, answer: result, result)) for name, result in known[1].items())
+    about.attributes = {name: value for name, value in attributes.items() if name != "seal"}
+    return ((name, functools.partial(lambda result, answer: result, result)) for name, result in results.items())
 
 
 @contextlib.contextmanager
@@ -194,9 +194,7 @@ def _opened(path: str, handle: int) -> Iterator[Any]:
     Return the low-level identifier of its root group.
     """
     same = f"/proc/self/fd/{handle}"
-    access = h5p.create(h5p.FILE_ACCESS)
-    access.set_fclose_degree(h5f.CLOSE_STRONG)
-    file = h5f.open(os.fsencode(same if os.path.exists(same) else path), h5f.ACC_RDONLY, access)
+    file = h5f.open(os.fsencode(same if _HANDLES_HAVE_NAMES else path), h5f.ACC_RDONLY, _ACCESS)
     try:
         yield h5g.open(file, b"/")
     finally:

@@ -1,8 +1,7 @@
 """Sealed groups read straight from their bytes: several times faster than by libhdf5, which is asked when in doubt.
 
-Only what leeward itself writes is taken. What is in a group is proved by its seal, which is a SHA-256; the checksums of
-HDF5, which other readers depend on, are compared where a file is for others too. Whatever is not as expected is a
-doubt, never wrong: what is wrong is for libhdf5 to say.
+Only what leeward itself writes is taken, and every checksum is compared that libhdf5 would compare. Whatever is not as
+expected is a doubt, never wrong: what is wrong is for libhdf5 to say.
 """
 
 import struct
@@ -20,6 +19,7 @@ from leeward.carving import (
     Raw,
     Unfamiliar,
     attributes_of,
+    is_whole,
     members,
     read_dataset,
     read_header,
@@ -38,8 +38,7 @@ _DOUBTS = (BadGroupError, Doubtful, OSError, KeyError, *DOUBTS)
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]] | None:
     """Return attributes and results, by name, of a small file; None unless all is as leeward writes it, seals and all.
 
-    libhdf5 is not asked, which damaged bytes could do harm to. The seals prove what is in the file; whether libhdf5
-    would read it is not told.
+    libhdf5 is not asked, which damaged bytes could do harm to.
     """
     try:
         block = pages.at(0, 48)
@@ -47,6 +46,8 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
         base, extension, _, root = struct.unpack_from("<QQQQ", block, 12)
         if version not in (2, 3) or widths_and_flags != [8, 8, 0] or base or extension != 2**64 - 1:
             raise Unfamiliar("superblock")
+        if not is_whole(block):
+            raise Unfamiliar("checksum")
         attributes, places = _group(pages, root)
         kind = KINDS[kind_told(attributes)]
         results = {name: _result(pages, place, name, kind) for name, place in places.items()}
@@ -58,10 +59,10 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
 def sealed_result_at(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> AnyResult | None:
     """Return the result in the group at an address; None unless all is as leeward writes it, seal and all.
 
-    libhdf5 has opened the group, and compared the checksums of its header; those of its datasets are compared here.
+    libhdf5 has opened the group, and compared the checksums of its header.
     """
     try:
-        return _result(pages, address, name, kind, is_proof_enough=False)
+        return _result(pages, address, name, kind, is_checked=True)
     except _DOUBTS:
         return None
 
@@ -79,23 +80,22 @@ def sealed_values(attributes: Mapping[str, Raw | None]) -> dict[str, Value]:
     return values
 
 
-def _result(pages: Pages, address: int, name: str, kind: type[AnyResult], *, is_proof_enough: bool = True) -> AnyResult:
-    """Return the result of a group. is_proof_enough: the seal is, and no checksum of HDF5 is compared."""
-    attributes, places = _group(pages, address)
+def _result(pages: Pages, address: int, name: str, kind: type[AnyResult], *, is_checked: bool = False) -> AnyResult:
+    attributes, places = _group(pages, address, is_checked=is_checked)
     datasets = {}
     for dataset, place in places.items():
         if dataset not in kind.DATASETS:
             raise Unfamiliar("links")
-        header = read_header(pages, place, is_checked=is_proof_enough)
+        header = read_header(pages, place)
         if header.one(ATTRIBUTE) is not None:
             raise Unfamiliar("attributes")  # no seal covers these
         datasets[dataset] = read_dataset(pages, header, most=kind.MOST_NUMBERS).numbers.astype(np.float64)
     return sealed_result(name, kind, attributes, datasets)
 
 
-def _group(pages: Pages, address: int) -> tuple[dict[str, Value], dict[str, int]]:
+def _group(pages: Pages, address: int, *, is_checked: bool = False) -> tuple[dict[str, Value], dict[str, int]]:
     """Return the attributes of a group, and where the headers of its members are."""
-    header = read_header(pages, address, is_checked=True)
+    header = read_header(pages, address, is_checked=is_checked)
     for kind in (LINK_INFO, ATTRIBUTE_INFO):
         if header.one(kind) not in (None, _NOT_ELSEWHERE):
             raise Unfamiliar("not in the header")
