@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from foreign_files import layout_of, own_result, write_foreign_group, write_own_file
-from leeward.carving import Pages, Unfamiliar, carve as carve_groups, datasets, is_fletcher32, lookup3
+from leeward.carving import Pages, Unfamiliar, carve as carve_groups, checksums, datasets, is_fletcher32, lookup3
 from leeward.store.format.keys import Key
 from leeward.store.isolated.reader import Reader, read_files
 
@@ -374,3 +374,10 @@ def test_groups_of_any_kind(tmp_path, libver):
         for group in found:
             assert group.name == f"run {group.attributes['number']}" or (cut < 1 and group.name.startswith("group at"))
             assert np.array_equal(group.arrays["trace"].numbers, np.arange(60.0).reshape(3, 4, 5))
+
+
+def test_the_compiled_checksum_is_that_of_plain_python(monkeypatch):
+    contents = [bytes(range(length % 256)) * (1 + length // 256) for length in (*range(40), 2800, 2801, 2811)]
+    plain = [checksums.lookup3(content) for content in contents]
+    monkeypatch.setattr(checksums, "_hashed", checksums._WORTH_COMPILING)
+    assert [checksums.lookup3(content) for content in contents] == plain

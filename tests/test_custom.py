@@ -35,11 +35,18 @@ class NearCorner:
 """
 WAKES = """
 from dataclasses import dataclass
-from leeward.wind.wake_models import Jensen
+from typing import ClassVar
+from leeward.wind.wake_models import Formulas, Jensen
 
 @dataclass(frozen=True)
 class Wide(Jensen):
     expansion: float = 0.2
+
+@dataclass(frozen=True)
+class Plain(Jensen):
+    formulas: ClassVar[Formulas] = Formulas(
+        Jensen.formulas.source, Jensen.formulas.wake_at, Jensen.formulas.contribution, Jensen.formulas.reach
+    )
 """
 MODULES = ("objectives_of_tests", "wakes_of_tests")
 
@@ -98,6 +105,14 @@ def test_a_campaign_with_custom_code_runs_and_resumes(tmp_path):
     changed = command("run", "layouts.run/campaign.yaml", "--seeds", 4, cwd=tmp_path)
     assert changed.returncode == 2
     assert "the file of the objective objectives_of_tests:NearCorner" in changed.stderr
+
+
+def test_a_run_says_that_a_custom_wake_model_has_no_derivatives(tmp_path):
+    settings = {"optimiser": {"recipe": "random"}, "seeds": 1, "execution": INLINE}
+    path = custom_campaign(tmp_path, wake_model="wakes_of_tests:Plain", **settings)
+    done = command("run", path, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "wake model Plain has no derivatives" in done.stderr
 
 
 def test_the_objective_is_what_is_maximised(tmp_path):
@@ -181,7 +196,7 @@ def test_old_names_still_work_and_warn(tmp_path):
     campaign = load_study(tmp_path)
     with pytest.warns(DeprecationWarning, match="Campaign.n_turbines is now called Campaign.physics.n_turbines"):
         assert campaign.n_turbines(0, 0) == 12
-    with pytest.warns(DeprecationWarning, match="room is now called min_distances_m"):
+    with pytest.warns(DeprecationWarning, match=r"room is now called LayoutProblem\.min_distances_m"):
         assert campaign.problem(0, 0).room[0] == 720
     with pytest.warns(DeprecationWarning, match="watch= is now called callback="):
         optimise(campaign.problem(0, 0), 0, recipe="random", watch=lambda progress: True)

@@ -232,7 +232,7 @@ def test_arrays_of_both_kinds_are_the_same(source, results, tmp_path):
 WRONG = [
     (
         ["-o", "all.xlsx"],
-        r".nc (netcdf), .parquet (parquet), .csv (csv), .geojson/.json (geojson), .yaml/.yml (windio)",
+        ", ".join(f"{'/'.join(form.endings)} ({form.name})" for form in FORMATS.values()),
     ),
     (["-o", "all"], "has no ending"),
     (["-o", "all.nc", "--format", "csv"], "--format csv is for files that end in .csv"),

@@ -58,7 +58,7 @@ class NumberWork:
         return key.sample // 10
 
     def check(self):
-        pass
+        return []
 
     def warm_up(self):
         pass

@@ -116,7 +116,7 @@ class Physics:
         return WindFarm(
             self.site if site is None else site,
             self.turbine(type_idx) if turbine is None else turbine,
-            self._wake_model if wake_model is None else wake_model,
+            self.wake_model if wake_model is None else wake_model,
             neighbours=self._neighbours,
             threads=1,
         )
@@ -159,7 +159,8 @@ class Physics:
         return LayoutProblem(farm, self.area(farm_idx), self.n_turbines(farm_idx, type_idx), **self.spacing)
 
     @property
-    def _wake_model(self) -> "WakeModel":
+    def wake_model(self) -> "WakeModel":
+        """Return the wake model. Raise InputError if it is custom code that was not imported."""
         from leeward.wind.wake_models import wake_model
 
         spec = self._spec.wake_model

@@ -27,7 +27,7 @@ class LayoutWork:
         self.name = campaign.name
         self.n_tasks = campaign.n_tasks
         self.method_version = campaign.fingerprints.method_version
-        self.check, self.version_of = campaign.check, campaign.fingerprints.version_of
+        self.version_of = campaign.fingerprints.version_of
         self.frozen_text, self.study_text = campaign.frozen_text, campaign.study_text
 
     @classmethod
@@ -47,6 +47,10 @@ class LayoutWork:
     @staticmethod
     def parse_key(text: str) -> Key:
         return Key.parse(text)
+
+    def check(self) -> Iterable[str]:
+        self.source.check()
+        return self.source.physics.wake_model.remarks
 
     def select(self, only: str | Collection[Key] | None) -> Iterable[Key]:
         return self.source.tasks() if only is None else chosen_tasks(self.source, only)

@@ -20,8 +20,22 @@ from leeward.errors import LeewardError
 
 # In the order of `leeward --help`. Each is a function in a module of its name, which takes a class of options.
 COMMANDS = [
-    *("run", "new", "status", "missing", "check", "merge", "salvage", "clean", "show", "serve", "plot", "report"),
-    *("export", "optimise", "aep", "slurm_script"),
+    "run",
+    "new",
+    "status",
+    "missing",
+    "check",
+    "merge",
+    "salvage",
+    "clean",
+    "show",
+    "serve",
+    "plot",
+    "report",
+    "export",
+    "optimise",
+    "aep",
+    "slurm_script",
 ]
 
 app = typer.Typer(

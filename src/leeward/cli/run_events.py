@@ -115,6 +115,7 @@ def _adopted(event: dict[str, Any]) -> str:
 SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "waiting": "{message}",
     "file-system": "{message}",
+    "note": "{message}",
     "put-aside": "the old run is kept as {run}",
     "checking": "checking {shards} results of an earlier run",
     "checked": "{valid} results of an earlier run are valid, {bad} files are not",

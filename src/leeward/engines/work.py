@@ -77,8 +77,8 @@ class Work(Protocol):
     def group(self, key: Key) -> Hashable:
         """Return what tasks have in common that are best computed by one worker."""
 
-    def check(self) -> None:
-        """Raise InputError if a task cannot be computed: called before a run."""
+    def check(self) -> Iterable[str]:
+        """Raise InputError if a task cannot be computed, else return notes for the user. Called before a run."""
 
     def warm_up(self) -> None:
         """Compile, or load, what the tasks call."""

@@ -24,7 +24,7 @@ class Preflight:
     done: set[Key] = field(default_factory=set)
     errors: list[LeewardError] = field(default_factory=list)
 
-    def try_all(self, checks: Iterable[Callable[[], None]]) -> None:
+    def try_all(self, checks: Iterable[Callable[[], object]]) -> None:
         """Call each check; keep the errors."""
         for check in checks:
             try:

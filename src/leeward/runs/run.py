@@ -90,7 +90,8 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
     if not paths.output.parent.is_dir():
         raise InputError(f"{paths.output.parent}: no such folder; make it first, or name another output")
     resume.refuse_odd_output(paths)
-    work.check()
+    for note in work.check():
+        emit("note", message=note)
     if options.new:
         _put_old_aside(paths, options.take_over, emit)
     prepare_folders(paths)
