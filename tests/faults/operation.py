@@ -87,6 +87,9 @@ def copy(template: Path, folder: Path) -> Path:
 # --- faults in child processes ---------------------------------------------------------------------------------------
 
 
+_PROGRAMS = {"reading": "reader_main", "writing": "writer_main"}
+
+
 def traced_python(folder: Path, fault: Fault | None, purpose: str) -> Path:
     """A stand-in for the interpreter: children of one purpose are under strace, anything else is as ever.
 
@@ -104,7 +107,7 @@ def traced_python(folder: Path, fault: Fault | None, purpose: str) -> Path:
     path = folder.parent / f"{folder.name}-python"
     path.write_text(
         "#!/bin/bash\n"
-        f'if [[ "$*" == *leeward.store.{purpose}* ]]; then\n'
+        f'if [[ "$*" == *leeward.store.{_PROGRAMS[purpose]}* ]]; then\n'
         f"  n=0; until mkdir {base}-child-$n 2> /dev/null; do n=$((n + 1)); done\n"
         f'  if [ $n {which} ]; then exec {trace} -o {base}-child-$n/trace {inject} {_PYTHON} "$@"; fi\n'
         "fi\n"
