@@ -75,7 +75,7 @@ def family_of(coordinator: int) -> dict[int, Process]:
             continue
         if parent in parents:
             parents.add(pid)
-            kinds = {b"engine.worker": "worker", b"store.reading": "reader", b"store.writing": "writer"}
+            kinds = {b"engines.worker_main": "worker", b"store.reader_main": "reader", b"store.writer_main": "writer"}
             kind = next((kind for mark, kind in kinds.items() if mark in command), "other")
             if (one := _process(pid, kind)) is not None:
                 found[pid] = one
