@@ -240,6 +240,6 @@ def _warn(reason: str) -> None:
     """Warn once in a process."""
     warnings.warn(
         f"leeward: cannot use its cache folder ({reason}); compiling without it. "
-        "Set LEEWARD_CACHE_DIR to a folder of your own.",
+        "Set LEEWARD_CACHE_DIR to a folder that only you can write.",
         stacklevel=3,
     )
