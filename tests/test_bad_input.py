@@ -23,7 +23,7 @@ def farm(turbine):
         ([0, NAN], [0, 1], r"x\[1\] is nan; expected a finite number"),
         ([0, 1], [INF, 1], r"y\[0\] is inf"),
         ([0, 1, 2], [0, 1], r"x has 3 coordinates and y has 2"),
-        ([0, 5, 0], [7, 1, 7], r"turbines 0 and 2 stand at one point \(0, 7\)"),
+        ([0, 5, 0], [7, 1, 7], r"turbines 0 and 2 are at the same point \(0, 7\)"),
         ([[0, 1]], [[0, 1]], r"x: expected 1 dimension\(s\), found the shape \(1, 2\)"),
         (["a"], [1], r"x: expected numbers"),
         ([0, 1e170, 1e180], [0, 1, 2], r"x\[1\] is 1e\+170 m; expected metres, at most 1e\+08"),
@@ -39,7 +39,7 @@ def test_positions(farm, x, y, says):
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"wind_speeds_m_s": [3, 10, 10]}, r"\[2\] is 10 after 10; expected them strictly increasing"),
+        ({"wind_speeds_m_s": [3, 10, 10]}, r"\[2\] is 10 after 10; expected increasing speeds"),
         ({"wind_speeds_m_s": [3, 10, NAN]}, r"wind_speeds_m_s\[2\] is nan"),
         ({"power_mw": [0, -1, 10]}, r"power_mw\[1\] is -1; expected 0 or more"),
         ({"power_mw": [0, 10]}, r"3 wind speeds, 2 powers and 3 thrust"),
@@ -182,7 +182,7 @@ def test_farms(farm, turbine):
         WindFarm(farm.site, [turbine, turbine]).aep([0, 1, 2], [0, 1, 2])
     with pytest.raises(InputError, match="threads is 0"):
         WindFarm(farm.site, turbine, threads=0)
-    with pytest.raises(InputError, match="farm and neighbours: turbines 0 and 1 stand at one point"):
+    with pytest.raises(InputError, match="farm and neighbours: turbines 0 and 1 are at the same point"):
         WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], turbine)).aep([5.0], [6.0])
     with pytest.raises(InputError, match=r"neighbours: x\[0\] is nan"):
         WindFarm(farm.site, turbine, neighbours=Neighbours([NAN], [6.0], turbine))
@@ -191,7 +191,7 @@ def test_farms(farm, turbine):
     with pytest.raises(InputError, match="at_x has 1 coordinates and at_y has 2"):
         farm.next_turbine_aep([0], [0], [1], [1, 2])
     other = Turbine.generic(10, 195, 121)
-    with pytest.raises(InputError, match="say which one with turbine="):
+    with pytest.raises(InputError, match="choose one with turbine="):
         WindFarm(farm.site, [turbine, other]).next_turbine_aep([0, 900], [0, 0], [1], [1])
     with pytest.raises(InputError, match="neighbours: 2 turbines for 1 positions"):
         WindFarm(farm.site, turbine, neighbours=Neighbours([5.0], [6.0], [turbine, turbine]))

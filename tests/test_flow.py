@@ -211,5 +211,5 @@ def test_wrong_input(wrong, says, tiny_site):
 @pytest.mark.tiny
 def test_a_mean_needs_energy():
     flow = WindFarm(Site.from_table([0.0], [0.0], [[1.0]]), SMALL).flow([0.0], [0.0])
-    with pytest.raises(InputError, match="would yield nothing"):
+    with pytest.raises(InputError, match="yields no energy"):
         flow.mean_speed([0.0], [0.0])

@@ -325,7 +325,7 @@ def test_no_bar_hides_the_numbers_of_a_rose(polar):
 
 @pytest.mark.parametrize(
     ("wrong", "says"),
-    [({"sectors": 0}, "sectors is 0"), ({"speed_classes": [5, 3]}, "expected rising speeds")],
+    [({"sectors": 0}, "sectors is 0"), ({"speed_classes": [5, 3]}, "expected increasing speeds")],
 )
 def test_wrong_roses(polar, tiny_site, wrong, says):
     with pytest.raises(InputError, match=says):

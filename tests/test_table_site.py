@@ -52,7 +52,7 @@ def test_edges_of_speed_bins(probability):
     edges = Site.from_table(SECTORS, EDGES, probability, speed_bins="edges")
     centres = Site.from_table(SECTORS, SPEEDS, probability)
     assert edges.settings() == centres.settings()
-    with pytest.raises(InputError, match="edges of bins, say speed_bins: edges"):
+    with pytest.raises(InputError, match="edges of bins, set speed_bins: edges"):
         Site.from_table(SECTORS, EDGES, probability)
     with pytest.raises(InputError, match="exact conditions have speeds, not bins"):
         Site.from_table(SECTORS, EDGES, probability, speed_bins="edges", kind="exact")
@@ -89,7 +89,7 @@ def test_what_a_table_is_by_default(directions, speeds, kind):
 @pytest.mark.parametrize("speeds", [1, 2])
 def test_a_table_that_must_say(directions, speeds):
     table = directions, np.arange(speeds) + 8.0, np.full((len(directions), speeds), 0.1)
-    with pytest.raises(InputError, match="not evenly spaced over the full circle: say which with kind"):
+    with pytest.raises(InputError, match="not evenly spaced over the full circle: set kind"):
         Site.from_table(*table)
     assert Site.from_table(*table, kind="exact").conditions.direction.tolist() == directions
 
@@ -107,9 +107,9 @@ def test_bins_of_any_width():
     odd = Site.from_table(np.arange(16) * 22.5, [8.0, 9.0], np.full((16, 2), 1 / 32))
     assert len(odd.conditions.direction) == 16 * 23
     assert odd.covered_hours == pytest.approx(8760.0)
-    with pytest.raises(InputError, match="single direction is not a bin"):
+    with pytest.raises(InputError, match="bin of a single direction has no known width"):
         Site.from_table([270.0], [8.0, 9.0], [[0.5, 0.5]], kind="bins")
-    with pytest.raises(InputError, match="direction 0 is there twice"):
+    with pytest.raises(InputError, match="direction 0 appears twice"):
         Site.from_table([0.0, 120.0, 360.0], [8.0], np.full((3, 1), 0.2), kind="bins")
 
 

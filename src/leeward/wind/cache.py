@@ -1,11 +1,11 @@
-"""A folder of this user's, for compiled kernels and tables that take long to make.
+"""A private folder for compiled kernels and tables that take long to compute.
 
-Kernels are stored as pickles, and reading a pickle can run code. So a folder is opened first and checked (it belongs to
-the user, mode 0700, and is no link), and its files are opened relative to its handle: another user who renames a folder
-on the way can take the cache away, but cannot put another one in its place. An unsafe folder is not used.
+Kernels are stored as pickles, and reading a pickle can run code. So the folder is first opened and checked (it belongs
+to the user, has mode 0700 and is not a link), and its files are opened relative to its handle. Another user who renames
+a parent folder can remove the cache, but cannot replace it. An unsafe folder is not used.
 
-Everything in it can be deleted at any time. A final name means a complete file: written under another name, renamed;
-and what is read is checked against a checksum. Whatever goes wrong here costs time, never a result.
+Everything in it can be deleted at any time. A file is written under a temporary name and renamed when complete, and
+verified against its checksum when read. An error here costs time, never a result.
 """
 
 import contextlib
@@ -30,7 +30,7 @@ T = TypeVar("T")
 
 _CHECKSUM = 32
 _PIECE = 1 << 20
-_FOLDERS_OPEN = os.open in os.supports_dir_fd  # not on Windows, where the folders in a user's profile are his own
+_FOLDERS_OPEN = os.open in os.supports_dir_fd  # not on Windows, where a user's profile is private
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
@@ -44,14 +44,14 @@ def cache_folder() -> Path | None:
         base.mkdir(parents=True, exist_ok=True, mode=0o775)  # whatever the umask: see _check_parents
         folder = base / f"of-user-{os.getuid() if hasattr(os, 'getuid') else 'me'}"
         _check_parents(folder)
-    except (OSError, RuntimeError) as error:  # RuntimeError: nobody knows where the home folder is
+    except (OSError, RuntimeError) as error:  # RuntimeError: there is no home folder
         _warn(str(error))
         return None
     return private_folder(folder)
 
 
 def private_folder(folder: Path) -> Path | None:
-    """Make the folder unless it exists, and return it; None (with a warning) if it is not this user's alone."""
+    """Return the folder, made if missing; None (with a warning) if other users have access to it."""
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
         with _opened(folder):
@@ -62,13 +62,13 @@ def private_folder(folder: Path) -> Path | None:
 
 
 def open_private(path: Path, flags: int = os.O_RDONLY) -> int:
-    """Open a file that only this user can have written, and return its handle; raise OSError for any other."""
+    """Open a file that only this user can write, and return its handle; raise OSError for any other."""
     with _opened(path.parent) as folder:
         return folder.open(path.name, flags)
 
 
 def store(path: Path, content: bytes) -> None:
-    """Put `content` and its checksum at `path` in one step, whoever else is doing the same. A failure is a warning."""
+    """Write `content` and its checksum to `path` in one step, safe against other processes. A failure is a warning."""
     temporary = f"{path.name}.{secrets.token_hex(8)}"
     try:
         with _opened(path.parent) as folder:
@@ -89,33 +89,32 @@ def store(path: Path, content: bytes) -> None:
 
 
 def fetch(path: Path) -> bytes | None:
-    """Return what `store` put at `path`; None if it is not there, damaged, or not safe to read."""
+    """Return the content that `store` wrote to `path`; None if it is missing, damaged or not safe to read."""
     return _read(path, lambda file: file.read()[:-_CHECKSUM])
 
 
 def cached_array(name: str, source_file: str, make: Callable[[], npt.NDArray[np.float64]]) -> npt.NDArray[np.float64]:
-    """Return what `make` returns, read-only, kept on disk under a name that changes with `source_file`."""
+    """Return the array of `make`, read-only, cached on disk under a name that changes with `source_file`."""
     folder = cache_folder()
     array = None
     if folder is not None:
         digest = hashlib.sha256(Path(source_file).read_bytes()).hexdigest()[:16]
         path = folder / f"{name}-{digest}.npy"
         array = _read(path, _mapped)
-        if array is None:
-            made = make()
-            content = io.BytesIO()
-            np.save(content, made)
-            store(path, content.getvalue())
-            mapped = _read(path, _mapped)
-            array = made if mapped is None else mapped
     if array is None:
         array = make()
+        if folder is not None:
+            content = io.BytesIO()
+            np.save(content, array)
+            store(path, content.getvalue())
+            mapped = _read(path, _mapped)
+            array = array if mapped is None else mapped
     array.flags.writeable = False
     return array
 
 
 def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
-    """Return what `use` makes of the file; None if it is missing, damaged, or (with a warning) cannot be read."""
+    """Return `use(file)`; None if the file is missing, damaged, or (with a warning) cannot be read."""
     try:
         with os.fdopen(open_private(path), "rb") as file:
             return use(file) if _is_whole(file) else None
@@ -127,7 +126,7 @@ def _read(path: Path, use: Callable[[BinaryIO], T]) -> T | None:
 
 
 def _is_whole(file: BinaryIO) -> bool:
-    """Tell whether the file fits its checksum, and go back to its beginning."""
+    """Return whether the file matches its checksum, and rewind it."""
     digest = hashlib.sha256()
     left = os.fstat(file.fileno()).st_size - _CHECKSUM
     while left > 0:
@@ -142,7 +141,7 @@ def _is_whole(file: BinaryIO) -> bool:
 
 
 def _mapped(file: BinaryIO) -> npt.NDArray[np.float64]:
-    """Return the array of an .npy file as a map: processes share it, and only what is used is read."""
+    """Return the array of an .npy file as a memory map, which processes share."""
     np.lib.format.read_magic(file)
     shape, _, dtype = np.lib.format.read_array_header_1_0(file)
     return np.asarray(np.memmap(file, dtype, "r", file.tell(), shape))
@@ -150,13 +149,13 @@ def _mapped(file: BinaryIO) -> npt.NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class _Folder:
-    """A folder of this user's alone, open: its names mean the same files, whatever happens to its path."""
+    """An open, private folder: its names refer to the same files even if its path is renamed."""
 
     path: Path
     handle: int | None  # None on Windows
 
     def open(self, name: str, flags: int) -> int:
-        """Open a regular file that only this user can have written, and return its handle."""
+        """Open a regular file that only this user can write, and return its handle."""
         handle = os.open(self._at(name), flags | _CAREFULLY, 0o600, dir_fd=self.handle)
         try:
             found = os.fstat(handle)
@@ -183,7 +182,7 @@ class _Folder:
 def _opened(path: Path) -> Iterator[_Folder]:
     """Open a folder; raise PermissionError if it is a link or open to other users.
 
-    The folder is opened for each use: a handle that is kept may be closed by a process that becomes a daemon.
+    The folder is opened for each use, because a process that becomes a daemon may close open handles.
     """
     if not _FOLDERS_OPEN:
         yield _Folder(path, None)
@@ -191,7 +190,7 @@ def _opened(path: Path) -> Iterator[_Folder]:
     try:
         handle = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW)
     except OSError as error:
-        if kind_of(path) == "link":  # some systems say that it is no folder, others that there are too many links
+        if kind_of(path) == "link":  # the error differs: not a folder, or too many links
             raise PermissionError(f"{path} is a link") from error
         raise
     try:
@@ -202,7 +201,7 @@ def _opened(path: Path) -> Iterator[_Folder]:
 
 
 def _check_owner(path: Path, found: os.stat_result, forbidden: int) -> None:
-    """Raise PermissionError for what belongs to another user, or has a permission that is forbidden."""
+    """Raise PermissionError if another user owns the path or its mode has a forbidden bit."""
     if not hasattr(os, "getuid"):
         return
     if found.st_uid != os.getuid():
@@ -212,27 +211,27 @@ def _check_owner(path: Path, found: os.stat_result, forbidden: int) -> None:
 
 
 def _check_parents(folder: Path) -> None:
-    """Raise PermissionError if everybody can rename a folder on the way to this one.
+    """Raise PermissionError if any user can rename a parent of this folder.
 
-    A sticky folder such as /tmp is accepted: others cannot rename what is ours there. A folder that a group can write
-    is accepted too, as many home and project folders are; what a member puts there has the wrong owner.
+    A sticky folder such as /tmp is accepted: other users cannot rename our files in it. A folder that a group can write
+    is accepted too, because many home and project folders are; a file of another member has the wrong owner.
     """
-    for parent in _way_to(folder) if hasattr(os, "getuid") else ():
+    for parent in _parents(folder) if hasattr(os, "getuid") else ():
         mode = parent.stat().st_mode
         if mode & stat.S_IWOTH and not mode & stat.S_ISVTX:
             raise PermissionError(f"{folder} lies in {parent}, which everybody can write: mode {stat.S_IMODE(mode):o}")
 
 
-def _way_to(path: Path) -> Iterator[Path]:
-    """Yield the folders in which the names of an absolute path are looked up, also those that links lead through."""
+def _parents(path: Path) -> Iterator[Path]:
+    """Yield the parents of an absolute path, and those of the targets of links among them."""
     for parent in path.parents:
         yield parent
         if parent.is_symlink():
-            yield from _way_to(parent.parent / parent.readlink())
+            yield from _parents(parent.parent / parent.readlink())
 
 
 def _reason(folder: Path, error: OSError) -> str:
-    """Return the error with the name of the folder. Those of its files differ, and one warning is enough."""
+    """Return the error with the name of the folder instead of the file, so that `_warn` prints it once."""
     return f"{folder}: {error.strerror}" if error.strerror else str(error)
 
 
@@ -241,6 +240,6 @@ def _warn(reason: str) -> None:
     """Warn once in a process."""
     warnings.warn(
         f"leeward: cannot use its cache folder ({reason}); compiling without it. "
-        "Set LEEWARD_CACHE_DIR to a folder of your own.",
+        "Set LEEWARD_CACHE_DIR to a folder that only you can write.",
         stacklevel=3,
     )

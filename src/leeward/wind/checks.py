@@ -1,4 +1,4 @@
-"""Checks of what a person typed. The messages say which number, where, and what was expected."""
+"""Checks of user input. A message names the number at fault, where it is and what was expected."""
 
 import numpy as np
 import numpy.typing as npt
@@ -8,11 +8,11 @@ from leeward.errors import InputError
 Array = npt.NDArray[np.float64]
 
 SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
-FARTHEST_M = 1e8  # no projection of the Earth reaches as far
+FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 
 def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
-    """`values` as an array of finite floats, with a number of dimensions that is allowed."""
+    """Return `values` as an array of finite floats with one of the allowed numbers of dimensions."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -27,13 +27,21 @@ def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] =
     return array
 
 
-def positive(value: float, what: str) -> float:
-    """`value` as a finite float above 0."""
+def finite(value: float, what: str) -> float:
+    """Return `value` as a finite float."""
     try:
         number = float(value)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected a number, found {value!r:.100}") from error
-    if not (np.isfinite(number) and number > 0):
+    if not np.isfinite(number):
+        raise InputError(f"{what} is {number}; expected a finite number")
+    return number
+
+
+def positive(value: float, what: str) -> float:
+    """Return `value` as a finite float above 0."""
+    number = finite(value, what)
+    if number <= 0:
         raise InputError(f"{what} is {number:g}; expected a finite number above 0")
     return number
 
@@ -51,7 +59,7 @@ def probabilities(values: Array, what: str) -> Array:
 
 
 def turbulence(values: npt.ArrayLike, what: str) -> Array:
-    """Turbulence intensities as fractions; a number or an array of any shape."""
+    """Return turbulence intensities, fractions, as an array of the same shape as `values`."""
     try:
         array = np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
@@ -65,11 +73,11 @@ def turbulence(values: npt.ArrayLike, what: str) -> Array:
 
 
 def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
-    """Eastings and northings, m, as many of each, on Earth: beyond it the tables of the wake models end too."""
+    """Return eastings and northings in metres, the same number of each and no farther out than FARTHEST_M."""
     east = finite_array(x, f"{what}x")
     north = finite_array(y, f"{what}y")
     if len(east) != len(north):
-        raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected as many of each")
+        raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected the same number")
     for name, values in (("x", east), ("y", north)):
         for i in np.flatnonzero(np.abs(values) > FARTHEST_M)[:1]:
             raise InputError(f"{what}{name}[{i}] is {values[i]:g} m; expected metres, at most {FARTHEST_M:g}")
@@ -77,7 +85,7 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
 
 
 def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
-    """Coordinates of turbines, as many x as y, no two at one point."""
+    """Return the coordinates of turbines, no two of them at the same point."""
     east, north = coordinates(x, y, what)
     if len(np.unique(east)) == len(east):  # the usual case, and cheap to find out
         return east, north
@@ -86,14 +94,14 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
     for i in np.flatnonzero(same)[:1]:
         first, second = sorted((int(order[i]), int(order[i + 1])))
         raise InputError(
-            f"{what}turbines {first} and {second} stand at one point ({east[first]:g}, {north[first]:g}); "
-            "expected different places"
+            f"{what}turbines {first} and {second} are at the same point ({east[first]:g}, {north[first]:g}); "
+            "move one of them"
         )
     return east, north
 
 
 def one_or_more(values: npt.ArrayLike, what: str) -> Array:
-    """A number, or several."""
+    """Return a number, or several, as an array of one dimension."""
     return finite_array(np.atleast_1d(np.asarray(values)), what)
 
 

@@ -1,4 +1,4 @@
-"""Wind conditions, which a site hands to the wake engine, and the distributions of the wind that they come from."""
+"""Wind conditions, the input of the wake engine, and the wind distributions that they come from."""
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Conditions:
 
 
 class Distribution(ABC):
-    """How often the wind blows from where, how fast and how turbulent; `leeward.wind.Site` says what the methods do."""
+    """The distribution of wind direction, speed and turbulence. `leeward.wind.Site` documents the methods."""
 
     conditions: Conditions
 
@@ -51,14 +51,14 @@ class Distribution(ABC):
 
 
 def shifted_lattice(count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-    """`count` points spread evenly over the unit square, shifted together at random: each is uniformly distributed."""
+    """Return `count` points, spread evenly over the unit square and shifted at random so that each one is uniform."""
     shift = rng.random(2)
     steps = np.arange(count)
     return (steps + shift[0]) / count, (steps * GOLDEN_RATIO + shift[1]) % 1.0
 
 
 def place_in(weights: Array, share: Array) -> tuple[npt.NDArray[np.int64], Array]:
-    """In which of the weighted cells a share (from 0 to 1) of the whole lies, and how far into it (from 0 to 1)."""
+    """Return the weighted cell in which a share (0 to 1) of the total weight lies, and the position in it (0 to 1)."""
     ends = np.cumsum(weights)
     reached = share * ends[-1]
     cell = np.searchsorted(ends, reached, side="right")

@@ -1,4 +1,4 @@
-"""Between the farm and the kernels: checks, allocates and converts."""
+"""The layer between farm and kernels: checks, allocation and conversion."""
 
 import functools
 import math
@@ -16,10 +16,10 @@ from leeward.wind.wake_models.base import WakeModel, result_type
 
 Array = npt.NDArray[np.float64]
 
-LANES = 4  # several speeds per direction are filled up to a multiple of this, for the vector loops
-BLOCK = 16384  # turbines x directions x speeds that a kernel works on at a time, at most: they fit the second cache
+LANES = 4  # several speeds per direction are padded to a multiple of this, for the vector loops
+BLOCK = 16384  # most turbines x directions x speeds in a block: they fit the second-level cache
 
-LARGE_BLOCK = 30 << 20  # bytes; glibc learns from blocks of up to 32 MB
+LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
 NOWHERE = np.empty(0)
 NO_KIND = np.empty(0, dtype=np.uint32)
 NO_SPEEDS = np.empty((0, 0))
@@ -27,9 +27,9 @@ NO_SPEEDS = np.empty((0, 0))
 
 @dataclass(frozen=True)
 class Block:
-    """Turbines in some of the wind's directions: as much as a kernel works on at a time.
+    """Turbines in some wind directions, the input of one call of a kernel.
 
-    extent: a distance (m) that no two places exceed; at: further places, of which something is asked.
+    extent: an upper bound (m) of the distance between two places; at: points to evaluate.
     """
 
     places: Places
@@ -41,12 +41,12 @@ class Block:
 
     @property
     def elements(self) -> int:
-        """Number of directions times speeds."""
+        """Return the number of directions times speeds."""
         return (self.end - self.begin) * int(self.wind.speed.shape[1])
 
 
 def wind_of(conditions: Conditions) -> Wind:
-    """Conditions as the kernels take them."""
+    """Return the conditions in the form that the kernels need."""
     conditions = _narrow(conditions)
     return Wind(
         *_cosine_and_sine(conditions.direction),
@@ -59,7 +59,7 @@ def wind_of(conditions: Conditions) -> Wind:
 def blocks(
     wind: Wind, x: Array, y: Array, kinds: Indices, at: tuple[Array, Array, Indices] | None = None
 ) -> Iterator[Block]:
-    """All conditions, in blocks of a fixed size."""
+    """Yield all conditions in blocks of a fixed size."""
     # differences of large coordinates are exact; sums of their products are not
     origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
     places = Places(x - origin_x, y - origin_y, kinds)
@@ -74,7 +74,7 @@ def blocks(
 
 
 class Engine:
-    """The kernels of a wake model, ready for some turbine types.
+    """The kernels of a wake model for some turbine types.
 
     turbulence_intensity: all values that will occur, or their extremes.
     """
@@ -87,60 +87,60 @@ class Engine:
         self._options_by_extent: dict[float, Model] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Without compiled kernels: another process loads them from the disk cache."""
+        """Leave compiled kernels out: another process loads them from the disk cache."""
         return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
     def in_turbulence(self, turbulence_intensity: Array) -> "Engine":
-        """The same turbines and model for another site's turbulence."""
+        """Return an engine with the same turbines and model for other turbulence intensities."""
         return Engine(self.turbines, self._model, turbulence_intensity)
 
     def power(self, block: Block) -> Array:
-        """Weighted power of each turbine, MW."""
+        """Return the weighted power of each turbine, MW."""
         power = np.zeros(len(block.places.x))
         self._kernels.energy(*self._arguments(block), power, NO_SPEEDS)
         return power
 
     def power_and_speeds(self, block: Block) -> tuple[Array, Array]:
-        """Weighted power of each turbine (MW), and effective speeds of shape (turbines, elements)."""
+        """Return the weighted power of each turbine (MW), and effective speeds of shape (turbines, elements)."""
         power = np.zeros(len(block.places.x))
         speeds = np.empty((len(power), block.elements))
         self._kernels.energy(*self._arguments(block), power, speeds)
         return power, speeds
 
     def gradient(self, block: Block, counted: Array) -> Array:
-        """Weighted power of each turbine (MW), and derivatives of the sum of the counted ones by x and by y (MW/m)."""
+        """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m)."""
         sums = np.zeros((3, len(counted)))
         self._kernels.gradient(*self._arguments(block), counted, sums[0], sums[1], sums[2])
         return sums
 
     @property
     def source_fields(self) -> int:
-        """Number of quantities that the wake of a turbine depends on."""
+        """Return the number of quantities that the wake of a turbine depends on."""
         return len(result_type(self._model.formulas.source)._fields)
 
     def points(self, block: Block, rotor_average: bool, known: Known, power: Array) -> None:
-        """Bring the power (MW) of one more turbine at the block's further places up to date.
+        """Update the power (MW) of one more turbine at each of the block's points.
 
-        known, power: as in `leeward.wind.kernels.maps`; only the block's directions are touched.
+        known, power: as in `leeward.wind.kernels.maps`; only the block's directions change.
         """
         self._kernels.points(*self._arguments(block), block.at, float(rotor_average), known, power)
 
     def marginal(self, block: Block, counted: Array) -> Array:
-        """Weighted power (MW) that the counted turbines would lose without each turbine."""
+        """Return the weighted power (MW) that the counted turbines would lose without each turbine."""
         gain = np.zeros(len(counted))
         self._kernels.marginal(*self._arguments(block), counted, gain)
         return gain
 
     def gains(self, block: Block, counted: Array) -> Array:
-        """Weighted power (MW) that the counted turbines would gain from one more at each of the further places."""
+        """Return the weighted power (MW) that the counted turbines would gain from one more at each point."""
         gain = np.zeros(len(block.at.x))
         self._kernels.gains(*self._arguments(block), counted, block.at, gain)
         return gain
 
     def flow(self, block: Block, height_m: float) -> Array:
-        """Weighted wind speed (m/s) at the block's further places, so high above the ground; their types do not count.
+        """Return the weighted wind speed (m/s) at each of the block's points, at this height above the ground.
 
-        The places are types of their own that have no rotor.
+        The points are an extra turbine type without a rotor; the types in the block are ignored.
         """
         kinds, model = self._kinds, self._options(block.extent)
         reaches = self._reaches(np.r_[0.5 * kinds.diameter, 0.0], block.extent)
@@ -173,16 +173,14 @@ class Engine:
 
     def _options(self, extent: float) -> Model:
         if extent not in self._options_by_extent:
-            self._options_by_extent[extent] = self._new_options(extent)
+            model, reaches = self._model, self._reaches(0.5 * self._kinds.diameter, extent)
+            widest = math.sqrt(float(reaches.max()))
+            options = Model(model.parameters(), model.table(), bool(model.squared), reaches, extent, widest)
+            self._options_by_extent[extent] = options
         return self._options_by_extent[extent]
 
-    def _new_options(self, extent: float) -> Model:
-        reaches = self._reaches(0.5 * self._kinds.diameter, extent)
-        widest = math.sqrt(float(reaches.max()))
-        return Model(self._model.parameters(), self._model.table(), bool(self._model.squared), reaches, extent, widest)
-
     def _reaches(self, radii: Array, extent: float) -> Array:
-        """How far the wakes of each type reach, for rotors of these radii (m); squares, shape (types, radii, bins)."""
+        """Return how far wakes reach rotors of these radii (m), squared; shape (types, radii, bins)."""
         low, high = self._turbulence
         reaches: Array = self._kernels.reaches(self._kinds, self._model.parameters(), radii, extent, low, high)
         return reaches
@@ -190,17 +188,17 @@ class Engine:
 
 @functools.cache
 def keep_freed_memory() -> None:
-    """Have the C library keep the memory that a kernel frees for the next call.
+    """Make the C library keep the memory that a kernel frees for the next call.
 
-    A call needs some MB of scratch. glibc gives back to the system what is freed, and to fetch it again, page by page,
-    costs nearly as much as the arithmetic. Once it has seen a large block freed it keeps as much (its thresholds are
-    dynamic); with another C library this does nothing.
+    A call needs some MB of scratch. glibc returns freed memory to the system, and to get it back, page by page, costs
+    nearly as much as the arithmetic. After it has freed one large block, glibc keeps that much (its thresholds are
+    dynamic). With another C library this does nothing.
     """
     np.empty(LARGE_BLOCK, dtype=np.uint8)
 
 
 def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
-    """Of the angle that the wind comes from, anticlockwise from east; exact for the four main directions."""
+    """Return them for the angle the wind comes from, anticlockwise from east; exact for the four main directions."""
     angle = np.deg2rad(90.0 - direction)
     cosine, sine = np.cos(angle), np.sin(angle)
     quarter = direction % 90.0 == 0.0
@@ -208,7 +206,7 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
 
 
 def _extent(x: Iterable[Array], y: Iterable[Array]) -> float:
-    """A distance (m) that no two points exceed, rounded up so that layouts of one area share it."""
+    """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
     diagonal = math.hypot(_range(x), _range(y))
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
@@ -219,7 +217,7 @@ def _range(values: Iterable[Array]) -> float:
 
 
 def _narrow(conditions: Conditions) -> Conditions:
-    """The same conditions with no more speeds per direction than a kernel takes: directions repeated if need be."""
+    """Return the conditions with at most ELEMENTS speeds per direction; directions are repeated if necessary."""
     directions, speeds = conditions.speed.shape
     if speeds <= ELEMENTS:
         return conditions
@@ -238,8 +236,8 @@ def _narrow(conditions: Conditions) -> Conditions:
 
 
 def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
-    """Fill several lanes up to a multiple of LANES: with the last value, or with 0."""
+    """Pad several lanes to a multiple of LANES, with the last value or with 0."""
     lanes = values.shape[1]
     missing = -lanes % LANES if lanes > 1 else 0
     filled = np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values
-    return np.array(filled, order="C")  # a copy of one kind, whatever came in: the kernels are compiled for it
+    return np.array(filled, order="C")  # the kernels are compiled for writable C arrays

@@ -1,4 +1,4 @@
-"""Wind farms: the energy of a layout, and in which direction each turbine should move."""
+"""Wind farms: the energy of a layout and its gradient."""
 
 import functools
 import itertools
@@ -18,7 +18,7 @@ from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import Block, Engine, blocks, wind_of
 from leeward.wind.flow import Flow
 from leeward.wind.kernels.data import Indices, Wind
-from leeward.wind.maps import NextTurbineMap, Standing
+from leeward.wind.maps import NextTurbineMap, PlacedTurbines
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
@@ -29,7 +29,7 @@ T = TypeVar("T")
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Turbines that stand already: their wakes count, their energy does not, and they stay where they are."""
+    """Existing turbines. Their wakes count, their energy does not, and they never move."""
 
     x: npt.ArrayLike
     y: npt.ArrayLike
@@ -38,11 +38,11 @@ class Neighbours:
 
 @dataclass(frozen=True)
 class Simulation:
-    """What each turbine of a layout does over a year.
+    """The results of each turbine of a layout over a year.
 
     aep_gwh, gross_aep_gwh (without wakes), power_mw and effective_speed_m_s (means over all conditions): shape
-    (turbines,). Per condition, where asked for: effective speed, power and power without wakes, shape (turbines,
-    directions, speeds); `conditions` says which these are.
+    (turbines,). With `per_condition`: effective speed, power and power without wakes in each of the `conditions`, shape
+    (turbines, directions, speeds).
     """
 
     aep_gwh: Array
@@ -57,17 +57,17 @@ class Simulation:
 
     @property
     def power_mw(self) -> Array:
-        """Mean power of each turbine."""
+        """Return the mean power of each turbine."""
         return self.aep_gwh / GWH_PER_MW
 
     @property
     def wake_loss(self) -> Array:
-        """Share of its energy that each turbine loses to the wakes of others."""
+        """Return the share of its energy that each turbine loses to the wakes of others."""
         return _loss(self.aep_gwh, self.gross_aep_gwh)
 
     @property
     def condition_wake_loss(self) -> Array | None:
-        """Share of its power that each turbine loses in each condition; 0 where there is none to lose."""
+        """Return the share of its power that each turbine loses in each condition; 0 where it has no power."""
         if self.condition_power_mw is None or self.condition_free_power_mw is None:
             return None
         return _loss(self.condition_power_mw, self.condition_free_power_mw)
@@ -82,11 +82,10 @@ class Simulation:
 
 
 class WindFarm:
-    """A site, one or more turbine types and a wake model: answers questions about layouts.
+    """A site, one or more turbine types and a wake model, to evaluate layouts with.
 
     turbine: one type for all positions, or one for each. wake_model: a name (`module:Name` for a custom model), or an
-    object with options.
-    neighbours: turbines that stand already. threads: how many to use; results do not depend on it.
+    object with options. neighbours: existing turbines. threads: number of threads; results do not depend on it.
     x, y of every method: metres, east and north, in any projected coordinate system.
     """
 
@@ -117,26 +116,22 @@ class WindFarm:
                 raise InputError(f"neighbours is {neighbours!r:.60}; expected Neighbours(x, y, turbine)")
             self._neighbour_x, self._neighbour_y = positions(neighbours.x, neighbours.y, "neighbours: ")
             self._neighbour_types = _one_each(neighbours.turbine, len(self._neighbour_x), "neighbours: ")
-            # as they are now, whatever becomes of the arrays and lists that were given
+            # a copy, because the caller may change the arrays and lists
             self.neighbours = Neighbours(self._neighbour_x, self._neighbour_y, tuple(self._neighbour_types))
-        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
-        self._engine = Engine(
-            list(dict.fromkeys([*own, *self._neighbour_types])),
-            self.wake_model,
-            site.conditions.turbulence_intensity,
-        )
+        types = list(dict.fromkeys([*self._farm_types, *self._neighbour_types]))
+        self._engine = Engine(types, self.wake_model, site.conditions.turbulence_intensity)
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """Annual energy production, GWh."""
+        """Return the annual energy production, GWh."""
         power = self._total(self._engine.power, *positions(x, y), self._wind)
         return float(power.sum()) * GWH_PER_MW
 
     def aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, conditions: Conditions | None = None
     ) -> tuple[float, Array, Array]:
-        """AEP in GWh, and its derivatives with respect to each x and each y, GWh/m.
+        """Return the AEP in GWh, and its derivatives with respect to each x and each y, GWh/m.
 
-        conditions: instead of all of the site's, for example a sample that `site.draw` returned.
+        conditions: by default all of the site's; for example a sample from `site.draw`.
         """
         east, north = positions(x, y)
         counted = self._counted(len(east))
@@ -148,10 +143,10 @@ class WindFarm:
     def sampled_aep_gradient(
         self, x: npt.ArrayLike, y: npt.ArrayLike, count: int, rng: np.random.Generator
     ) -> tuple[float, Array, Array]:
-        """Estimates of what `aep_gradient` returns, from `count` wind conditions drawn at random by `rng`.
+        """Return estimates of the results of `aep_gradient` from `count` wind conditions drawn at random by `rng`.
 
-        Unbiased for the integral over the continuous wind distribution: all directions, and the speeds that the
-        site's bins cover. For a table or a time series the conditions drawn are those of the table or series.
+        They are unbiased for the integral over the continuous wind distribution: all directions, and the speeds that
+        the site's bins cover. From a table or a time series, its own conditions are drawn.
         """
         if not (isinstance(count, int | np.integer) and count >= 1):
             raise InputError(f"count is {count!r}; expected a whole number, 1 or more")
@@ -160,7 +155,7 @@ class WindFarm:
         return self.aep_gradient(x, y, self.site.draw(count, rng))
 
     def simulate(self, x: npt.ArrayLike, y: npt.ArrayLike, per_condition: bool = False) -> Simulation:
-        """Energy, effective wind speed and wake loss of each turbine; per condition too if asked for."""
+        """Return energy, effective wind speed and wake loss of each turbine; `per_condition` adds each condition."""
         east, north = positions(x, y)
         turbines = self._types(len(east))
         conditions = self.site.conditions
@@ -181,7 +176,7 @@ class WindFarm:
         )
 
     def wake_loss(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """Share of the energy that the farm loses to wakes, its own and its neighbours'."""
+        """Return the share of the energy that the farm loses to wakes, those of neighbours included."""
         return self.simulate(x, y).total_wake_loss
 
     def next_turbine_aep(
@@ -194,10 +189,10 @@ class WindFarm:
         turbine: Turbine | None = None,
         rotor_average: bool = True,
     ) -> Array:
-        """AEP (GWh) that one more turbine would itself yield at each of many points, given the turbines at x, y.
+        """Return the AEP (GWh) of one more turbine at each of many points, given the turbines at x, y.
 
-        What it takes from the others is not counted. turbine: its type, by default the farm's. rotor_average: whether
-        wakes are averaged over its rotor, as between turbines; False takes the wind at its hub, as PyWake's maps do.
+        The losses of the other turbines are not counted. turbine: its type, by default the farm's. rotor_average: True
+        averages wakes over its rotor, as between turbines; False uses the wind at its hub, as PyWake's maps do.
         """
         return self.next_turbine_map(at_x, at_y, turbine=turbine, rotor_average=rotor_average).aep(x, y)
 
@@ -209,28 +204,22 @@ class WindFarm:
         turbine: Turbine | None = None,
         rotor_average: bool = True,
     ) -> "NextTurbineMap":
-        """`next_turbine_aep` for a farm that is built up turbine by turbine: only what changed is worked out again."""
-        kind = self._next_type(turbine)
-        points = coordinates(at_x, at_y, "at_")
-        index = {other: i for i, other in enumerate(self._engine_with(kind).turbines)}
+        """Return a map that computes `next_turbine_aep` for a farm that is built turbine by turbine.
 
-        def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> Standing:
-            """First the neighbours, which are there from the start."""
+        Each call recomputes only what changed.
+        """
+        engine, at = self._next_turbines(turbine, at_x, at_y)
+
+        def with_neighbours(x: npt.ArrayLike, y: npt.ArrayLike) -> PlacedTurbines:
+            """Return the neighbours first: they do not change as the farm grows."""
             east, north = positions(x, y)
-            own = self._first_types(len(east))
-            kinds = [index[t] for t in [*self._neighbour_types, *own]]
+            types = [*self._neighbour_types, *self._first_types(len(east))]
             return (
                 *positions(np.r_[self._neighbour_x, east], np.r_[self._neighbour_y, north], "farm and neighbours: "),
-                np.array(kinds, dtype=np.uint32),
+                _type_indices(types, engine),
             )
 
-        return NextTurbineMap(
-            self._engine_with(kind),
-            self._wind,
-            with_neighbours,
-            (*points, np.full(len(points[0]), index[kind], dtype=np.uint32)),
-            rotor_average,
-        )
+        return NextTurbineMap(engine, self._wind, with_neighbours, at, rotor_average)
 
     def next_turbine_gain(
         self,
@@ -241,117 +230,116 @@ class WindFarm:
         *,
         turbine: Turbine | None = None,
     ) -> Array:
-        """AEP (GWh) that the farm would gain from one more turbine at each of many points: its own, less what it takes
-        from the others. About: the thrust of the others is taken to stay as it is.
+        """Return the AEP (GWh) that the farm would gain from one more turbine at each of many points.
+
+        That is the yield of the new turbine less the losses of the others. An approximation: the thrust of the others
+        is held constant.
         """
         east, north = positions(x, y)
-        kind = self._next_type(turbine)
-        engine = self._engine_with(kind)
-        points_x, points_y = coordinates(at_x, at_y, "at_")  # unlike turbines, two may be the same
-        at = points_x, points_y, np.full(len(points_x), engine.turbines.index(kind), dtype=np.uint32)
+        engine, at = self._next_turbines(turbine, at_x, at_y)
         counted = self._counted(len(east))
         parts = self._map(lambda block: engine.gains(block, counted), self._blocks(east, north, self._wind, at))
         return np.asarray(sum(parts) * GWH_PER_MW)
 
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """AEP (GWh) that the farm would lose without each of its turbines: less than what the turbine yields, because
-        those in its wake would gain. About, as in `next_turbine_gain`.
+        """Return the AEP (GWh) that the farm would lose without each of its turbines.
+
+        It is less than the turbine's yield, because turbines in its wake would gain. An approximation, as in
+        `next_turbine_gain`.
         """
         east, north = positions(x, y)
         counted = self._counted(len(east))
         return self._total(lambda block: self._engine.marginal(block, counted), east, north, self._wind) * GWH_PER_MW
 
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
-        """The wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
+        """Return the wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
         east, north = positions(x, y)
-        own = self._types(len(east))
-        standing = (*self._with_neighbours(east, north), self._kinds(len(east)))
-        return Flow(self._engine, self.site.conditions, standing, own, self._map)
+        types = self._types(len(east))
+        placed = (*self._with_neighbours(east, north), self._type_indices(len(east)))
+        return Flow(self._engine, self.site.conditions, placed, types, self._map)
+
+    @property
+    def _farm_types(self) -> list[Turbine]:
+        return [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
 
     def _types(self, count: int) -> list[Turbine]:
         return _one_each(self.turbine, count, "")
 
     def _first_types(self, count: int) -> list[Turbine]:
-        """The types of the first turbines of a farm that is not complete."""
+        """Return the types of the first `count` turbines of an incomplete farm."""
         if isinstance(self.turbine, Turbine):
             return [self.turbine] * count
         if count > len(self.turbine):
-            raise InputError(f"{count} positions for a farm of {len(self.turbine)} turbines; expected no more")
+            raise InputError(f"{count} positions for a farm of {len(self.turbine)} turbines; expected at most as many")
         return self.turbine[:count]
 
-    def _next_type(self, turbine: Turbine | None) -> Turbine:
-        own = [self.turbine] if isinstance(self.turbine, Turbine) else self.turbine
-        kind = turbine or own[0]
-        if turbine is None and any(other != kind for other in own):
-            raise InputError("this farm has several turbine types; say which one with turbine=")
-        return kind
+    def _next_turbines(
+        self, turbine: Turbine | None, at_x: npt.ArrayLike, at_y: npt.ArrayLike
+    ) -> tuple[Engine, PlacedTurbines]:
+        """Return an engine that knows the type of the next turbine, and this turbine at each point."""
+        new = turbine or self._farm_types[0]
+        if turbine is None and any(other != new for other in self._farm_types):
+            raise InputError("this farm has several turbine types; choose one with turbine=")
+        x, y = coordinates(at_x, at_y, "at_")  # unlike turbines, points may coincide
+        types, engine = self._engine.turbines, self._engine
+        if new not in types:
+            engine = Engine([*types, new], self.wake_model, self.site.conditions.turbulence_intensity)
+        return engine, (x, y, np.full(len(x), engine.turbines.index(new), dtype=np.uint32))
 
     def _counted(self, count: int) -> Array:
-        """1 for the farm's turbines, 0 for the neighbours."""
-        counted = np.zeros(count + len(self._neighbour_x))
-        counted[:count] = 1.0
-        return counted
-
-    def _engine_with(self, turbine: Turbine) -> Engine:
-        if turbine in self._engine.turbines:
-            return self._engine
-        return Engine([*self._engine.turbines, turbine], self.wake_model, self.site.conditions.turbulence_intensity)
+        """Return 1 for each of the farm's turbines, then 0 for each neighbour."""
+        return np.repeat([1.0, 0.0], [count, len(self._neighbour_x)])
 
     @functools.cached_property
     def _wind(self) -> Wind:
         return wind_of(self.site.conditions)
 
     def _total(self, work: Callable[[Block], Array], x: Array, y: Array, wind: Wind) -> Array:
-        """Return the sum over all blocks of the wind, of the farm's own turbines; shape (..., turbines)."""
+        """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines)."""
         return np.asarray(sum(self._map(work, self._blocks(x, y, wind))))[..., : len(x)]
 
     def _with_speeds(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Mean power (turbines,), and effective speeds of shape (turbines, directions, speeds)."""
+        """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
         power = np.zeros(len(x) + len(self._neighbour_x))
         speeds = []
         for part, speed in self._map(self._engine.power_and_speeds, self._blocks(x, y, self._wind)):
             power += part
             speeds.append(speed)
         directions, count = self.site.conditions.speed.shape
-        rows, filled = self._wind.speed.shape  # directions may have been repeated, to split their speeds
+        rows, filled = self._wind.speed.shape  # directions may be repeated, to split their speeds
         parts = rows // directions
         by_row = np.concatenate(speeds, axis=1)[: len(x)].reshape(len(x), rows, filled)[:, :, : -(-count // parts)]
         return power[: len(x)], by_row.reshape(len(x), directions, parts * by_row.shape[2])[:, :, :count]
 
-    def _blocks(
-        self, x: Array, y: Array, wind: Wind, at: tuple[Array, Array, Indices] | None = None
-    ) -> Iterator[Block]:
-        return blocks(wind, *self._with_neighbours(x, y), self._kinds(len(x)), at)
+    def _blocks(self, x: Array, y: Array, wind: Wind, at: PlacedTurbines | None = None) -> Iterator[Block]:
+        return blocks(wind, *self._with_neighbours(x, y), self._type_indices(len(x)), at)
 
     def _with_neighbours(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """The farm's turbines, then the neighbours."""
+        """Return the farm's turbines, then the neighbours."""
         if not len(self._neighbour_x):
             return x, y
         return positions(np.r_[x, self._neighbour_x], np.r_[y, self._neighbour_y], "farm and neighbours: ")
 
-    def _kinds(self, count: int) -> Indices:
-        """Which type each turbine is, the neighbours' after the farm's."""
+    def _type_indices(self, count: int) -> Indices:
+        """Return the type of each turbine, those of neighbours last."""
         if isinstance(self.turbine, Turbine) and not self._neighbour_types:
             return np.zeros(count, dtype=np.uint32)
-        turbines = [*self._types(count), *self._neighbour_types]
-        index = {turbine: i for i, turbine in enumerate(self._engine.turbines)}
-        return np.array([index[t] for t in turbines], dtype=np.uint32)
+        return _type_indices([*self._types(count), *self._neighbour_types], self._engine)
 
     def _map(self, work: Callable[[Block], T], parts: Iterable[Block]) -> Iterable[T]:
-        """Results in order, so that sums do not depend on the number of threads."""
+        """Return results in order, so that sums do not depend on the number of threads."""
         if self.threads == 1:
             return map(work, parts)
         return self._map_in_threads(work, iter(parts))
 
     def _map_in_threads(self, work: Callable[[Block], T], parts: Iterator[Block]) -> Iterator[T]:
-        """A few blocks at a time, so that they need not all be in memory."""
+        """Take a few blocks at a time, to save memory."""
         with ThreadPoolExecutor(self.threads) as pool:
             while some := list(itertools.islice(parts, 4 * self.threads)):
                 yield from pool.map(work, some)
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:
-    """One turbine for each position."""
     each = list(turbines) if isinstance(turbines, Iterable) else []
     if not each or not all(isinstance(turbine, Turbine) for turbine in each):
         raise InputError(f"{what} is {turbines!r:.60}; expected a Turbine, or one Turbine for each position")
@@ -363,8 +351,13 @@ def _one_each(turbine: Turbine | Iterable[Turbine], count: int, where: str) -> l
         return [turbine] * count
     each = _turbines(turbine, f"{where}turbine")
     if len(each) != count:
-        raise InputError(f"{where}{len(each)} turbines for {count} positions; expected one for each, or one type")
+        raise InputError(f"{where}{len(each)} turbines for {count} positions; expected one for each, or one for all")
     return each
+
+
+def _type_indices(turbines: Sequence[Turbine], engine: Engine) -> Indices:
+    index = {turbine: i for i, turbine in enumerate(engine.turbines)}
+    return np.array([index[turbine] for turbine in turbines], dtype=np.uint32)
 
 
 def _loss(aep: npt.ArrayLike, free: npt.ArrayLike) -> Array:

@@ -1,13 +1,13 @@
-"""What share of a Gaussian wake's centre deficit a rotor sees on average, as a table.
+"""A table of overlap factors: the mean deficit over a rotor as a share of a Gaussian wake's centre deficit.
 
-The share depends on two numbers: the rotor's radius and its distance from the wake's axis, both in wake widths.
+The factor depends on two numbers: the rotor's radius and its distance from the wake's axis, both in wake widths.
 PyWake tabulates it every 0.02 (trapezoids over 127 x 511 polar cells), refines that to every 0.01 with a bicubic
-spline and interpolates linearly from there. The interpolation errors are 1e-5, far above what we promise to agree
-to, so this table is PyWake's, number for number, made by a shorter way:
+spline and interpolates linearly from there. The interpolation errors are 1e-5, far more than leeward may differ from
+PyWake. So this table equals PyWake's, number for number, but is made in a shorter way:
 
 - a trapezoid sum round a full circle is exact, so the angle gives the Bessel function I0;
 - the trapezoid sum over the radius is the integral plus the first term of the Euler-Maclaurin formula;
-- the spline is only ever wanted half-way between its points, where it needs nothing but second derivatives.
+- the spline is evaluated only half-way between its points, where it needs nothing but second derivatives.
 """
 
 import functools
@@ -32,14 +32,13 @@ Floating = npt.NDArray[np.floating[Any]]
 
 @functools.cache
 def overlap_table() -> Array:
-    """The table, flat and read-only: entry (row, column) is followed by entry (row + 1, column)."""
+    """Return the table, flat and read-only: entry (row, column) is followed by entry (row + 1, column)."""
     return cached_array("overlap", __file__, lambda: _paired_rows(overlap_factors()))
 
 
 def overlap_factors() -> Array:
-    """Overlap factor; shape (2001 radii 0 .. 20, 1001 distances 0 .. 10), both in wake widths and steps of 0.01."""
-    coarse = _coarse_factors()
-    return _halve_steps(_halve_steps(coarse).T).T
+    """Return the factors; shape (2001 radii 0 .. 20, 1001 distances 0 .. 10), in wake widths and steps of 0.01."""
+    return _halve_steps(_halve_steps(_coarse_factors()).T).T
 
 
 def _paired_rows(factors: Array) -> Array:
@@ -47,12 +46,12 @@ def _paired_rows(factors: Array) -> Array:
 
 
 def _ring(radius: Floating, distance: Floating) -> Array:
-    """Share of the deficit on a ring of this radius round the rotor's centre, times the radius."""
+    """Return the share of the deficit on a ring of this radius round the rotor's centre, times the radius."""
     return np.asarray(radius * np.exp(-0.5 * (radius**2 + distance**2)) * np.i0(radius * distance))
 
 
 def _coarse_factors() -> Array:
-    """Shape (1001 radii, 501 distances), in steps of 0.02."""
+    """Return the factors in steps of 0.02; shape (1001 radii, 501 distances)."""
     step = _COARSE_STEP
     radii = step * np.arange(1001)[:, None]
     distances = step * np.arange(501)[None, :]
@@ -63,7 +62,7 @@ def _coarse_factors() -> Array:
         integral[1:] += 0.5 * step * weight * _ring(radii[:-1] + 0.5 * step * (node + 1.0), distances)
     integral = np.cumsum(integral, axis=0)
 
-    # `_ring` is odd in the radius, so points left of 0 are as good as any for its slope (fourth order)
+    # `_ring` is odd in the radius, so its slope (fourth order) may use points left of 0
     ring = _ring(step * np.arange(-2, 1003)[:, None], distances)
     slope = (ring[:-4] - 8.0 * ring[1:-3] + 8.0 * ring[3:-1] - ring[4:]) / (12.0 * step)
     trapezoid = integral + (radii / _RADIAL_CELLS) ** 2 / 12.0 * (slope - slope[0])

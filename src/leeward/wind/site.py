@@ -1,6 +1,6 @@
-"""Sites: how often the wind blows from where, how fast, and how turbulent it is.
+"""Sites: the distribution of wind direction, speed and turbulence, the same at every point.
 
-The wind is the same at every point of a site. Three kinds: Weibull distributions by sector, a table, a time series.
+A site has Weibull distributions by sector, a table or a time series.
 """
 
 import os
@@ -28,50 +28,49 @@ class Site:
 
     @property
     def conditions(self) -> Conditions:
-        """The wind conditions that stand for the site: the middles of bins, or each condition of a table or series."""
+        """Return the wind conditions of the site: the centres of bins, or each condition of a table or series."""
         return self.distribution.conditions
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """`count` conditions drawn at random, one speed each, in order of direction; their weights make a weighted sum
-        over them an unbiased estimate of the integral over the wind distribution.
+        """Return `count` conditions drawn at random, one speed each, sorted by direction.
 
-        They are spread evenly, as a lattice that is shifted at random, which makes the estimates much better than those
-        from as many conditions drawn one by one.
+        A sum over them with their weights is an unbiased estimate of the integral over the wind distribution. They form
+        a lattice that is shifted at random, which gives much better estimates than independent draws.
         """
         return self.distribution.draw(count, rng)
 
     def coarser(self, directions: int, speeds: npt.ArrayLike) -> "Site":
-        """The same wind in fewer conditions: cheaper, and good enough to compare layouts by.
+        """Return the same wind in fewer conditions: cheaper, and good enough to compare layouts.
 
-        Weibull distributions are binned anew, in so many equal directions and round these speeds (m/s). Of a table or a
-        time series twice as many conditions as directions are drawn, evenly, if it has more.
+        Weibull distributions get this many equal directions, and bins round these speeds (m/s). A table or a time
+        series is reduced to twice as many conditions as directions, drawn evenly, if it has more.
         """
         return Site(self.distribution.coarser(directions, one_or_more(speeds, "speeds")))
 
     def settings(self) -> dict[str, Any]:
-        """What defines the site, as numbers and lists of them: the same for sites with the same wind, however made.
+        """Return the numbers that define the site: the same for sites with the same wind, however made.
 
-        The keys are those of a campaign file's `weibull` or `table`: `from_weibull` or `from_table` makes it again.
+        The keys are those of a campaign file's `weibull` or `table`; `from_weibull` or `from_table` restores the site.
         """
         return self.distribution.settings()
 
     def describe(self) -> str:
-        """Say what kind of wind this is, in a few words."""
+        """Return a short description of the wind data."""
         return self.distribution.describe()
 
     @property
     def covered_degrees(self) -> float:
-        """How many degrees of the circle the bins of a table cover; 360 for any other site."""
+        """Return how many degrees of the circle the bins of a table cover; 360 for any other site."""
         return self.distribution.covered_degrees
 
     @property
     def covered_hours(self) -> float:
-        """The hours a year that the conditions of the site stand for: 8760 if their probabilities add up to 1."""
+        """Return the hours a year that the conditions cover: 8760 if their probabilities add up to 1."""
         return float(self.conditions.weight.sum()) * HOURS_PER_YEAR
 
     @property
     def mean_speed_m_s(self) -> float:
-        """The mean wind speed of the conditions."""
+        """Return the mean wind speed of the conditions."""
         return float((self.conditions.weight * self.conditions.speed).sum() / self.conditions.weight.sum())
 
     @staticmethod
@@ -85,7 +84,7 @@ class Site:
         speeds: npt.ArrayLike | None = None,
         interpolation: str = "nearest",
     ) -> "Site":
-        """Weibull distributions of equal sectors, the first one centred on north.
+        """Return a site with Weibull distributions for equal sectors, the first one centred on north.
 
         sector_frequency: share of the time the wind blows from each sector; weibull_a_m_s, weibull_k: scale and shape;
         turbulence_intensity: one number, or one for each sector.
@@ -108,15 +107,15 @@ class Site:
         kind: str | None = None,
         speed_bins: str = "centres",
     ) -> "Site":
-        """Return the site of a tabulated wind rose.
+        """Return a site with a tabulated wind rose.
 
         probability: shape (directions, speeds); or shape (directions,), with one speed for all directions or one for
-        each. turbulence_intensity: one number, or of the shape of `probability`.
-        kind: "bins" spreads each probability evenly over the bin round its direction, and the site has a condition
-        every degree; "exact" takes each condition as it stands. By default a table of several speeds whose directions
-        are evenly spaced over the full circle and more than 5 degrees apart is bins, other evenly spaced ones are
-        exact, and the rest must say.
-        speed_bins: the speeds are the "centres" of bins, or their "edges" (then one more than probabilities of a
+        each. turbulence_intensity: one number, or an array of the shape of `probability`.
+        kind: "bins" spreads each probability evenly over the bin round its direction, with a condition every degree;
+        "exact" uses each condition unchanged. The default is bins for a table of several speeds whose directions are
+        evenly spaced over the full circle and more than 5 degrees apart, and exact for other evenly spaced directions.
+        Any other table needs `kind`.
+        speed_bins: the speeds are the "centres" of bins, or their "edges" (one more than probabilities of a
         direction). A bin is evaluated at its centre.
         """
         return Site(table_wind(directions, speeds, probability, turbulence_intensity, kind, speed_bins))
@@ -128,7 +127,7 @@ class Site:
         turbulence_intensity: npt.ArrayLike = 0.1,
         weight: npt.ArrayLike | None = None,
     ) -> "Site":
-        """Measured or modelled conditions, one after the other.
+        """Return a site with a series of measured or modelled conditions.
 
         turbulence_intensity: one number or a series; weight: a series of shares of time that add up to at most 1
         (by default every condition counts the same).
@@ -143,7 +142,7 @@ class Site:
         speeds: npt.ArrayLike | None = None,
         interpolation: str = "nearest",
     ) -> "Site":
-        """A site file as PyWake's `XRSite.save` writes it and `XRSite.load` reads it.
+        """Read a site file in the format of PyWake's `XRSite.save`.
 
         directions, speeds, interpolation: as in `from_weibull`; the defaults are those of `XRSite.load`. A file with
         tabulated probabilities has its own speeds.

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
-NOT_TAKEN = ("Speedup", "Turning", "WS", "WD")  # PyWake changes the wind by these
+UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # with these, PyWake changes the wind
 
 
 def read_site_file(
@@ -35,27 +35,27 @@ def read_site_file(
     speeds: npt.ArrayLike | None,
     interpolation: str,
 ) -> Distribution:
-    """See `Site.from_netcdf`."""
+    """Return the wind of a site file; see `Site.from_netcdf`."""
     file = Path(path)
     data = _load(file)
     found = ", ".join(map(str, data.data_vars)) or "nothing"
     for name in data.data_vars:
-        if name in NOT_TAKEN:
-            raise InputError(f"{file}: it has {name}, which leeward does not take into account; remove it first")
+        if name in UNSUPPORTED:
+            raise InputError(f"{file}: leeward does not support {name}; remove it first")
         spatial = [d for d in data[name].dims if d in ("i", "x", "y", "h", "time") and data.sizes[d] > 1]
         if spatial:
             raise InputError(
-                f"{file}: {name} varies with {', '.join(map(str, spatial))}; leeward takes sites where the wind is the "
-                "same at every point: select one point and height first"
+                f"{file}: {name} varies with {', '.join(map(str, spatial))}; expected the same wind at every point: "
+                "select one point and height first"
             )
     data = data.squeeze([d for d in data.dims if d not in ("wd", "ws") and data.sizes[d] == 1], drop=True)
     if "TI" not in data:
-        raise InputError(f"{file}: no turbulence intensity (TI) in it; found {found}")
+        raise InputError(f"{file}: has no turbulence intensity (TI); found {found}")
     if "P" in data:
         return _table(file, data, directions, speeds, interpolation)
     missing = [name for name in WEIBULL if name not in data]
     if missing:
-        raise InputError(f"{file}: {', '.join(missing)} not in it; expected P, or {', '.join(WEIBULL)}; found {found}")
+        raise InputError(f"{file}: has no {', '.join(missing)}; expected P, or {', '.join(WEIBULL)}; found {found}")
     frequency, scale, shape, intensity = (_by_sector(file, data, name) for name in (*WEIBULL, "TI"))
     if speeds is None and "ws" in data:
         speeds = data["ws"].values
@@ -74,7 +74,7 @@ def _load(file: Path) -> "xarray.Dataset":
 
 
 def _by_sector(file: Path, data: "xarray.Dataset", name: str) -> Array:
-    """One value per sector, the first one centred on north, without the repeated one at 360 degrees."""
+    """Return one value per sector, the first one centred on north, without a repeated one at 360 degrees."""
     variable = data[name]
     if variable.dims == ():
         return np.atleast_1d(np.asarray(variable.values, dtype=np.float64))
@@ -84,13 +84,13 @@ def _by_sector(file: Path, data: "xarray.Dataset", name: str) -> Array:
 
 
 def _open_circle(file: Path, data: "xarray.Dataset", values: Array) -> Array:
-    """Values by sector, shape (sectors, ...), without a repeated one at 360 degrees."""
+    """Return the values by sector, shape (sectors, ...), without a repeated one at 360 degrees."""
     centres = np.atleast_1d(np.asarray(data["wd"].values, dtype=np.float64))
     if len(centres) > 1 and centres[-1] == 360.0:
         centres, values = centres[:-1], values[:-1]
     if not np.allclose(centres, np.arange(len(centres)) * 360.0 / len(centres)):
         raise InputError(
-            f"{file}: wd is {centres[:4]} ...; expected equal sectors from 0 degrees on that go all the way round"
+            f"{file}: wd is {centres[:4]} ...; expected equal sectors that start at 0 degrees and cover the full circle"
         )
     return values
 
@@ -102,12 +102,12 @@ def _table(
     speeds: npt.ArrayLike | None,
     interpolation: str,
 ) -> Distribution:
-    """Probabilities by sector and speed, spread over the directions asked for, as PyWake does."""
+    """Return the probabilities by sector and speed, spread over `directions` as PyWake does."""
     if speeds is not None:
-        raise InputError(f"{file}: holds a table of probabilities (P) with its own speeds; they cannot be chosen")
+        raise InputError(f"{file}: its table of probabilities (P) has its own speeds; do not give others")
     for coordinate in ("wd", "ws"):
         if coordinate not in data.coords:
-            raise InputError(f"{file}: no {coordinate} in it; expected probabilities P by wd and ws")
+            raise InputError(f"{file}: has no {coordinate}; expected probabilities P by wd and ws")
     if data["P"].dims == ("wd",) and data["ws"].size == 1:
         data["P"] = data["P"].expand_dims(ws=np.atleast_1d(data["ws"].values))
     if set(data["P"].dims) != {"wd", "ws"}:
@@ -122,5 +122,5 @@ def _table(
         data["ws"].values,
         by_sector(table, bins, is_linear(interpolation)) * share,
         by_sector(_open_circle(file, data, intensity), bins, True),
-        kind="exact",  # the bins of the file are spread already
+        kind="exact",  # the sectors of the file are already spread
     )

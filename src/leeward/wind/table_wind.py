@@ -1,4 +1,4 @@
-"""Winds of tables and time series: exact conditions, or bins whose probability is spread over them."""
+"""Wind of tables and time series: exact conditions, or bins with evenly spread probability."""
 
 import functools
 from typing import Any
@@ -12,14 +12,14 @@ from leeward.wind.conditions import Array, Conditions, Distribution, place_in, s
 
 KINDS = ("bins", "exact")
 SPEED_BINS = ("centres", "edges")
-COARSE_DEG = 5.0  # directions farther apart than this are bins by default
-STEP_DEG = 1.0  # bins are evaluated at least every so many degrees
-CALM = 1e-9  # m/s: what a speed of 0 is taken for, because deficits are relative to it
-HINT = "say which with kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
+COARSE_DEG = 5.0  # directions more than this far apart are bins by default
+STEP_DEG = 1.0  # largest step between the conditions of a bin
+CALM = 1e-9  # m/s: replaces a speed of 0, because deficits are relative to the speed
+HINT = "set kind: bins (spread evenly over each bin) or kind: exact (these directions and no others)"
 
 
 class TableWind(Distribution):
-    """Exact conditions, as they stand; see `Site.from_table` and `Site.from_time_series`."""
+    """Exact conditions; see `Site.from_table` and `Site.from_time_series`."""
 
     def __init__(
         self,
@@ -31,28 +31,25 @@ class TableWind(Distribution):
         checked: bool = True,
     ) -> None:
         count = len(directions)
-        if probability.ndim == 1:
-            shape: tuple[int, ...] = (count,)
-            speeds = np.broadcast_to(speeds, (count,)) if speeds.size == 1 else speeds
-            expected_speeds = count
-        else:
-            shape = (count, speeds.size)
-            expected_speeds = speeds.size
-        if probability.ndim == 2 and len(probability) != count:
+        flat = probability.ndim == 1
+        if flat and speeds.size == 1:
+            speeds = np.broadcast_to(speeds, (count,))
+        shape = (count,) if flat else (count, speeds.size)
+        if not flat and len(probability) != count:
             raise InputError(
                 f"{what}: {len(probability)} rows of probabilities for {count} directions; expected a row for each"
             )
-        if probability.shape != shape or speeds.shape != (expected_speeds,):
-            edges = probability.ndim == 2 and probability.shape == (count, speeds.size - 1)
+        if probability.shape != shape or speeds.shape != shape[-1:]:
+            edges = probability.shape == (count, speeds.size - 1)
             raise InputError(
                 f"{what}: {count} directions, {speeds.size} speeds and probabilities of the shape {probability.shape}; "
                 "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
-                + ("; if the speeds are the edges of bins, say speed_bins: edges" if edges else "")
+                + ("; if the speeds are the edges of bins, set speed_bins: edges" if edges else "")
             )
         for i in np.flatnonzero(speeds < 0)[:1]:
             raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
         speeds = np.maximum(speeds, CALM)
-        if checked:  # bins of part of the circle may add up to more than 1
+        if checked:  # bins that cover part of the circle may add up to more than 1
             probabilities(probability, f"{what}: probabilities")
         if probability.sum() == 0:
             raise InputError(f"{what}: all probabilities are 0; expected at least one above 0")
@@ -61,15 +58,15 @@ class TableWind(Distribution):
                 f"{what}: turbulence_intensity has the shape {turbulence_intensity.shape}; expected one number, or the "
                 f"shape {shape}"
             )
-        table = (count, 1) if probability.ndim == 1 else shape
-        speed = speeds[:, None] if probability.ndim == 1 else np.broadcast_to(speeds, table)
+        table = (count, 1) if flat else shape
+        speed = speeds[:, None] if flat else np.broadcast_to(speeds, table)
         intensity = turbulence_intensity.reshape(table) if turbulence_intensity.size > 1 else turbulence_intensity
         self.conditions = Conditions(
             directions, np.array(speed), probability.reshape(table), np.array(np.broadcast_to(intensity, table))
         )
 
     def settings(self) -> dict[str, Any]:
-        """Speeds that differ from row to row, as of a time series, are one for each direction."""
+        """Return the settings. A time series has one speed for each direction."""
         return {"kind": "exact", **_settings(self.conditions)}
 
     def describe(self) -> str:
@@ -80,7 +77,7 @@ class TableWind(Distribution):
 
     @functools.cached_property
     def _order(self) -> npt.NDArray[np.int64]:
-        """All conditions in order of direction and speed: draws are spread evenly over both."""
+        """Return the indices of all conditions, sorted by direction and speed: draws are spread evenly over both."""
         direction = np.broadcast_to(self.conditions.direction[:, None], self.conditions.speed.shape)
         return np.lexsort((self.conditions.speed.ravel(), direction.ravel()))
 
@@ -106,10 +103,10 @@ class TableWind(Distribution):
 
 
 class BinnedWind(TableWind):
-    """A table of direction bins. Its conditions are at most 1 degree apart; speeds are the centres of speed bins."""
+    """A table of direction bins. Its conditions are at most 1 degree apart; the speeds are centres of bins."""
 
     def __init__(self, bins: Conditions, starts: Array, widths: Array) -> None:
-        """bins: one row for each bin. starts, widths: where each bin begins and how wide it is, degrees."""
+        """bins: one row for each bin. starts, widths: start and width of each bin, degrees."""
         self.bins = bins
         self._starts = starts
         self._widths = widths
@@ -133,8 +130,8 @@ class BinnedWind(TableWind):
         )
 
     def coarser(self, directions: int, speeds: Array) -> Distribution:
-        """Spread the bins over about as many directions, and sort their speeds into bins round these."""
-        if self.bins.speed.shape[1] == 1:  # each direction has a speed of its own
+        """Spread the bins over about this many directions, and sort their speeds into bins round `speeds`."""
+        if self.bins.speed.shape[1] == 1:  # one speed for each direction
             return super().coarser(directions, speeds)
         into = _overlap(speed_bin_edges(self.bins.speed[0]), speed_bin_edges(speeds))
         fewer = np.maximum(np.round(directions * self._widths / self._widths.sum()), 1.0).astype(np.int64)
@@ -148,10 +145,10 @@ class BinnedWind(TableWind):
         return TableWind(rose.direction, speeds, weight, intensity, checked=False)
 
     def _spread(self, counts: npt.NDArray[np.int64]) -> Conditions:
-        """Return conditions with as many evenly spaced directions in each bin as `counts` says.
+        """Return conditions with `counts` evenly spaced directions in each bin.
 
-        An even number of them starts on the edge of the bin, an odd number is centred in it: so twelve sectors become
-        the whole degrees, and each belongs to the sector that PyWake's nearest-sector interpolation gives it.
+        An even number of directions starts on the edge of the bin, an odd number is centred in it. Twelve sectors thus
+        become whole degrees, each in the sector that PyWake's nearest-sector interpolation chooses for it.
         """
         bin_of = np.repeat(np.arange(len(counts)), counts)
         within = np.arange(len(bin_of)) - np.repeat(np.cumsum(counts) - counts, counts)
@@ -176,7 +173,7 @@ def table_wind(
     kind: str | None,
     speed_bins: str = "centres",
 ) -> Distribution:
-    """See `Site.from_table`."""
+    """Return the wind of a table; see `Site.from_table`."""
     at = angles(one_or_more(directions, "directions"))
     speeds = one_or_more(speeds, "speeds")
     share = finite_array(probability, "probability", (1, 2))
@@ -196,7 +193,7 @@ def table_wind(
     if kind == "exact":
         return exact
     if table.speed.shape[1] > 1 and (np.diff(table.speed[0]) <= 0).any():
-        raise InputError("table: the speeds do not increase; expected increasing speeds, the centres of bins")
+        raise InputError("table: the speeds do not increase; expected the centres of bins in increasing order")
     direction = table.direction % 360.0
     order = np.argsort(direction, kind="stable")
     in_order = Conditions(direction[order], table.speed[order], table.weight[order], table.turbulence_intensity[order])
@@ -206,13 +203,13 @@ def table_wind(
 def series_wind(
     direction: npt.ArrayLike, speed: npt.ArrayLike, turbulence_intensity: npt.ArrayLike, weight: npt.ArrayLike | None
 ) -> Distribution:
-    """See `Site.from_time_series`."""
+    """Return the wind of a time series; see `Site.from_time_series`."""
     degrees = angles(finite_array(direction, "direction"))
     metres = finite_array(speed, "speed")
     if len(degrees) == 0:
         raise InputError("the time series is empty; expected at least one condition")
     if len(degrees) != len(metres):
-        raise InputError(f"direction has {len(degrees)} values and speed has {len(metres)}; expected as many of each")
+        raise InputError(f"direction has {len(degrees)} values and speed has {len(metres)}; expected the same number")
     share = np.full(len(degrees), 1.0 / len(degrees)) if weight is None else finite_array(weight, "weight")
     return TableWind(
         degrees, metres, share, turbulence(turbulence_intensity, "turbulence_intensity"), what="time series"
@@ -220,7 +217,7 @@ def series_wind(
 
 
 def _default_kind(table: Conditions, is_binned: bool) -> str:
-    """Return what a table is that does not say so, or raise InputError if it has to."""
+    """Return the kind of a table that does not name one, or raise InputError if it has to."""
     count, speeds = table.speed.shape
     if count == 1 and not is_binned:
         return "exact"
@@ -232,20 +229,20 @@ def _default_kind(table: Conditions, is_binned: bool) -> str:
 
 
 def _steps(directions: Array) -> Array:
-    """Return how far it is from each of the sorted directions to the next, round the circle."""
+    """Return the step from each of the sorted directions to the next, round the circle."""
     return np.diff(np.r_[directions, directions[0] + 360.0])
 
 
 def _bins(directions: Array) -> tuple[Array, Array]:
-    """Return start and width of the bins round sorted directions: half-way to the next ones.
+    """Return start and width of the bins round sorted directions; a bin ends half-way to the next direction.
 
-    Where even steps cover only part of the circle, the outermost bins are as wide as the others.
+    If even steps cover only part of the circle, the outermost bins are as wide as the others.
     """
     if len(directions) < 2:
-        raise InputError("table: a single direction is not a bin: its width is not known; expected kind: exact")
+        raise InputError("table: the bin of a single direction has no known width; set kind: exact")
     steps = _steps(directions)
     for i in np.flatnonzero(steps < 1e-9)[:1]:
-        raise InputError(f"table: the direction {directions[i]:g} is there twice (0 and 360 are the same)")
+        raise InputError(f"table: the direction {directions[i]:g} appears twice (0 and 360 are the same); remove one")
     gap = int(np.argmax(steps))
     others = np.delete(steps, gap)
     if steps[gap] > others.max() + 1e-6 and np.allclose(others, others[0], rtol=0.0, atol=1e-6):
@@ -257,39 +254,39 @@ def _bins(directions: Array) -> tuple[Array, Array]:
 def _centres(edges: Array) -> Array:
     """Return the centres between the edges of speed bins."""
     if len(edges) < 2:
-        raise InputError(f"table: speed_bins is edges, and there are {len(edges)} of them; expected at least two")
+        raise InputError(f"table: speed_bins is edges, but the number of speeds is {len(edges)}; expected at least 2")
     for i in np.flatnonzero(np.diff(edges) <= 0)[:1]:
         raise InputError(f"table: speed [{i + 1}] is {edges[i + 1]:g} after {edges[i]:g}; expected increasing edges")
     return np.asarray(0.5 * (edges[:-1] + edges[1:]))
 
 
 def _overlap(edges: Array, classes: Array) -> Array:
-    """Return which share of each bin lies in each class; shape (bins, classes)."""
+    """Return the share of each bin that lies in each class; shape (bins, classes)."""
     low = np.maximum(edges[:-1, None], classes[:-1])
     high = np.minimum(edges[1:, None], classes[1:])
     return np.asarray(np.maximum(high - low, 0.0) / np.diff(edges)[:, None])
 
 
 def _round_circle(directions: Array, values: Array, at: Array) -> Array:
-    """Return values of shape (directions, speeds) at other directions, linear in between."""
+    """Return values of shape (directions, speeds) at other directions, by linear interpolation."""
     columns = [np.interp(at, directions, column, period=360.0) for column in values.T]
     return np.ascontiguousarray(np.array(columns).T)
 
 
 def _settings(conditions: Conditions) -> dict[str, Any]:
-    one_each = conditions.speed.shape[1] == 1
+    speed, weight, turbulence_intensity = conditions.speed[0], conditions.weight, conditions.turbulence_intensity
+    if len(speed) == 1:
+        speed, weight, turbulence_intensity = conditions.speed[:, 0], weight[:, 0], turbulence_intensity[:, 0]
     return {
         "wind_directions_deg": conditions.direction.tolist(),
-        "wind_speeds_m_s": (conditions.speed[:, 0] if one_each else conditions.speed[0]).tolist(),
-        "probability": (conditions.weight[:, 0] if one_each else conditions.weight).tolist(),
-        "turbulence_intensity": (
-            conditions.turbulence_intensity[:, 0] if one_each else conditions.turbulence_intensity
-        ).tolist(),
+        "wind_speeds_m_s": speed.tolist(),
+        "probability": weight.tolist(),
+        "turbulence_intensity": turbulence_intensity.tolist(),
     }
 
 
 def speed_bin_edges(speeds: Array) -> Array:
-    """Edges half-way between the speeds, the outermost as far out as the next one in; 1 m/s wide round a single one."""
+    """Return edges half-way between the speeds, the outermost bins symmetric; a single speed has a bin of 1 m/s."""
     if len(speeds) == 1:
         return np.array([max(speeds[0] - 0.5, 0.0), speeds[0] + 0.5])
     half = np.diff(speeds) / 2.0

@@ -21,10 +21,10 @@ BETZ_THRUST = 8.0 / 9.0
 
 @dataclass(frozen=True, eq=False)
 class Curve:
-    """Power and thrust as pieces of cubic polynomials.
+    """Power and thrust as piecewise cubic polynomials.
 
-    ends: wind speed at which each piece ends, the last one infinite, shape (pieces,).
-    coefficients: shape (pieces, 9): the speed each piece is developed about, then four of power (MW) and of thrust.
+    ends: wind speed at which each piece ends, the last one infinite; shape (pieces,).
+    coefficients: shape (pieces, 9): the speed that each piece is expanded about, four of power (MW), four of thrust.
     """
 
     ends: Array
@@ -32,7 +32,7 @@ class Curve:
 
     @classmethod
     def linear(cls, speeds: Array, power: Array, thrust: Array) -> "Curve":
-        """Straight lines between points, constant outside of them."""
+        """Return straight lines between the points, constant outside them."""
         coefficients = np.zeros((len(speeds) + 1, 9))
         coefficients[:, 0] = np.r_[speeds[0], speeds]
         coefficients[:, 1] = np.r_[power[0], power]
@@ -42,7 +42,7 @@ class Curve:
         return cls(np.r_[speeds, np.inf], coefficients)
 
     def __call__(self, speeds: npt.ArrayLike) -> tuple[Array, Array]:
-        """Power (MW) and thrust coefficient at wind speeds of any shape."""
+        """Return power (MW) and thrust coefficient at wind speeds of any shape."""
         speed = np.asarray(speeds, dtype=np.float64)
         row = self.coefficients[np.searchsorted(self.ends, speed, side="right")]
         t = speed - row[..., 0]
@@ -54,7 +54,7 @@ class Curve:
 class Turbine:
     """A turbine type.
 
-    Between the given wind speeds the curves are straight lines, outside of them constant, as in PyWake.
+    As in PyWake, the curves are linear between the given wind speeds and constant outside them.
     """
 
     def __init__(
@@ -86,7 +86,7 @@ class Turbine:
         constant_thrust: float = 0.8,
         name: str = "generic",
     ) -> "Turbine":
-        """The turbine that PyWake's `GenericWindTurbine` makes from the same figures (which takes kW)."""
+        """Return the turbine of PyWake's `GenericWindTurbine` with the same parameters (PyWake expects kW)."""
         rated = positive(rated_power_mw, f"{name}: rated_power_mw")
         diameter = positive(rotor_diameter_m, f"{name}: rotor_diameter_m")
         _check_specific_power(name, rated, diameter)
@@ -123,7 +123,7 @@ class Turbine:
         thrust_coefficient: float = BETZ_THRUST,
         name: str = "cubic",
     ) -> "Turbine":
-        """Power grows with ((v - cut_in) / (rated_speed - cut_in))^3; the thrust coefficient is constant throughout."""
+        """Return a turbine with power ~ ((v - cut_in) / (rated_speed - cut_in))^3 and a constant thrust coefficient."""
         rated = positive(rated_power_mw, f"{name}: rated_power_mw")
         speeds = finite_array([cut_in_m_s, rated_speed_m_s, cut_out_m_s], f"{name}: cut-in, rated and cut-out speed")
         _check_curve(name, speeds, np.array([0.0, rated, rated]), np.full(3, float(thrust_coefficient)))
@@ -132,21 +132,21 @@ class Turbine:
         coefficients[:, 5] = thrust_coefficient
         coefficients[1, 4] = rated / (speeds[1] - speeds[0]) ** 3
         coefficients[2, 1] = rated
-        ends = np.r_[speeds[:2], np.nextafter(speeds[2], np.inf), np.inf]  # at the cut-out speed itself it still runs
+        ends = np.r_[speeds[:2], np.nextafter(speeds[2], np.inf), np.inf]  # it still runs at the cut-out speed itself
         turbine = cls.__new__(cls)
         turbine._set(Curve(ends, coefficients), rated, rotor_diameter_m, hub_height_m, name)
         return turbine
 
     @classmethod
     def iea37_3_35mw(cls) -> "Turbine":
-        """The turbine of the IEA Wind Task 37 layout case studies 1 and 2."""
+        """Return the turbine of the IEA Wind Task 37 layout case studies 1 and 2."""
         return cls.cubic(
             3.35, 130.0, 110.0, cut_in_m_s=4.0, rated_speed_m_s=9.8, cut_out_m_s=25.0, name="IEA37 3.35 MW"
         )
 
     @classmethod
     def iea37_10mw(cls) -> "Turbine":
-        """The turbine of the IEA Wind Task 37 layout case studies 3 and 4."""
+        """Return the turbine of the IEA Wind Task 37 layout case studies 3 and 4."""
         return cls.cubic(10.0, 198.0, 119.0, cut_in_m_s=4.0, rated_speed_m_s=11.0, cut_out_m_s=25.0, name="IEA37 10 MW")
 
     def _set(self, curve: Curve, rated: float, rotor_diameter_m: float, hub_height_m: float, name: str) -> None:
@@ -155,8 +155,8 @@ class Turbine:
         _check_specific_power(name, rated, diameter)
         if hub_height <= 0.5 * diameter:
             raise InputError(
-                f"{name}: hub_height_m is {hub_height:g} and rotor_diameter_m {diameter:g}: the blades would reach "
-                "the ground; expected a hub higher than half the diameter"
+                f"{name}: hub_height_m is {hub_height:g} and rotor_diameter_m is {diameter:g}: the blades would reach "
+                "the ground; expected a hub height above half the diameter"
             )
         self.name = name
         self.rotor_diameter_m = diameter
@@ -170,23 +170,18 @@ class Turbine:
         self.highest_thrust = float(thrust.max())
 
     def power_mw(self, wind_speeds_m_s: npt.ArrayLike) -> Array:
-        """Power at wind speeds of any shape."""
+        """Return the power at wind speeds of any shape."""
         return self.curve(wind_speeds_m_s)[0]
 
     def thrust_coefficient(self, wind_speeds_m_s: npt.ArrayLike) -> Array:
-        """Thrust coefficient at wind speeds of any shape."""
+        """Return the thrust coefficient at wind speeds of any shape."""
         return self.curve(wind_speeds_m_s)[1]
 
     def _key(self) -> tuple[object, ...]:
-        return (
-            self.rotor_diameter_m,
-            self.hub_height_m,
-            self.curve.ends.tobytes(),
-            self.curve.coefficients.tobytes(),
-        )
+        return self.rotor_diameter_m, self.hub_height_m, self.curve.ends.tobytes(), self.curve.coefficients.tobytes()
 
     def __eq__(self, other: object) -> bool:
-        """The same figures, whatever the name."""
+        """Return whether the two have the same curves and dimensions; names do not count."""
         return isinstance(other, Turbine) and self._key() == other._key()
 
     def __hash__(self) -> int:
@@ -203,22 +198,22 @@ def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:
     if not len(speeds) == len(power) == len(thrust):
         raise InputError(
             f"{name}: {len(speeds)} wind speeds, {len(power)} powers and {len(thrust)} thrust coefficients; "
-            "expected as many of each"
+            "expected the same number of each"
         )
     if len(speeds) < 2:
         raise InputError(f"{name}: the curves have {len(speeds)} point(s); expected at least 2")
     for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
         raise InputError(
-            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected them strictly increasing"
+            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds"
         )
     for i in np.flatnonzero(power < 0)[:1]:
         raise InputError(f"{name}: power_mw[{i}] is {power[i]:g}; expected 0 or more")
     for i in np.flatnonzero((thrust < 0) | (thrust > HIGHEST_THRUST))[:1]:
-        raise InputError(f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected between 0 and {HIGHEST_THRUST:g}")
+        raise InputError(f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected 0 to {HIGHEST_THRUST:g}")
 
 
 def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:
-    """Catch watts and kilowatts given as megawatts: power per rotor area is much the same for all turbines."""
+    """Raise InputError for a power per rotor area that no turbine has, as when watts are given as megawatts."""
     area = math.pi * diameter**2 / 4.0
     specific = rated_mw * 1e6 / area
     if LOWEST_SPECIFIC_POWER <= specific <= HIGHEST_SPECIFIC_POWER:
@@ -243,8 +238,9 @@ def _generic_curves(
     max_power_coefficient: float,
     constant_thrust: float,
 ) -> tuple[Array, Array, Array]:
-    """Curves of a generic turbine: aerodynamic power less losses, smoothed by turbulence; thrust from momentum theory.
+    """Return wind speeds, power and thrust coefficient of a generic turbine.
 
+    The power is aerodynamic power less losses, smoothed by turbulence; the thrust follows from momentum theory.
     The loss factors (gearbox 1 % of rated power and 1.4 % of the power through it, generator 3 %, converter 3 %) and
     the order of the steps are those of the DTU spreadsheet that PyWake follows.
     """
@@ -262,10 +258,10 @@ def _generic_curves(
         power = steady
 
     aerodynamic = (power / (1.0 - converter) / (1.0 - generator) + gear_constant * rated_mw) / (1.0 - gear_variable)
-    # the constant loss makes the power coefficient too high in light winds
+    # the constant loss makes the power coefficient too high at low wind speeds
     thrust = _thrust_from_power_coefficient(np.minimum(aerodynamic / full, BETZ))
 
-    # scale so that the flattest part, beyond the speeds limited above, has the thrust asked for
+    # scale so that the flattest part, beyond the speeds limited above, has `constant_thrust`
     start = int(np.flatnonzero(thrust < BETZ_THRUST - 1e-6)[0])
     flattest = start + int(np.argmin(np.abs(np.diff(thrust[start:]))))
     at_best = float(_thrust_from_power_coefficient(np.array([max_power_coefficient]))[0])

@@ -1,4 +1,4 @@
-"""Weibull distributions of the wind by sector, and what is linear between sectors or the same within them."""
+"""Weibull distributions of the wind by sector, and values that vary with the sector."""
 
 from typing import Any
 
@@ -57,7 +57,7 @@ class WeibullWind(Distribution):
         self._whole_circle = abs(direction_bin_width(bins) * len(bins) - 360.0) < 1e-6
 
     def _weibull(self, direction: Array) -> tuple[Array, Array]:
-        """Scale and shape at these directions."""
+        """Return scale and shape at these directions."""
         return by_sector(self._scale, direction, self._linear), by_sector(self._shape, direction, self._linear)
 
     def _binned(self, directions: Array, speeds: Array) -> Conditions:
@@ -98,9 +98,9 @@ class WeibullWind(Distribution):
         )
 
     def draw(self, count: int, rng: np.random.Generator) -> Conditions:
-        """From the continuous distribution over the whole circle and over the speeds that the bins cover.
+        """Draw from the continuous distribution over the speeds that the bins cover.
 
-        Where the directions do not go all the way round: from the bins.
+        If the directions do not cover the full circle, draw from the bins.
         """
         if not self._whole_circle:
             return self._table().draw(count, rng)
@@ -115,41 +115,41 @@ class WeibullWind(Distribution):
         return Conditions(direction, speed[:, None], weight[:, None], intensity[:, None])
 
     def _table(self) -> TableWind:
-        """The bins as they are."""
+        """Return the bins as exact conditions."""
         conditions = self.conditions
         return TableWind(
             conditions.direction, conditions.speed[0], conditions.weight, conditions.turbulence_intensity, checked=False
         )
 
     def _directions_at(self, share: Array) -> Array:
-        """Directions below which the wind blows these shares of the time, from the start of the first sector on."""
+        """Return the directions at these shares of the cumulated frequency, from the start of the first sector on."""
         sectors = len(self._frequency)
         at_start = self._frequency
         at_end = np.roll(at_start, -1) if self._linear else at_start
         sector, uniform = place_in(0.5 * (at_start + at_end), share)
         start, end = at_start[sector], at_end[sector]
-        # place in the sector whose cumulated density, linear from start to end, is `uniform`
+        # the place in the sector where the cumulated density, linear from start to end, is `uniform`
         place = uniform * (start + end) / (start + np.sqrt(start**2 + uniform * (end**2 - start**2)))
         offset = 0.0 if self._linear else -0.5
         return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
 
 
 def _below(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
-    """Probability of a wind slower than `speed`; shapes are broadcast."""
+    """Return the probability of a wind slower than `speed`; shapes are broadcast."""
     return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
 
 def is_linear(interpolation: str) -> bool:
-    """Whether to interpolate between sectors."""
+    """Return whether to interpolate between sectors."""
     if interpolation not in INTERPOLATIONS:
         raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
     return interpolation == "linear"
 
 
 def by_sector(values: Array, direction: Array, linear: bool) -> Array:
-    """Values by sector, at directions: of the nearest sector (half-way, the next) or linear between the centres.
+    """Return `values` at these directions: of the nearest sector (half-way, the next) or linear between the centres.
 
-    values: shape (sectors, ...); direction: of the shape of what is wanted, less the rest of the values' shape.
+    values: shape (sectors, ...); result: the shape of `direction`, then the remaining dimensions of `values`.
     """
     sectors = len(values)
     position = np.asarray(direction, dtype=np.float64) / (360.0 / sectors)
@@ -162,7 +162,7 @@ def by_sector(values: Array, direction: Array, linear: bool) -> Array:
 
 
 def direction_bin_width(directions: Array) -> float:
-    """Width of equal bins round these directions; where they are not equidistant, an equal share of the circle."""
+    """Return the width of equal bins round these directions; if not equidistant, an equal share of the circle."""
     steps = np.diff(directions)
     if len(steps) and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
         return float(steps[0])

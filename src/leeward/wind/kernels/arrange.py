@@ -1,4 +1,4 @@
-"""Turbines as the wind sees them: turned into its direction and sorted."""
+"""Turbines in the coordinates of each wind direction, sorted."""
 
 import numpy as np
 
@@ -8,9 +8,9 @@ from leeward.wind.kernels.data import Batch
 
 @formula
 def sort_along(values, order):
-    """Sort `order`, indices into `values`, by their value; where equal, by the index.
+    """Sort `order`, indices into `values`, by value and then by index.
 
-    By insertion: the order is that of a wind direction close by, so that few turbines have to change places.
+    Insertion sort is fast here: `order` starts sorted for a neighbouring wind direction, so few turbines move.
     """
     for i in range(1, len(order)):
         index = order[i]
@@ -27,7 +27,7 @@ def sort_along(values, order):
 
 @formula
 def turn(places, wind, g, along, across):
-    """Downwind and crosswind coordinates (m) of all places in direction `g`."""
+    """Fill in the downwind and crosswind coordinates (m) of all places in direction `g`."""
     cosine, sine = wind.cosine[g], wind.sine[g]
     for i in range(len(places.x)):
         along[i] = -cosine * places.x[i] - sine * places.y[i]
@@ -36,7 +36,7 @@ def turn(places, wind, g, along, across):
 
 @allocating
 def arrange(places, wind, begin, end):
-    """The turbines in the directions begin .. end of the wind, sorted downwind, with the conditions of these."""
+    """Return the turbines in the directions begin .. end, sorted downwind, with the wind conditions."""
     directions = end - begin
     turbines = len(places.x)
     lanes = wind.speed.shape[1]

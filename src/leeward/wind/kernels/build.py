@@ -1,4 +1,4 @@
-"""The kernels of a wake model: its formulas, put into the loops."""
+"""Build the kernels of a wake model from its formulas."""
 
 import functools
 from typing import TYPE_CHECKING
@@ -19,14 +19,14 @@ if TYPE_CHECKING:
 
 @functools.cache
 def kernels_of(model: "type[WakeModel]") -> Kernels:
-    """Return the kernels of a model, shared by all farms of this process; each is compiled on its first call."""
+    """Return the kernels of a model, shared by all farms of the process; each is compiled on its first call."""
     ours = model.__module__.startswith("leeward.")
     label = model.name if ours else f"{model.name}-{model.__module__}.{model.__qualname__}"
     return Kernels(*(kernel(loop, label, source_file(model)) for loop in build(model.formulas)))
 
 
 def build(formulas: "Formulas") -> Kernels:
-    """Return the loops for these formulas, not yet compiled. With compilation off they run as they stand."""
+    """Return the loops for these formulas, not yet compiled. With compilation off they run as plain Python."""
     complete = with_differences(formulas)
     sweep = make_sweep(complete)
     return Kernels(

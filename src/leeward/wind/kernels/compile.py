@@ -1,9 +1,9 @@
-"""Compile kernels with numba, and keep what was compiled on disk.
+"""Compile kernels with numba, and cache them on disk.
 
-numba's own cache notices a change only in the file of the function itself, not in a formula of another file, and
-identifies a function built from given formulas by objects that differ from process to process. So the kernels have a
-cache of their own: one file per kernel and signature, in a folder named by everything that can change the machine
-code (all sources, the versions of numba and Python, the CPU).
+numba's own cache notices a change only in the file of the function itself, not in a formula of another file, and it
+identifies a function built from formulas by objects that differ between processes. So leeward has its own cache: one
+file per kernel and signature, in a folder whose name depends on everything that can change the machine code (all
+sources, the versions of numba and Python, the CPU).
 """
 
 import contextlib
@@ -27,26 +27,26 @@ from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
 from leeward.wind.kernels.pieces import Piece
 
-WAIT_FOR_OTHERS_S = 300.0  # for another process that is compiling the same; after that, do it ourselves
+WAIT_FOR_OTHERS_S = 300.0  # for another process that compiles the same kernel; then compile it here
 
-# fused multiply-add and no care for the sign of zero; nothing that changes the order of additions
+# allow fused multiply-add and ignore the sign of zero, but keep the order of additions
 FAST_MATH = {"contract", "nsz"}
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 
 def formula(function: F) -> F:
-    """Mark a scalar function or a piece of a loop: it is inlined into the loops that use it, and stays callable."""
+    """Mark a scalar function or a part of a loop: it is inlined into the loops that use it, and stays callable."""
     return _piece(function, forceinline=True, _nrt=False)
 
 
 def allocating(function: F) -> F:
-    """Like `formula`, for a function that makes arrays. It is not inlined."""
+    """Mark a function that allocates arrays: like `formula`, but not inlined."""
     return _piece(function)
 
 
 def allocating_inline(function: F) -> F:
-    """Like `allocating`, but inlined: so the loops know the shapes of its arrays, where these are constant."""
+    """Mark a function that allocates arrays, inlined so that the loops know the constant shapes of its arrays."""
     return _piece(function, forceinline=True)
 
 
@@ -58,16 +58,16 @@ def _piece(function: F, **options: bool) -> F:
 
 
 def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
-    """A loop that Python calls: runs without the interpreter lock, and is kept on disk under `label`.
+    """Return a loop for use from Python: it runs without the interpreter lock and is cached on disk under `label`.
 
-    source: the file with the formulas it uses; None if there is none (typed by hand), then nothing is kept.
+    source: the file with its formulas; None for interactive input, which is not cached.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     folder = kernel_folder(source) if source is not None else None
     cache = NoCache() if folder is None else KernelCache(folder, f"{label}-{function.__name__}")
-    # Functions of one name and signature are told apart by a number that counts up in each process. Where several are
-    # loaded that other processes have compiled, numba takes one for another, unless their names differ.
+    # numba distinguishes functions of one name and signature by a counter per process. It confuses functions that
+    # different processes compiled, unless their names differ.
     function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
     options: dict[str, Any] = {"nogil": True, "no_cfunc_wrapper": True}
     dispatcher: Any = numba.njit(function, error_model="numpy", fastmath=FAST_MATH, **options)
@@ -85,15 +85,15 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
 
 
 def kernel_folder(source: Path) -> Path | None:
-    """Where kernels made from this and our own sources are kept; None without a cache folder."""
+    """Return the cache folder for kernels made from `source` and leeward's sources; None without a cache folder."""
     base = cache_folder()
     if base is None:
         return None
     wind = Path(__file__).parent.parent
-    own = sorted([*wind.glob("kernels/*.py"), *wind.glob("wake_models/*.py"), wind / "overlap.py"])
+    ours = sorted([*wind.glob("kernels/*.py"), *wind.glob("wake_models/*.py"), wind / "overlap.py"])
     beside = sorted(source.parent.glob("*.py")) if source.parent.name == "kernels" else [source]
     digest = hashlib.sha256()
-    for path in [*own, *beside]:
+    for path in [*ours, *beside]:
         digest.update(path.name.encode() + b"\0" + path.read_bytes() + b"\0")
     for fact in (
         numba.__version__,
@@ -106,21 +106,21 @@ def kernel_folder(source: Path) -> Path | None:
 
 
 class NoCache:
-    """An empty cache, as a numba dispatcher asks for one (`numba.core.caching._Cache`). It tells of compiling."""
+    """An empty cache with the interface of `numba.core.caching._Cache`. It reports when compilation starts and ends."""
 
     cache_path = ""
     _is_compiling = False
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return None: the dispatcher compiles, and then saves."""
+        """Return None, so that the dispatcher compiles and then saves."""
         self._note(True)
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Keep nothing."""
+        """Save nothing."""
         self._note(False)
 
     def give_up(self) -> None:
-        """End a call that failed."""
+        """Report the end of a compilation that failed."""
         self._note(False)
 
     def enable(self) -> None:
@@ -130,12 +130,12 @@ class NoCache:
         """Do nothing: always on."""
 
     def flush(self) -> None:
-        """Do nothing: nothing is held back."""
+        """Do nothing: there is no buffer."""
 
-    def _note(self, begins: bool) -> None:
-        if begins != self._is_compiling:
-            self._is_compiling = begins
-            notify(begins)
+    def _note(self, starts: bool) -> None:
+        if starts != self._is_compiling:
+            self._is_compiling = starts
+            notify(starts)
 
 
 class KernelCache(NoCache):
@@ -148,13 +148,13 @@ class KernelCache(NoCache):
         self._locks: dict[Path, int] = {}
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        target_context.refresh()  # stored code refers to numba's runtime, which is set up on first use
+        target_context.refresh()  # cached code needs numba's runtime, which is set up on first use
         path = self._path(signature)
         result = self._read(path, target_context)
         if result is None:
             self._note(True)
             self._lock(path)
-            result = self._read(path, target_context)  # whoever held the lock may have made it
+            result = self._read(path, target_context)  # another process may have compiled it meanwhile
             if result is not None:
                 self._unlock(path)
                 self._note(False)
@@ -167,7 +167,7 @@ class KernelCache(NoCache):
         self._note(False)
 
     def give_up(self) -> None:
-        """Let others compile what was not compiled here after all."""
+        """Release the locks, so that other processes can compile."""
         for path in list(self._locks):
             self._unlock(path)
         self._note(False)
@@ -179,13 +179,13 @@ class KernelCache(NoCache):
         stored = fetch(path)
         if stored is None:
             return None
-        # machine code with numba's description of it, pickled; `fetch` returns only what this user has written
+        # a pickle of machine code and numba's metadata; `fetch` returns only files that this user wrote
         return CompileResult._rebuild(target_context, *pickle.loads(stored))
 
     def _lock(self, path: Path) -> None:
-        """Let one process compile while the others wait. The lock goes with its owner, however that ends.
+        """Take the lock, so that one process compiles while others wait. The lock ends with its process.
 
-        Where there is no locking, or the folder cannot be written, every process compiles for itself.
+        Without file locking, or if the folder is not writable, every process compiles for itself.
         """
         try:
             handle = open_private(path.with_suffix(".lock"), os.O_CREAT | os.O_RDWR)
@@ -207,7 +207,7 @@ class KernelCache(NoCache):
 
 
 def source_file(thing: type) -> Path | None:
-    """The file in which a class was written; None if it was typed by hand."""
+    """Return the source file of a class; None if it was defined interactively."""
     try:
         path = Path(inspect.getfile(thing))
     except (TypeError, OSError):
@@ -223,9 +223,9 @@ def _until(seconds: float) -> Iterator[None]:
 
 
 def _flock(handle: int) -> bool:
-    """Take the lock once nobody else has it, and return True; False if that takes too long, or there is no locking.
+    """Wait for the lock and return True; False after the time limit, or without file locking.
 
-    Raise CompiledElsewhereError instead of waiting, where that was asked for.
+    Raise CompiledElsewhereError instead of waiting if `waits()` is False.
     """
     try:
         import fcntl

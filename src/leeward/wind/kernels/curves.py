@@ -1,8 +1,8 @@
-"""Power and thrust curves as the kernels have them: pieces of cubic polynomials.
+"""Power and thrust curves in the kernels: piecewise cubic polynomials.
 
-A piece is a row: the wind speed it ends at (`ends`), the speed it is developed about, and four coefficients each of
-power and thrust. The first piece reaches down to any speed, the last one up to any. The pieces of all turbine types
-stand below each other. Which piece a speed falls into is looked up in equal bins and corrected by a step or two.
+A piece is a row: the wind speed it ends at (`ends`), the speed it is expanded about, and four coefficients each of
+power and thrust. The first and the last piece have no limit. The rows of all turbine types are in one array. The piece
+for a speed is looked up in equal bins and corrected by a step or two.
 """
 
 from leeward.wind.kernels.compile import formula
@@ -11,7 +11,7 @@ from leeward.wind.kernels.data import CURVE_BINS, Curves
 
 @formula
 def find_piece(speed: float, kind: int, curves: Curves) -> int:
-    """Row of the piece that `speed` falls into."""
+    """Return the row of the piece that contains `speed`."""
     position = (speed - curves.bin_origin[kind]) * curves.bins_per_speed[kind]
     position = min(max(position, 0.0), CURVE_BINS - 1.0)
     row: int = curves.first_piece[kind, int(position)]
@@ -22,7 +22,7 @@ def find_piece(speed: float, kind: int, curves: Curves) -> int:
 
 @formula
 def power_and_thrust(speed: float, kind: int, curves: Curves) -> tuple[float, float]:
-    """Power (MW) and thrust coefficient at a wind speed (m/s)."""
+    """Return power (MW) and thrust coefficient at a wind speed (m/s)."""
     row = find_piece(speed, kind, curves)
     pieces = curves.pieces
     t = speed - pieces[row, 0]
@@ -33,7 +33,7 @@ def power_and_thrust(speed: float, kind: int, curves: Curves) -> tuple[float, fl
 
 @formula
 def power_and_thrust_slopes(speed: float, kind: int, curves: Curves) -> tuple[float, float]:
-    """Derivatives of power and thrust with respect to wind speed; at a knot, those of the piece to its right."""
+    """Return the derivatives of power and thrust by wind speed; at a knot, those of the piece to its right."""
     row = find_piece(speed, kind, curves)
     pieces = curves.pieces
     t = speed - pieces[row, 0]

@@ -1,4 +1,4 @@
-"""What goes into the kernels and through them: tuples of arrays. Importing this does not import numba."""
+"""Arguments and intermediate data of the kernels: tuples of arrays. Importing this does not import numba."""
 
 from collections.abc import Callable, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -11,15 +11,17 @@ if TYPE_CHECKING:
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Indices = npt.NDArray[np.uint32]  # without a sign: indexing then needs no check for a negative one
+Indices = npt.NDArray[np.uint32]  # unsigned: indexing then needs no check for negative values
 
 CURVE_BINS = 4096
-ELEMENTS = 512  # directions x speeds in a batch: enough for long vector loops, few enough for the nearest cache
+ELEMENTS = (
+    512  # most directions x speeds in a batch: enough for long vector loops, few enough for the first-level cache
+)
 REACH_BINS = 512
 
 
 class Kernels(NamedTuple):
-    """The loops that Python calls, for one wake model. The functions that `build` calls say what they take."""
+    """The loops of one wake model that Python calls. The functions that `build` calls document their arguments."""
 
     reaches: Callable[..., Any]
     energy: Callable[..., Any]
@@ -31,7 +33,7 @@ class Kernels(NamedTuple):
 
 
 class Places(NamedTuple):
-    """Where turbines stand (m, east and north of any point near by), and of which type they are; shape (turbines,)."""
+    """Positions of turbines (m, east and north of any nearby point) and their types; shape (turbines,)."""
 
     x: Floats
     y: Floats
@@ -39,8 +41,10 @@ class Places(NamedTuple):
 
 
 class Wind(NamedTuple):
-    """Wind conditions: cosine and sine of the angle the wind comes from, anticlockwise from east, shape (directions,);
-    speed (m/s), weight and turbulence intensity, shape (directions, lanes).
+    """Wind conditions.
+
+    cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,);
+    speed (m/s), weight and turbulence intensity: shape (directions, lanes).
     """
 
     cosine: Floats
@@ -51,10 +55,10 @@ class Wind(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Wind conditions, and the turbines as seen in each direction, sorted downwind.
+    """Wind conditions, and the turbines in each direction, sorted downwind.
 
     downwind, crosswind: m, shape (directions, turbines); turbine, kind: index and type, same shape;
-    lateral: the ranks in order of crosswind, same shape.
+    lateral: the ranks sorted by crosswind, same shape.
     speed, weight, turbulence_intensity: of all lanes, direction after direction, shape (elements,), at most ELEMENTS.
     cosine, sine: of the angle the wind comes from, anticlockwise from east, shape (directions,).
     """
@@ -72,17 +76,17 @@ class Batch(NamedTuple):
 
 
 class Curves(NamedTuple):
-    """Pieces of all types, shape (pieces,) and (pieces, 9); bins, shape (types, CURVE_BINS), their origin and scale."""
+    """Pieces of all types, shape (pieces,) and (pieces, 9); bins, shape (types, CURVE_BINS), with origin and scale."""
 
-    ends: npt.NDArray[np.float64]
-    pieces: npt.NDArray[np.float64]
-    first_piece: npt.NDArray[np.int64]
-    bin_origin: npt.NDArray[np.float64]
-    bins_per_speed: npt.NDArray[np.float64]
+    ends: Floats
+    pieces: Floats
+    first_piece: Integers
+    bin_origin: Floats
+    bins_per_speed: Floats
 
 
 class Kinds(NamedTuple):
-    """What turbines of each type are like; shape (types,)."""
+    """Properties of each turbine type; shape (types,)."""
 
     diameter: Floats
     hub_height: Floats
@@ -92,10 +96,10 @@ class Kinds(NamedTuple):
 
 
 class Model(NamedTuple):
-    """Options of the wake model, as `leeward.wind.wake_models.base` describes them, and how far its wakes reach.
+    """Options of the wake model, see `leeward.wind.wake_models.base`, and the reach of its wakes.
 
     reaches: crosswind distance squared, shape (types, types, REACH_BINS), over downwind distances 0 .. longest;
-    widest: the root of the largest of them.
+    widest: the square root of their maximum.
     """
 
     parameters: tuple[float, ...]
@@ -109,8 +113,8 @@ class Model(NamedTuple):
 class Lateral(NamedTuple):
     """The turbines sorted by crosswind in each direction; shape (directions, turbines).
 
-    downwind, crosswind, kind: in that order. begin, end: by rank, between which places the turbines stand that are
-    close enough, measured crosswind, to matter.
+    downwind, crosswind, kind: in that order. begin, end: by rank, the range of turbines that are close enough in
+    crosswind to matter.
     """
 
     downwind: Floats
@@ -133,7 +137,7 @@ class Place(NamedTuple):
 
 
 class Pairs(NamedTuple):
-    """The wakes that count, by rank of the turbine they reach. Shape (pairs,); `first` has shape (turbines + 1,).
+    """The wakes that count, sorted by rank of the turbine they reach; shape (pairs,), `first` (turbines + 1,).
 
     direction: index of the wind direction; source: rank of the turbine that makes the wake;
     downwind, crosswind: from source to target, m;
@@ -151,10 +155,10 @@ class Pairs(NamedTuple):
 
 
 class State(NamedTuple):
-    """What is known of the turbines of each rank: m/s, MW; shape (turbines, elements).
+    """Results for the turbines of each rank: m/s, MW; shape (turbines, elements).
 
-    sources: what the wakes depend on, shape (turbines, rows, elements): a row for each field of the model's `Source`,
-    and, for a gradient, as many for its derivatives with respect to the effective speed.
+    sources: shape (turbines, rows, elements): a row for each field of the model's `Source` and, for a gradient, one for
+    its derivative with respect to the effective speed.
     """
 
     totals: Floats
@@ -165,18 +169,18 @@ class State(NamedTuple):
 
 
 class Known(NamedTuple):
-    """What was worked out of turbines before: speeds (m/s), shape (turbines, elements), and sources, as in `State`."""
+    """Earlier results: speeds (m/s), shape (turbines, elements), and sources, as in `State`."""
 
     speeds: Floats
     sources: Floats
 
 
 class Scratch(NamedTuple):
-    """Room for what the loops work on at a time; the last axis has ELEMENTS.
+    """Scratch arrays of the loops; the last axis has ELEMENTS.
 
-    gathered: what pairs depend on side by side, shape (rows, elements): the fields of `Rotor`, then of the model's
-    `Source`, and, for a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows,
-    elements). diameters: of the turbines of one rank, m.
+    gathered: the inputs of pairs, shape (rows, elements): the fields of `Rotor`, then of the model's `Source` and, for
+    a gradient, the derivatives of the latter. wakes: the fields of its `Wake`, shape (rows, elements). diameters: of
+    the turbines of one rank, m.
     """
 
     gathered: Floats
@@ -185,7 +189,7 @@ class Scratch(NamedTuple):
 
 
 class Solved(NamedTuple):
-    """A batch, its pairs and the state of all turbines in it, and room for further steps."""
+    """A batch, its pairs, the state of all its turbines, and scratch arrays for further steps."""
 
     batch: Batch
     pairs: Pairs
@@ -194,8 +198,8 @@ class Solved(NamedTuple):
 
 
 class Slopes(NamedTuple):
-    """Derivatives of the contribution of each pair and lane, shape (pairs, lanes), and those of power and thrust with
-    respect to the effective speed, shape (turbines, elements).
+    """Derivatives of the contribution of each pair, shape (pairs, lanes), and those of power and thrust with respect to
+    the effective speed, shape (turbines, elements).
     """
 
     downwind: Floats
@@ -206,7 +210,7 @@ class Slopes(NamedTuple):
 
 
 def curves_of(curves: Sequence["Curve"]) -> Curves:
-    """The curves of several turbine types, in the form that the kernels want."""
+    """Return the curves of several turbine types in the form that the kernels need."""
     rows = np.r_[0, np.cumsum([len(curve.ends) for curve in curves])]
     first_piece = np.empty((len(curves), CURVE_BINS), dtype=np.int64)
     origin = np.empty(len(curves))
@@ -215,7 +219,7 @@ def curves_of(curves: Sequence["Curve"]) -> Curves:
         knots = curve.ends[:-1]
         origin[i] = knots[0]
         scale[i] = CURVE_BINS / max(knots[-1] - knots[0], 1.0)
-        # a little early rather than late: the search only goes up
+        # slightly too low is fine: the search only goes up
         lowest = origin[i] + (np.arange(CURVE_BINS) - 1e-6) / scale[i]
         first_piece[i] = rows[i] + np.searchsorted(curve.ends, lowest, side="right")
         first_piece[i, 0] = rows[i]

@@ -1,8 +1,8 @@
-"""Derivatives of a wake model that has none of its own: differences of its formulas.
+"""Finite differences for a wake model without derivatives.
 
-Central differences, except where one side would be a negative distance or thrust: there the step ends at 0. The steps
-are about a millionth of what wakes change with (a rotor's diameter, a wind speed), so that derivatives of smooth
-formulas are good to nine digits or so. Close to a kink they are a mean of both sides.
+The differences are central, except where one side would be a negative distance or thrust: there the step ends at 0. The
+steps are about a millionth of the scales on which wakes change (a rotor's diameter, a wind speed), so that derivatives
+of smooth formulas are good to about nine digits. Close to a kink they are a mean of both sides.
 """
 
 from collections import namedtuple
@@ -20,7 +20,7 @@ STEP_OF_SPEED_RATIO = 1e-6
 
 
 def with_differences(formulas: Formulas) -> Formulas:
-    """Return the formulas with all derivatives: their own, or else differences."""
+    """Return the formulas with differences for the missing derivatives."""
     if formulas.source_slopes is None:
         formulas = replace(formulas, source_slopes=make_source_slopes(formulas))
     if formulas.wake_slopes is None or formulas.contribution_slopes is None:
@@ -51,16 +51,16 @@ def make_source_slopes(formulas):
 
 
 def make_wake_slopes(formulas: Formulas) -> Formulas:
-    """Return the formulas with two more: the first one hands the source on, the second one takes the differences."""
+    """Return the formulas with `wake_slopes`, which passes the source on, and differences as `contribution_slopes`."""
     wake_at, contribution = formulas.wake_at, formulas.contribution
     kind = result_type(formulas.source)
     rows = tuple_rows(kind)
     join, moved = rows.join, rows.moved
     fields = [f"{of}_{name}" for of in ("source", "by_speed") for name in kind._fields]
-    handed_on: Any = namedtuple("handed_on", fields)  # type: ignore[misc]  # as many as the source has, twice
+    passed_on: Any = namedtuple("passed_on", fields)  # type: ignore[misc]  # the fields of the source, twice
 
     @formula
-    def wake_slopes(rotor, source, by_speed, p) -> handed_on:
+    def wake_slopes(rotor, source, by_speed, p) -> passed_on:
         return join(source, by_speed)  # type: ignore[no-any-return]
 
     @formula
@@ -69,7 +69,6 @@ def make_wake_slopes(formulas: Formulas) -> Formulas:
 
     @formula
     def contribution_slopes(wake, rotor, p, table):
-        """Return the contribution with its derivatives."""
         downwind, distance, mirror_distance, radius = rotor
         source, slow, fast = moved(wake, 0.0), moved(wake, -STEP_M_S), moved(wake, STEP_M_S)
         near, close = max(downwind - STEP_M, 0.0), max(distance - STEP_M, 0.0)

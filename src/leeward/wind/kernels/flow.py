@@ -1,4 +1,4 @@
-"""Flow maps: how fast the wind blows at many points of a farm."""
+"""Flow maps: the wind speed at many points of a farm."""
 
 import numpy as np
 
@@ -15,9 +15,9 @@ def make_flow(sweep: Sweep):
     def flow(places, wind, begin, end, kinds, model, at, seen, seen_model, mean):
         """Add the weighted wind speed (m/s) at each point in the directions begin .. end to `mean` (points,).
 
-        at: where the points are, and as what they see the wakes: Places, with the types of `seen`.
-        seen, seen_model: `kinds` and `model` with further types, which have no rotor and the height of the points. The
-        turbines see each other by `kinds` and `model`, to the last bit as in `energy`.
+        at: Places of the points, with types of `seen`.
+        seen, seen_model: `kinds` and `model` with further types, which have no rotor and the height of the points.
+        Turbines still use `kinds` and `model`, so that their results have the same bits as in `energy`.
         """
         solved = solve(places, wind, begin, end, kinds, model)
         batch, sources = solved.batch, solved.state.sources

@@ -1,4 +1,4 @@
-"""What the loops expect of a wake model: scalar functions of named tuples. Importing this does not import numba."""
+"""The interface of a wake model: scalar functions of named tuples. Importing this does not import numba."""
 
 import typing
 from collections.abc import Callable
@@ -20,9 +20,9 @@ class Rotor(NamedTuple):
 
 
 class Range(NamedTuple):
-    """How far downwind, m, behind turbines of which diameter (m) and range of thrust coefficients a wake is looked at.
+    """A distance downwind of a turbine (m), its range of thrust coefficients and its diameter (m), for `reach`.
 
-    radius: of the rotor that it reaches, m.
+    radius: of the rotor in the wake, m.
     """
 
     downwind: float
@@ -52,10 +52,10 @@ class Formulas:
     contribution(wake, p, table) -> float
     reach(at, p) -> the crosswind distance (m) beyond which the contribution is zero or NEGLIGIBLE; at: a Range
 
-    The derivatives. A custom model may leave them out: then they are taken as differences of the formulas.
+    The derivatives. A custom model may leave them out: leeward then uses finite differences.
 
     source_slopes(the arguments of source) -> two Sources: the derivatives with respect to thrust and to speed_ratio
-    wake_slopes(rotor, source, by_speed, p) -> WakeSlopes, whatever `contribution_slopes` needs
+    wake_slopes(rotor, source, by_speed, p) -> WakeSlopes, the inputs of `contribution_slopes`
         by_speed: the derivative of the source with respect to the wind speed there, a Source
     contribution_slopes(wake_slopes, rotor, p, table) -> ContributionSlopes
     """
@@ -70,12 +70,12 @@ class Formulas:
 
     @property
     def is_complete(self) -> bool:
-        """Tell whether the model has all of its derivatives."""
+        """Return whether the model has all derivatives."""
         return None not in (self.source_slopes, self.wake_slopes, self.contribution_slopes)
 
 
 def result_type(formula: Callable[..., Any] | None) -> Any:
-    """Return the class of named tuples that a formula is annotated to return."""
+    """Return the NamedTuple class in the return annotation of a formula."""
     function: Any = getattr(formula, "py_func", formula)
     kind = typing.get_type_hints(function).get("return")
     if not (isinstance(kind, type) and issubclass(kind, tuple) and hasattr(kind, "_fields")):

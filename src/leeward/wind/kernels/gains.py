@@ -1,7 +1,7 @@
-"""What a farm would lose without each of its turbines, and gain from one more at many points.
+"""The loss of a farm without each of its turbines, and its gain from one more at many points.
 
-Unlike maps of yield, these count what a turbine takes from those in its wake. The thrust of the others is taken to stay
-as it is: good to a few per cent of the gain, and enough to choose by.
+Unlike maps of yield, these count the losses of turbines in the wake. The thrust of the other turbines is held constant:
+good to a few per cent of the gain, and enough to choose by.
 """
 
 from typing import NamedTuple
@@ -18,10 +18,10 @@ from leeward.wind.kernels.sweep import Sweep, lanes_of
 
 
 class Trial(NamedTuple):
-    """A new turbine, as the only one of a batch in which the others' places are seen from its wake.
+    """Scratch arrays for a new turbine.
 
-    found: the wakes that reach it, and then its own; totals: of the contributions, shape (1, elements); source: of its
-    own wake, shape (1, rows, elements).
+    found: the wakes that reach it, later its own wake; totals: of the contributions, shape (1, elements); source: of
+    its own wake, shape (1, rows, elements).
     """
 
     found: Pairs
@@ -31,7 +31,7 @@ class Trial(NamedTuple):
 
 @formula
 def power_in(batch, kinds, model, g, kind, totals):
-    """Weighted power (MW) in direction `g` of a turbine behind wakes of these totals, shape (1, elements)."""
+    """Return the weighted power (MW) in direction `g` of a turbine with these totals, shape (1, elements)."""
     lanes = lanes_of(batch)
     power = 0.0
     for k in range(g * lanes, (g + 1) * lanes):
@@ -44,7 +44,7 @@ def make_marginal(sweep: Sweep):
     solve, add_wakes = sweep.solve, sweep.add_wakes
 
     def marginal(places, wind, begin, end, kinds, model, counted, gain):
-        """Add to `gain` (turbines,) what the counted turbines would lose without it, directions begin .. end (MW)."""
+        """Add to `gain` (turbines,) the loss (MW) of the counted turbines without each turbine."""
         solved = solve(places, wind, begin, end, kinds, model)
         batch, pairs, state = solved.batch, solved.pairs, solved.state
         lanes = wind.speed.shape[1]
@@ -75,7 +75,7 @@ def make_own_power(sweep: Sweep):
 
     @formula
     def own_power(batch, kinds, model, g, kind, trial):
-        """Weighted power (MW) in direction `g` of the new turbine behind the wakes found; fill its source."""
+        """Return the weighted power (MW) of the new turbine in direction `g`, and fill its source."""
         lanes = lanes_of(batch)
         total = 0.0
         for k in range(g * lanes, (g + 1) * lanes):
@@ -100,7 +100,7 @@ def make_less_taken(sweep: Sweep):
 
     @formula
     def less_taken(total, solved, g, rank, place, kinds, model, counted, trial):
-        """Return `total` less the power (MW) that a turbine at `place` takes from that of this rank, if it counts."""
+        """Return `total` less the power (MW) that a turbine at `place` costs the turbine of this rank, if it counts."""
         batch, state, totals = solved.batch, solved.state, trial.totals
         kind = batch.kind[g, rank]
         lanes = lanes_of(batch)
@@ -132,7 +132,7 @@ def make_gains(sweep: Sweep):
     own_power, less_taken = make_own_power(sweep), make_less_taken(sweep)
 
     def gains(places, wind, begin, end, kinds, model, counted, at, gain):
-        """Add to `gain` (points,) what one more turbine and the counted ones would yield more (MW)."""
+        """Add to `gain` (points,) the yield (MW) of one more turbine, less the losses of the counted ones."""
         solved = solve(places, wind, begin, end, kinds, model)
         batch = solved.batch
         lanes = wind.speed.shape[1]

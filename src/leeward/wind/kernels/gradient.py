@@ -1,4 +1,4 @@
-"""The gradient: the loops of `sweep` with derivatives, and back from the power to positions."""
+"""The gradient: the loops of `sweep` with derivatives, then reverse mode from power to positions."""
 
 import numpy as np
 
@@ -30,9 +30,9 @@ def make_gradient(formulas: Formulas, sweep: Sweep):
     settle, settle_slopes = sweep.settle, make_settle_slopes(formulas, sweep.source_rows)
 
     def gradient(places, wind, begin, end, kinds, model, counted, mean_power, by_x, by_y):
-        """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power`, and to by_x, by_y
-        (turbines,) the derivatives of the sum over the turbines that are `counted` (1.0 or 0.0) with respect to
-        positions, MW/m.
+        """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power` (turbines,).
+
+        Add the derivatives of its sum over the `counted` turbines (1.0 or 0.0) to by_x and by_y (turbines,), MW/m.
         """
         batch = arrange(places, wind, begin, end)
         turbines = batch.downwind.shape[1]
@@ -62,7 +62,7 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
 
     @formula
     def add_wakes_and_slopes(pairs, begin, end, lanes, state, rank, model, scratch, slopes):
-        """`add_wakes` to the turbines of this rank, and fill `slopes` for these pairs."""
+        """Do `add_wakes` for the turbines of this rank, and fill `slopes` for these pairs."""
         p = model.parameters
         gathered, wakes = scratch.gathered, scratch.wakes
         step = ELEMENTS if lanes == 1 else 1
@@ -94,7 +94,7 @@ def make_add_wakes_and_slopes(formulas, sweep, wake_rows):
 
 @formula
 def along_axis(crosswind, distance):
-    """Derivative of a distance from an axis with respect to the crosswind distance: 0 on the axis."""
+    """Return the derivative of the distance from an axis by the crosswind distance; 0 on the axis."""
     return crosswind / distance if distance > 0.0 else 0.0
 
 
@@ -104,7 +104,7 @@ def make_settle_slopes(formulas, source_rows):
 
     @formula
     def settle_slopes(batch, kinds, model, rank, state, diameters, slopes):
-        """What `settle` found, differentiated with respect to the effective speed."""
+        """Fill in the derivatives of the results of `settle` with respect to the effective speed."""
         lanes = lanes_of(batch)
         for g in range(len(batch.cosine)):
             kind = batch.kind[g, rank]
@@ -128,10 +128,10 @@ def make_settle_slopes(formulas, source_rows):
 
 @formula
 def trace_back(batch, model, counted, pairs, state, slopes, by_x, by_y):
-    """From the most downstream turbines on: what a change of each speed, then of each position, does to the power.
+    """Add the derivatives of the power by position, working upstream from the most downstream turbines.
 
-    When a turbine's turn comes, all that its wake reaches have passed their share on to it. Its share is kept where its
-    power was, which is no longer needed.
+    All turbines in the wake of a turbine pass their share on before its turn comes. The shares overwrite the power,
+    which is no longer needed.
     """
     directions, turbines = batch.downwind.shape
     lanes = lanes_of(batch)

@@ -1,7 +1,7 @@
-"""Maps: what one more turbine would yield at many points, for farms that grow turbine by turbine.
+"""Maps of the yield of one more turbine, for farms that grow turbine by turbine.
 
-A new turbine changes few others: those in its wake, and those in theirs. What no changed wake reaches is left as it is,
-turbines and points alike, and is the same to the last bit as if all had been worked out again.
+A new turbine changes few others: those in its wake, and those in theirs. Turbines and points that no changed wake
+reaches keep their results, which have the same bits as if everything was computed again.
 """
 
 from typing import NamedTuple
@@ -17,8 +17,8 @@ from leeward.wind.kernels.pairs import SAME_PLACE, note_wakes, ranks_upstream, r
 from leeward.wind.kernels.sweep import Sweep
 
 
-class Room(NamedTuple):
-    """Room for one direction at a time.
+class Buffers(NamedTuple):
+    """Scratch arrays for one direction at a time.
 
     found: the wakes that reach a place; totals: of the contributions, shape (1, elements); changed: the ranks of the
     turbines whose speeds changed, shape (turbines,).
@@ -32,7 +32,7 @@ class Room(NamedTuple):
 
 @formula
 def is_reached(batch, model, g, ranks, count, place):
-    """Whether the wake of any of the first `count` of these turbines reaches a place."""
+    """Return whether the wake of any of the first `count` of these turbines reaches a place."""
     for k in range(count):
         rank = ranks[k]
         behind = place.downwind - batch.downwind[g, rank]
@@ -49,7 +49,7 @@ def make_settle_one(sweep: Sweep):
 
     @formula
     def settle_one(wind, direction, i, kind, kinds, model, totals, known):
-        """Speeds and what the wake depends on, of one turbine in one direction; whether its speeds changed."""
+        """Fill in speeds and source of one turbine in one direction; return whether its speeds changed."""
         lanes = wind.speed.shape[1]
         changed = False
         for lane in range(lanes):
@@ -76,21 +76,21 @@ def make_update_turbines(sweep: Sweep):
     add_wakes, settle_one = sweep.add_wakes, make_settle_one(sweep)
 
     @formula
-    def update_turbines(batch, wind, direction, g, kinds, model, known, room):
-        """Work out again the turbines that are new, or that a changed wake reaches; return how many changed."""
+    def update_turbines(batch, wind, direction, g, kinds, model, known, buffers):
+        """Recompute the turbines that are new or that a changed wake reaches; return how many changed."""
         lanes = wind.speed.shape[1]
         here, there = direction * lanes, (direction + 1) * lanes
         changes = 0
         for rank in range(batch.downwind.shape[1]):
             i, kind = batch.turbine[g, rank], batch.kind[g, rank]
             place = Place(batch.downwind[g, rank], batch.crosswind[g, rank], kind, 1.0)
-            if not (np.isnan(known.speeds[i, here]) or is_reached(batch, model, g, room.changed, changes, place)):
+            if not (np.isnan(known.speeds[i, here]) or is_reached(batch, model, g, buffers.changed, changes, place)):
                 continue
-            count = note_wakes(batch, g, rank, place, True, kinds, model, room.found)
-            room.totals[0, here:there] = 0.0
-            add_wakes(room.found, 0, count, lanes, known.sources, room.totals, 0, model, room.scratch)
-            if settle_one(wind, direction, i, kind, kinds, model, room.totals, known):
-                room.changed[changes] = rank
+            count = note_wakes(batch, g, rank, place, True, kinds, model, buffers.found)
+            buffers.totals[0, here:there] = 0.0
+            add_wakes(buffers.found, 0, count, lanes, known.sources, buffers.totals, 0, model, buffers.scratch)
+            if settle_one(wind, direction, i, kind, kinds, model, buffers.totals, known):
+                buffers.changed[changes] = rank
                 changes += 1
         return changes
 
@@ -101,33 +101,33 @@ def make_points(sweep: Sweep):
     add_wakes, new_scratch, update_turbines = sweep.add_wakes, sweep.new_scratch, make_update_turbines(sweep)
 
     def points(places, wind, begin, end, kinds, model, at, rotor, known, power):
-        """Bring `power` up to date, directions begin .. end: what one more turbine would yield at each point (MW).
+        """Update `power`, the yield (MW) of one more turbine at each point, in the directions begin .. end.
 
-        at: where it would stand and of which type it would be, Places of the points.
+        at: Places of the points, with the type of the new turbine.
         rotor: 1.0 to average over the rotor, 0.0 for the wind speed at the hub.
-        known: of the turbines when `power` was right; the speeds of new ones are not numbers.
-        power: shape (points, directions); not a number where it was never worked out.
+        known: the turbines at the last update; the speeds of new ones are NaN.
+        power: shape (points, directions); NaN where it was never computed.
         """
         batch = arrange(places, wind, begin, end)
         turbines = batch.downwind.shape[1]
         lanes = wind.speed.shape[1]
         totals, changed = np.empty((1, wind.speed.size)), np.empty(turbines, dtype=np.uint32)
-        room = Room(room_for_pairs(1, turbines + 1), totals, changed, new_scratch())
+        buffers = Buffers(room_for_pairs(1, turbines + 1), totals, changed, new_scratch())
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             direction = begin + g
             here, there = direction * lanes, (direction + 1) * lanes
-            room.found.direction[:] = direction
-            changes = update_turbines(batch, wind, direction, g, kinds, model, known, room)
+            buffers.found.direction[:] = direction
+            changes = update_turbines(batch, wind, direction, g, kinds, model, known, buffers)
             turn(at, wind, direction, downwind, crosswind)
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], rotor)
                 if not (np.isnan(power[point, direction]) or is_reached(batch, model, g, changed, changes, place)):
                     continue
                 ranks = ranks_upstream(batch, g, place.downwind)
-                count = note_wakes(batch, g, ranks, place, True, kinds, model, room.found)
+                count = note_wakes(batch, g, ranks, place, True, kinds, model, buffers.found)
                 totals[0, here:there] = 0.0
-                add_wakes(room.found, 0, count, lanes, known.sources, totals, 0, model, room.scratch)
+                add_wakes(buffers.found, 0, count, lanes, known.sources, totals, 0, model, buffers.scratch)
                 total = 0.0
                 for lane in range(lanes):
                     speed = effective_speed(wind.speed[direction, lane], totals[0, here + lane], model.squared)

@@ -1,7 +1,6 @@
-"""Scalar functions that a compiler can put into vector loops.
+"""Scalar functions that a compiler can vectorise.
 
-`math.log` and `math.exp` are calls into the C library, and one call keeps a whole loop scalar; these are arithmetic
-only.
+`math.log` and `math.exp` call the C library, and one call keeps a whole loop scalar; these are arithmetic only.
 """
 
 import math
@@ -14,9 +13,9 @@ SQRT_2 = math.sqrt(2.0)
 
 @formula
 def log_of_ratio(numerator: float, denominator: float) -> float:
-    """ln(numerator / denominator) for a ratio in [1, 65536), to about 2e-16.
+    """Return ln(numerator / denominator) for a ratio in [1, 65536), to about 2e-16.
 
-    The ratio is halved into [1, sqrt 2) by comparisons; then the series of 2 artanh((n - d) / (n + d)).
+    Comparisons halve the ratio into [1, sqrt 2); then follows the series of 2 artanh((n - d) / (n + d)).
     """
     exponent = 0.0
     large = numerator >= 256.0 * denominator
@@ -51,9 +50,9 @@ def log_of_ratio(numerator: float, denominator: float) -> float:
 
 @formula
 def exp_below_zero(exponent: float) -> float:
-    """The exponential of a number from -128 to 0, to about 2e-13 of the value; smaller ones count as -128.
+    """Return the exponential of a number from -128 to 0, to about 2e-13 of the value; smaller ones count as -128.
 
-    The series for a 256th of the number, then squared eight times.
+    It is the series for a 256th of the number, squared eight times.
     """
     part = max(exponent, -128.0) * (1.0 / 256.0)
     series = 1.0 / 6227020800.0
@@ -77,13 +76,13 @@ def exp_below_zero(exponent: float) -> float:
 
 @formula
 def effective_speed(speed: float, total: float, squared: bool) -> float:
-    """Wind speed (m/s) behind wakes whose relative deficits, or their squares, add up to `total`."""
+    """Return the wind speed (m/s) behind wakes whose relative deficits, or their squares, add up to `total`."""
     return speed * (1.0 - (math.sqrt(total) if squared else total))
 
 
 @formula
 def effective_speed_slope(speed: float, total: float, squared: bool) -> float:
-    """Derivative of `effective_speed` with respect to `total`; without any wake it is not needed, and 0."""
+    """Return the derivative of `effective_speed` by `total`; 0 without any wake, where it is not needed."""
     if not squared:
         return -speed
     return -0.5 * speed / math.sqrt(total) if total > 0.0 else 0.0

@@ -1,4 +1,4 @@
-"""Which wakes count: pairs of turbines, the one in the other's wake."""
+"""Pairs of turbines, one in the wake of the other."""
 
 import math
 
@@ -13,16 +13,13 @@ SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in 
 
 @formula
 def reach_bin(downwind, longest):
-    """Where to look up how far a wake reaches."""
+    """Return the bin of `Model.reaches` for this downwind distance."""
     return int(min(max(downwind * (REACH_BINS / longest), 0.0), REACH_BINS - 1.0))
 
 
 @formula
 def order_laterally(batch, widest, lateral):
-    """Sort the turbines by crosswind, and find for each which others are less than `widest` away.
-
-    Returns the number of pairs that stand so.
-    """
+    """Sort the turbines by crosswind, find for each the others less than `widest` away, and return their number."""
     directions, turbines = batch.downwind.shape
     count = 0
     for g in range(directions):
@@ -34,10 +31,10 @@ def order_laterally(batch, widest, lateral):
         begin = 0
         end = 0
         for position in range(turbines):
-            own = lateral.crosswind[g, position]
-            while begin < position and own - lateral.crosswind[g, begin] >= widest:
+            target = lateral.crosswind[g, position]
+            while begin < position and target - lateral.crosswind[g, begin] >= widest:
                 begin += 1
-            while end < turbines and lateral.crosswind[g, end] - own < widest:
+            while end < turbines and lateral.crosswind[g, end] - target < widest:
                 end += 1
             rank = batch.lateral[g, position]
             lateral.begin[g, rank] = begin
@@ -48,24 +45,24 @@ def order_laterally(batch, widest, lateral):
 
 @formula
 def mark_pairs(batch, model, lateral, pairs):
-    """Fill in which wakes count and how far off they are."""
+    """Fill in the wakes that count, and their distances downwind and crosswind."""
     directions, turbines = batch.downwind.shape
     count = 0
     for rank in range(turbines):
         for g in range(directions):
             kind = batch.kind[g, rank]
-            own_downwind = batch.downwind[g, rank]
-            own_crosswind = batch.crosswind[g, rank]
+            target_downwind = batch.downwind[g, rank]
+            target_crosswind = batch.crosswind[g, rank]
             begin = count
             for position in range(lateral.begin[g, rank], lateral.end[g, rank]):
-                downwind = own_downwind - lateral.downwind[g, position]
-                crosswind = own_crosswind - lateral.crosswind[g, position]
+                downwind = target_downwind - lateral.downwind[g, position]
+                crosswind = target_crosswind - lateral.crosswind[g, position]
                 upstream = batch.lateral[g, position]
                 reach = model.reaches[lateral.kind[g, position], kind, reach_bin(downwind, model.longest)]
                 pairs.source[count] = upstream
                 pairs.downwind[count] = downwind
                 pairs.crosswind[count] = crosswind
-                # no branch: a pair that does not count is overwritten by the next
+                # no branch: the next pair overwrites one that does not count
                 count += (upstream < rank) & (crosswind * crosswind < reach)
             for e in range(begin, count):
                 pairs.direction[e] = g
@@ -103,7 +100,7 @@ def room_for_pairs(turbines, room):
 
 @allocating
 def find_pairs(batch, kinds, model):
-    """The wakes that count."""
+    """Return the wakes that count."""
     directions, turbines = batch.downwind.shape
     lateral = Lateral(
         np.empty((directions, turbines)),
@@ -113,7 +110,7 @@ def find_pairs(batch, kinds, model):
         np.empty((directions, turbines), dtype=np.uint32),
     )
     room = order_laterally(batch, model.widest, lateral)
-    pairs = room_for_pairs(turbines, room + 1)  # a pair is written down before it is known whether it counts
+    pairs = room_for_pairs(turbines, room + 1)  # `mark_pairs` writes a pair before it knows whether it counts
     mark_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
@@ -121,7 +118,7 @@ def find_pairs(batch, kinds, model):
 
 @formula
 def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, model, found, count):
-    """Write down a wake that reaches so far downwind and crosswind, if it does: the number of wakes found by then.
+    """Store a wake at position `count` if it reaches this far; return the new number of wakes.
 
     rotor: 1.0 to average over the rotor of the turbine there, 0.0 for the wind speed at its hub.
     """
@@ -142,9 +139,9 @@ def note_pair(downwind, crosswind, source_kind, kind, source, rotor, kinds, mode
 
 @formula
 def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
-    """Write down the wakes of the first `ranks` turbines of direction `g` that reach a place; return how many do.
+    """Store the wakes of the first `ranks` turbines of direction `g` that reach a place; return their number.
 
-    place: a `Place`. by_turbine: whether the source of a wake is noted as the turbine's index, else as its rank.
+    place: a `Place`. by_turbine: True stores the source as the turbine's index, False as its rank.
     """
     count = 0
     for rank in range(ranks):
@@ -166,7 +163,7 @@ def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
 
 @formula
 def ranks_upstream(batch, g, downwind):
-    """Return how many turbines stand upstream of a place, or in its plane."""
+    """Return the number of turbines upstream of a place, or in its plane."""
     ranks = 0
     while ranks < batch.downwind.shape[1] and downwind - batch.downwind[g, ranks] > -SAME_PLACE:
         ranks += 1
@@ -175,7 +172,7 @@ def ranks_upstream(batch, g, downwind):
 
 def make_reaches(reach):
     def reaches(kinds, parameters, radii, longest, turbulence_low, turbulence_high):
-        """Crosswind distance (m) that a wake reaches, squared; shape (types, radii, REACH_BINS) over 0 .. longest m."""
+        """Return the squared crosswind reach (m^2) of wakes; shape (types, radii, REACH_BINS) over 0 .. longest m."""
         squares = np.empty((len(kinds.diameter), len(radii), REACH_BINS))
         for kind in range(len(kinds.diameter)):
             low, high, diameter = kinds.thrust_low[kind], kinds.thrust_high[kind], kinds.diameter[kind]

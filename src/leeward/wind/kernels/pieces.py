@@ -1,8 +1,8 @@
-"""Pieces: functions that are compiled into the kernels that use them, and not on their own.
+"""Pieces: functions that are compiled only as part of the kernels that use them.
 
-Numba makes machine code, and a function that Python can call, of every function on its way to a kernel: for a wake
-engine made of some sixty small functions a third of all the work. It also compiles one version of a function for each
-constant that is passed to it, and for each first guess of a variable that starts as a constant.
+By default, numba makes machine code and a Python wrapper for every function that a kernel calls. For the sixty or so
+small functions of the wake engine, that is a third of the compile time. It also compiles one version of a function for
+each constant that is passed to it, and for each first guess of a variable that starts as a constant.
 """
 
 import functools
@@ -16,11 +16,11 @@ from numba.core.codegen import JITCodeLibrary
 from numba.core.compiler import Compiler
 from numba.core.registry import CPUDispatcher
 
-ENVIRONMENT = "_ZN08NumbaEnv"  # how the names of numba's pointers to the constants of a function begin
+ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the names of numba's pointers to the constants of a function
 
 
 class Piece(CPUDispatcher):
-    """A function for use in kernels. Called from Python, it is compiled once more, as a function of its own."""
+    """A function for use in kernels. A call from Python compiles it separately."""
 
     def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
         self._alone = options
@@ -28,7 +28,7 @@ class Piece(CPUDispatcher):
         super().__init__(function, {}, {**options, **without}, _PieceCompiler)
 
     def get_call_template(self, args: Any, kws: Any) -> Any:
-        """Compile the piece for the types of its arguments, whether or not one is a constant."""
+        """Compile the piece for the types of its arguments, also for constants."""
         plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
         return super().get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
 
@@ -50,14 +50,14 @@ class _PieceCompiler(Compiler):
 
 
 class _PieceLibrary(JITCodeLibrary):
-    """Code in LLVM's language, optimised, for other libraries to take in."""
+    """Optimised LLVM code for other libraries to link."""
 
     def get_pointer_to_function(self, name: str) -> int:
         self._ensure_finalized()
         return 0
 
     def _finalize_final_module(self) -> None:
-        """Put nothing of the module into memory but its pointers to constants, which kernels share with it."""
+        """Load only the module's pointers to constants into memory; kernels share these."""
         self._finalize_dynamic_globals()
         self._verify_declare_only_symbols()
         names = [v.name for v in self._final_module.global_variables if v.name.startswith(ENVIRONMENT)]

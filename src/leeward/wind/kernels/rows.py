@@ -1,12 +1,12 @@
-"""Named tuples of numbers, kept in the rows of arrays: a field in each row, a tuple in each column."""
+"""Named tuples of numbers in arrays: a field in each row, a tuple in each column."""
 
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from leeward.wind.kernels.compile import formula
 
-# Every field is written out, because a loop over the fields of a tuple keeps the loop round it from becoming a vector
-# loop, and because a compiled function cannot make a tuple of a number of fields that it is told.
+# Every field is written out: a loop over the fields of a tuple prevents the vectorisation of the loop round it, and a
+# compiled function cannot make a tuple of a variable number of fields.
 TEXT = """
 def read(rows, first, column):
     return kind({read})
@@ -32,13 +32,13 @@ def moved(joined, step):
 
 
 class TupleRows(NamedTuple):
-    """How to keep the named tuples of one class in arrays. `first`: the row of the first field.
+    """Functions for the named tuples of one class in arrays. `first`: the row of the first field.
 
     read(rows, first, column) and write(rows, first, column, values): in an array of shape (rows, columns)
     read_turbine, write_turbine: in an array of shape (turbines, rows, columns), with the turbine before `first`
     weighted_sum(one, weight, other, other_weight): of two tuples, field by field
     join(one, other): the fields of both, as a plain tuple
-    moved(joined, step): of what `join` returned, one + step * other
+    moved(joined, step): one + step * other, from the result of `join`
     """
 
     size: int
@@ -52,7 +52,7 @@ class TupleRows(NamedTuple):
 
 
 def tuple_rows(kind: Any) -> TupleRows:
-    """Return formulas that keep the named tuples of a class in arrays."""
+    """Return the functions for the named tuples of this class."""
     fields = range(len(kind._fields))
     place, turbine_place = "rows[first + {0}, column]", "rows[turbine, first + {0}, column]"
 

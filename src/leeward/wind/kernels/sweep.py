@@ -1,15 +1,15 @@
 """The loops: from positions to effective wind speeds and energy.
 
-A batch is a number of wind directions, each with one or more wind speeds (*lanes*). Turbines are visited by their rank
-downwind, from the most upstream one on, all directions in step. The wakes that count (*pairs*) are found first, sorted
-by the rank of the turbine they reach. What a few pairs depend on is gathered side by side, an *element* for each pair
-and lane; `wake_at` runs over the elements in a vector loop, `contribution` in a scalar one. Where a direction has
-several lanes one pair at a time is gathered, where it has one many are.
+A batch is a number of wind directions, each with one or more wind speeds (*lanes*). The loops visit turbines by rank
+downwind, from the most upstream one on, in all directions at once. The wakes that count (*pairs*) are found first and
+sorted by the rank of the turbine they reach. The inputs of a few pairs are gathered side by side, an *element* for each
+pair and lane; `wake_at` runs over the elements in a vector loop, `contribution` in a scalar one. With several lanes,
+one pair is gathered at a time; with one lane, many.
 
-A function `make_...` returns a loop for one set of formulas: compiled functions that are handed to others as arguments
-are slow. Only what is marked as allocating makes arrays; the rest gets its room from there (numba counts references to
-arrays wherever one may be made, which costs more than the arithmetic). Scratch arrays have rows of a constant length,
-so that the compiler can tell their rows apart and does not have to check at run time whether they overlap.
+A function `make_...` returns a loop for one set of formulas, because compiled functions are slow when passed as
+arguments. Only functions marked as allocating make arrays: numba counts references to arrays wherever one may be made,
+which costs more than the arithmetic. Scratch arrays have rows of a constant length, so that the compiler knows that
+rows do not overlap.
 """
 
 from collections.abc import Callable
@@ -32,7 +32,7 @@ read_rotor, write_rotor = ROTOR_ROWS.read, ROTOR_ROWS.write
 
 
 class Sweep(NamedTuple):
-    """What the kernels of one set of formulas share; `make_...` says what each piece does."""
+    """The functions that the kernels of one set of formulas share; see `make_...`."""
 
     source: Callable[..., Any]
     source_rows: TupleRows
@@ -44,7 +44,7 @@ class Sweep(NamedTuple):
 
 
 def make_sweep(formulas: Formulas) -> Sweep:
-    """Return the pieces of loops for these formulas."""
+    """Return the shared functions for these formulas."""
     source_rows = tuple_rows(result_type(formulas.source))
     wake_rows = tuple_rows(result_type(formulas.wake_at))
     gather = make_gather(source_rows)
@@ -57,7 +57,7 @@ def make_sweep(formulas: Formulas) -> Sweep:
 
 @allocating
 def new_state(batch, rows):
-    """Room for what is known of each turbine, direction and lane."""
+    """Allocate the results of each turbine, direction and lane."""
     turbines = batch.downwind.shape[1]
     shape = (turbines, len(batch.speed))
     return State(
@@ -72,7 +72,7 @@ def lanes_of(batch):
 
 @formula
 def by_turbine(batch, by_rank, values):
-    """Put values of shape (turbines, elements) that are sorted by rank into the order of the turbines."""
+    """Reorder values of shape (turbines, elements) from ranks to turbines."""
     directions, turbines = batch.downwind.shape
     lanes = lanes_of(batch)
     for rank in range(turbines):
@@ -97,7 +97,7 @@ def add_power(batch, state, mean_power):
 
 @formula
 def gather_rotors(pairs, begin, end, lanes, gathered):
-    """Put the rotors of the pairs begin .. end side by side. With lanes, of one pair."""
+    """Gather the rotors of the pairs begin .. end, which are one pair if there are several lanes."""
     if lanes == 1:
         for e in range(begin, end):
             rotor = Rotor(pairs.downwind[e], pairs.distance[e], pairs.mirror_distance[e], pairs.radius[e])
@@ -113,7 +113,7 @@ def make_gather(source_rows):
 
     @formula
     def gather(pairs, begin, end, lanes, sources, row, gathered):
-        """Put the sources of the pairs begin .. end side by side, from their `row` on. With lanes, of one pair."""
+        """Gather the sources of the pairs begin .. end from `row` on; one pair if there are several lanes."""
         into = SOURCE + row
         if lanes == 1:
             for e in range(begin, end):
@@ -121,7 +121,7 @@ def make_gather(source_rows):
                 write_source(gathered, into, e - begin, source)
         else:
             turbine = pairs.source[begin]
-            at = np.uint64(pairs.direction[begin]) * np.uint64(lanes)  # without a sign, as Indices are
+            at = np.uint64(pairs.direction[begin]) * np.uint64(lanes)  # unsigned, as Indices are
             for k in range(lanes):
                 write_source(gathered, into, k, read_source(sources, turbine, row, at + np.uint64(k)))
 
@@ -159,9 +159,9 @@ def make_settle(formulas, source_rows):
 
     @formula
     def settle(batch, kinds, model, rank, state, diameters):
-        """Speed, power, thrust and what the wake depends on, of all turbines of this rank, once their totals are known.
+        """Compute speed, power, thrust and source of all turbines of this rank from their totals.
 
-        diameters: room for one row of elements.
+        diameters: scratch array for one row of elements.
         """
         lanes = lanes_of(batch)
         elements = len(batch.speed)
@@ -199,7 +199,7 @@ def make_new_scratch(source_count, wake_count):
 def make_solve(source_count, new_scratch, add_wakes, settle):
     @allocating_inline
     def solve(places, wind, begin, end, kinds, model):
-        """Work out all turbines in the directions begin .. end, from the most upstream ones on."""
+        """Compute all turbines in the directions begin .. end, from the most upstream ones on."""
         batch = arrange(places, wind, begin, end)
         pairs = find_pairs(batch, kinds, model)
         state = new_state(batch, source_count)
@@ -220,7 +220,7 @@ def make_energy(sweep: Sweep):
     def energy(places, wind, begin, end, kinds, model, mean_power, speeds):
         """Add the weighted power (MW) of each turbine in the directions begin .. end to `mean_power` (turbines,).
 
-        Fill `speeds` (m/s), shape (turbines, elements), if there is any of it.
+        Fill `speeds` (m/s), shape (turbines, elements), unless it is empty.
         """
         solved = solve(places, wind, begin, end, kinds, model)
         add_power(solved.batch, solved.state, mean_power)

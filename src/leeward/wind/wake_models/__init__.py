@@ -1,4 +1,4 @@
-"""Wake models. A model is a class in the file of this folder that has its name, and an entry in the table below."""
+"""Wake models. Each model has a file of its name in this folder and an entry in `CLASSES`."""
 
 import difflib
 import importlib
@@ -55,20 +55,20 @@ def wake_model(name_or_model: object) -> WakeModel:
 def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeModel:
     """Return a custom wake model with these options, or raise InputError if the class is not one.
 
-    The class is a frozen dataclass derived from `WakeModel`, as `leeward.wind.wake_models.base` describes it. It may
-    leave the derivatives of its formulas out; `remarks` of the model then says so.
+    The class is a frozen dataclass derived from `WakeModel`; see `leeward.wind.wake_models.base`. It may leave out the
+    derivatives of its formulas; the `remarks` of the model then mention it.
     """
     label = f"{cls.__module__}:{cls.__qualname__}" if isinstance(cls, type) else repr(cls)
     if not (isinstance(cls, type) and issubclass(cls, WakeModel)):
         raise InputError(f"wake model {label}: expected a class derived from leeward.wind.WakeModel")
     if not isinstance(getattr(cls, "formulas", None), Formulas):
-        raise InputError(f"wake model {label}: it has no `formulas`; expected Formulas(source, wake_at, ...)")
+        raise InputError(f"wake model {label} has no `formulas`; expected Formulas(source, wake_at, ...)")
     if inspect.isabstract(cls):
         missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise InputError(f"wake model {label}: it does not define {missing}")
+        raise InputError(f"wake model {label} does not define {missing}")
     formulas = cls.formulas
     if (formulas.wake_slopes is None) != (formulas.contribution_slopes is None):
-        raise InputError(f"wake model {label}: expected both wake_slopes and contribution_slopes, or neither")
+        raise InputError(f"wake model {label}: define both wake_slopes and contribution_slopes, or neither")
     try:
         for formula in (formulas.source, formulas.wake_at, formulas.wake_slopes):
             if formula is not None:
@@ -79,7 +79,7 @@ def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeM
 
 
 def _imported(name: str) -> object:
-    """Return what `module:Name` stands for."""
+    """Import and return the object `module:Name`."""
     module_name, _, class_name = name.partition(":")
     try:
         module = importlib.import_module(module_name)
@@ -96,7 +96,7 @@ def _built_in(name: str) -> type[WakeModel]:
 
 
 def __getattr__(name: str) -> type[WakeModel]:
-    """`from leeward.wind.wake_models import Jensen` imports the file that defines it, and only that."""
+    """Import only the file that defines the model, as in `from leeward.wind.wake_models import Jensen`."""
     for model_name, class_name in CLASSES.items():
         if class_name == name:
             return _built_in(model_name)

@@ -1,13 +1,12 @@
-"""Base class of the wake models: a few scalar formulas, and the options that go into them.
+"""Base class of the wake models: scalar formulas and their options.
 
-A model has three formulas. Each is a plain function of floats, and its derivatives are the next function in the file:
+A model has three formulas. Each is a plain function of floats:
 
-1. `source`: the quantities of a turbine that its wake depends on, from its thrust coefficient and from the share of the
-   free wind speed that reaches it. Evaluated once per turbine and condition, not once per pair.
-2. `wake_at`: the wake of that source at a rotor downwind of it. Arithmetic only, so that the compiler can put it into a
-   vector loop.
-3. `contribution`: from that wake to the contribution to the rotor's deficit. Table look-ups and calls of library
-   functions belong here.
+1. `source`: the quantities of a turbine that its wake depends on, from its thrust coefficient and its share of the free
+   wind speed. Evaluated once per turbine and condition, not once per pair.
+2. `wake_at`: the wake of that source at a rotor downwind of it. Arithmetic only, so that the compiler can vectorise it.
+3. `contribution`: the contribution of that wake to the rotor's deficit. Table look-ups and calls of library functions
+   belong here.
 
 The results of the first two are named tuples of floats. Each model defines its own, and the kernels find them in the
 annotations of the formulas.
@@ -15,8 +14,8 @@ annotations of the formulas.
 The contributions of all upstream turbines are added up. The effective speed is `speed * (1 - sum)` or, for a
 root-sum-square model (`squared`), `speed * (1 - sqrt(sum))`: there a contribution is the square of a relative deficit.
 
-The formulas are compiled for a CPU loop in `leeward.wind.kernels`, run as they are when compilation is off, and can
-be compiled for a GPU. They take no arrays except `table`, a flat array that a model may look things up in.
+`leeward.wind.kernels` compiles the formulas into loops; with compilation off they run as plain Python. They take no
+arrays except `table`, a flat look-up table.
 """
 
 from abc import ABC, abstractmethod
@@ -37,7 +36,7 @@ from leeward.wind.kernels.formulas import (
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
 
-# A deficit this small, relative to the deficit on the centre line, is left out: turbines that far off are not visited.
+# smallest deficit that counts, relative to the deficit on the centre line: turbines farther off are skipped
 NEGLIGIBLE = 1e-11
 NEGLIGIBLE_WIDTHS = float(np.sqrt(-2.0 * np.log(NEGLIGIBLE)))
 
@@ -54,33 +53,33 @@ class WakeModel(ABC):
     formulas: ClassVar[Formulas]
 
     def __init_subclass__(cls) -> None:
-        """Name a model after its class, unless it has a name."""
+        """Use the class name for a model without a name."""
         super().__init_subclass__()
         if not isinstance(cls.__dict__.get("name"), str):
             cls.name = cls.__qualname__
 
     @property
     def squared(self) -> bool:
-        """Whether the contributions are squares, to be added under a root."""
+        """Return whether contributions are squares, to be added under a root."""
         return True
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """Sentences that a person who uses the model should read."""
+        """Return sentences that a user of the model should read."""
         if self.formulas.is_complete:
             return ()
         return (
-            f"wake model {self.name} has no derivatives of its own: gradients are taken from differences of its "
-            "formulas, which takes several times as long",
+            f"wake model {self.name} does not define derivatives: gradients are finite differences of its "
+            "formulas, which take several times as long",
         )
 
     @abstractmethod
     def parameters(self) -> tuple[float, ...]:
-        """The options as the formulas want them."""
+        """Return the options as a tuple of floats, the `p` of the formulas."""
 
     def table(self) -> Table:
-        """What `contribution` looks things up in."""
+        """Return the look-up table of `contribution`."""
         return NO_TABLE
 
     def check(self, turbines: Sequence["Turbine"], turbulence_intensity: npt.NDArray[np.float64]) -> None:  # noqa: B027
-        """Raise InputError for turbines or turbulence that this model cannot take."""
+        """Raise InputError for turbines or turbulence that this model does not support."""

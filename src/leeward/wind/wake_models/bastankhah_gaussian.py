@@ -1,4 +1,4 @@
-"""The Gaussian wake of Bastankhah and Porté-Agel (2014), Renewable Energy 70, 116, as PyWake has it."""
+"""The Gaussian wake of Bastankhah and Porté-Agel (2014), Renewable Energy 70, 116, as in PyWake."""
 
 from dataclasses import dataclass
 from typing import ClassVar, NamedTuple
@@ -68,7 +68,7 @@ class WakeSlopes(NamedTuple):
 
 @formula
 def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
-    """Return the source. Its reference is the speed that deficits are relative to, in free wind speeds."""
+    """Return the source. Its reference is the speed that deficits are relative to, as a share of the free wind."""
     width = initial_width(thrust, diameter, p.initial_width, p.thrust_limit)
     reference = speed_ratio if p.effective == 1.0 else 1.0
     return Source(width, thrust * diameter * diameter * 0.125, reference)
@@ -78,7 +78,7 @@ def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intens
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Source, Source]:
-    """Derivatives of `source` with respect to thrust, then speed ratio."""
+    """Return the derivatives of `source` with respect to thrust, then speed ratio."""
     by_thrust = initial_width_slope(thrust, diameter, p.initial_width, p.thrust_limit)
     return Source(by_thrust, diameter * diameter * 0.125, 0.0), Source(0.0, 0.0, p.effective)
 
@@ -93,7 +93,7 @@ def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
 
 @formula
 def contribution(wake: Wake, p: Parameters, table: Table) -> float:
-    """Relative deficit at the hub, squared if they add up that way."""
+    """Return the relative deficit at the hub, squared for squared superposition."""
     deficit = wake.strength * wake.profile
     return deficit * deficit if p.squared == 1.0 else deficit
 
@@ -121,7 +121,6 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
 
 @formula
 def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
-    """Return the contribution with its derivatives."""
     deficit = wake.strength * wake.profile
     factor = 2.0 * deficit if p.squared == 1.0 else 1.0
     return ContributionSlopes(
@@ -135,14 +134,14 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 @formula
 def reach(at: Range, p: Parameters) -> float:
-    """The wake widens with thrust."""
+    """Return the reach at the highest thrust: the wake widens with thrust."""
     width = source(at.thrust_high, 1.0, at.diameter, at.turbulence_intensity, p).width
     return NEGLIGIBLE_WIDTHS * (p.expansion * at.downwind + width)
 
 
 @dataclass(frozen=True)
 class BastankhahGaussian(WakeModel):
-    """Options; the defaults are those of PyWake's `BastankhahGaussianDeficit` with squared superposition.
+    """Options of the model; the defaults are those of PyWake's `BastankhahGaussianDeficit` with squared superposition.
 
     expansion: growth of the width per metre (PyWake: k); initial_width: PyWake's ceps; thrust_limit: its ctlim.
     induction: "madsen" or "momentum"; reference_speed: deficits relative to the "ambient" speed or to the "effective"

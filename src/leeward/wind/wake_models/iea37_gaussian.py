@@ -65,7 +65,7 @@ def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intens
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Source, Source]:
-    """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
+    """Return the derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     return Source(0.0, diameter * diameter * 0.125), Source(0.0, 0.0)
 
 
@@ -79,7 +79,7 @@ def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
 
 @formula
 def contribution(wake: Wake, p: Parameters, table: Table) -> float:
-    """Squared relative deficit at the hub."""
+    """Return the squared relative deficit at the hub."""
     return wake.strength * wake.profile
 
 
@@ -105,7 +105,6 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
 
 @formula
 def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
-    """Return the contribution with its derivatives."""
     value = wake.strength * wake.profile
     return ContributionSlopes(
         value,
@@ -118,13 +117,13 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 @formula
 def reach(at: Range, p: Parameters) -> float:
-    """The width does not depend on thrust."""
+    """Return the reach, which does not depend on thrust."""
     return NEGLIGIBLE_WIDTHS * (EXPANSION * at.downwind + INITIAL_WIDTH * at.diameter)
 
 
 @dataclass(frozen=True)
 class Iea37Gaussian(WakeModel):
-    """The case studies fix everything: no options."""
+    """The wake model of the case studies, without options."""
 
     name: ClassVar[str] = "iea37_gaussian"
     formulas: ClassVar[Formulas] = Formulas(
@@ -139,5 +138,5 @@ class Iea37Gaussian(WakeModel):
             if turbine.highest_thrust >= 1.0:
                 raise InputError(
                     f"wake model {self.name}: the thrust coefficient of {turbine.name} goes up to "
-                    f"{turbine.highest_thrust:g}; just behind the rotor this model needs it below 1"
+                    f"{turbine.highest_thrust:g}; this model needs it below 1"
                 )

@@ -1,4 +1,4 @@
-"""Jensen's top-hat wake (1983, Risø-M-2411) with area overlap, as `py_wake.literature.Jensen_1983` has it."""
+"""Jensen's top-hat wake (1983, Risø-M-2411) with area overlap, as in `py_wake.literature.Jensen_1983`."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ class Source(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """strength: relative deficit in the wake; wake_radius (m); and what else the overlap depends on, as in `Rotor`."""
+    """strength: relative deficit in the wake; wake_radius: m; radius, distance: as in `Rotor`."""
 
     strength: float
     wake_radius: float
@@ -52,16 +52,16 @@ def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intens
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Source, Source]:
-    """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
+    """Return the derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     return Source(madsen_slope(thrust), 0.0), Source(0.0, 0.0)
 
 
 @formula
 def overlap(wake_radius: float, radius: float, distance: float) -> tuple[float, float, float]:
-    """Share of the rotor within the wake, and its derivatives with respect to wake_radius and distance.
+    """Return the share of the rotor in the wake, and its derivatives with respect to wake_radius and distance.
 
-    Where the rotor is the larger circle this is not the share, but it is what PyWake computes: a rotor that holds the
-    whole wake counts as fully waked, and the triangle of a partial overlap has the wake's radius as its side.
+    If the rotor is the larger circle, the result is PyWake's and not the true share: a rotor that contains the whole
+    wake counts as fully waked, and the triangle of a partial overlap has the wake's radius as its side.
     """
     if radius == 0.0:
         return (1.0 if wake_radius > distance else 0.0), 0.0, 0.0
@@ -79,7 +79,7 @@ def overlap(wake_radius: float, radius: float, distance: float) -> tuple[float, 
     angle_small = math.acos(cosine_small)
     sine_large = math.sin(angle_large)
     area = angle_large * large * large + angle_small * small * small - sine_large * wake_radius * distance
-    # the lens of two circles: its area changes by the arc with a radius, by the chord with the distance
+    # the area of the lens of two circles changes with a radius by the arc, with the distance by the chord
     by_wake_radius = 2.0 * wake_radius * (angle_large if wake_radius >= radius else angle_small)
     by_distance = -2.0 * large * sine_large
     if wake_radius < radius:
@@ -104,7 +104,7 @@ def wake_at(rotor: Rotor, source: Source, p: Parameters) -> Wake:
 
 @formula
 def contribution(wake: Wake, p: Parameters, table: Table) -> float:
-    """Squared relative deficit, averaged over the rotor."""
+    """Return the squared relative deficit, averaged over the rotor."""
     share, _, _ = overlap(wake.wake_radius, wake.radius, wake.distance)
     deficit = wake.strength * share
     return deficit * deficit
@@ -125,7 +125,6 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
 
 @formula
 def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
-    """Return the contribution with its derivatives."""
     share, by_wake_radius, by_distance = overlap(wake.wake_radius, rotor.radius, rotor.distance)
     deficit = wake.strength * share
     return ContributionSlopes(
@@ -139,13 +138,13 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 @formula
 def reach(at: Range, p: Parameters) -> float:
-    """The wake has an edge."""
+    """Return the edge of the wake plus the rotor's radius."""
     return p.expansion * at.downwind + 0.5 * at.diameter + at.radius
 
 
 @dataclass(frozen=True)
 class Jensen(WakeModel):
-    """expansion: growth of the wake's radius per metre (PyWake: k)."""
+    """Options of the model. expansion: growth of the wake's radius per metre (PyWake: k)."""
 
     expansion: float = 0.1
 

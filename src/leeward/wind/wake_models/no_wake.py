@@ -1,4 +1,4 @@
-"""No wakes at all: what the wind alone would yield."""
+"""A model without wakes, for the gross yield."""
 
 from dataclasses import dataclass, replace
 from typing import ClassVar
@@ -20,13 +20,13 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 @formula
 def reach(at: Range, p: Parameters) -> float:
-    """Nowhere: no pair is ever visited."""
+    """Return 0, so that no pair is ever visited."""
     return 0.0
 
 
 @dataclass(frozen=True)
 class NoWake(WakeModel):
-    """No options. Source and wake are those of another model, and contribute nothing."""
+    """A model without options. Its source and wake are those of another model, but contribute nothing."""
 
     name: ClassVar[str] = "no_wake"
     formulas: ClassVar[Formulas] = replace(

@@ -1,7 +1,7 @@
-"""TurbOPark with a Gaussian profile: Nygaard et al. (2022), J. Phys.: Conf. Ser. 2265, 022008, as PyWake has it.
+"""TurbOPark with a Gaussian profile: Nygaard et al. (2022), J. Phys.: Conf. Ser. 2265, 022008, as in PyWake.
 
-Deficits are relative to the free wind speed; the ground acts as a mirror, and a wake and its image add up like the
-wakes of two turbines; the Gaussian profile is averaged over the downstream rotor with a tabulated overlap factor.
+Deficits are relative to the free wind speed. The ground acts as a mirror: a wake and its image add up like the wakes of
+two turbines. A tabulated overlap factor averages the Gaussian profile over the downstream rotor.
 """
 
 import math
@@ -31,9 +31,9 @@ from leeward.wind.wake_models.base import (
 if TYPE_CHECKING:
     from leeward.wind.turbine import Turbine
 
-SMALLEST_THRUST = 1e-20  # below it the width is that of this thrust, to keep it defined
-SMALLEST_START = 1e-4  # of q, where the wake starts: `log_of_ratio` ends at about 2 / 65536
-WIDEST = CELLS_CROSSWIND / PER_UNIT  # the table ends here, in widths; beyond, its last value counts
+SMALLEST_THRUST = 1e-20  # lower bound of the thrust in the width, to keep it defined
+SMALLEST_START = 1e-4  # smallest q at the start of a wake; `log_of_ratio` ends at about 2 / 65536
+WIDEST = CELLS_CROSSWIND / PER_UNIT  # end of the table, in widths; beyond it, the last value counts
 
 
 class Parameters(NamedTuple):
@@ -47,7 +47,7 @@ class Parameters(NamedTuple):
 
 
 class Source(NamedTuple):
-    """slope (1/m), scale (m), offset (m): of the width, see `source`; load: thrust coefficient * D^2 / 8, m^2."""
+    """slope (1/m), scale (m), offset (m): for the width, see `source`; load: thrust coefficient * D^2 / 8, m^2."""
 
     slope: float
     scale: float
@@ -56,10 +56,10 @@ class Source(NamedTuple):
 
 
 class Wake(NamedTuple):
-    """strength: square of the relative deficit on the axis (1-D momentum theory); the rest: where to look in the table.
+    """strength: square of the relative deficit on the axis (1-D momentum theory); the rest: position in the table.
 
-    across: place across the table cell (radius); cell, along: index of the cell and place along it (distance), of the
-    wake and of its ground image.
+    across: position in the table cell along the radius; cell, along: index of the cell and position in it along the
+    distance, for the wake and for its ground image.
     """
 
     strength: float
@@ -71,7 +71,7 @@ class Wake(NamedTuple):
 
 
 class WakeSlopes(NamedTuple):
-    """`Wake`, then the inverse width (1/m), and derivatives of strength and inverse width."""
+    """`Wake`, the inverse width (1/m), and the derivatives of strength and inverse width."""
 
     strength: float
     across: float
@@ -90,7 +90,7 @@ class WakeSlopes(NamedTuple):
 def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters) -> Source:
     """Return the source: width of the wake = scale * G(q) + offset with q = slope * (downwind + scale * c1 / A).
 
-    G(q) = sqrt(q^2 + 1) - ln((sqrt(q^2 + 1) + 1) / q) is the wake expansion of TurbOPark, integrated.
+    G(q) = sqrt(q^2 + 1) - ln((sqrt(q^2 + 1) + 1) / q) is the integrated wake expansion of TurbOPark.
     """
     root = math.sqrt(max(thrust, SMALLEST_THRUST))
     slope = p.added_turbulence * turbulence_intensity / (root * diameter)
@@ -104,7 +104,7 @@ def source(thrust: float, speed_ratio: float, diameter: float, turbulence_intens
 def source_slopes(
     thrust: float, speed_ratio: float, diameter: float, turbulence_intensity: float, p: Parameters
 ) -> tuple[Source, Source]:
-    """Derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
+    """Return the derivatives of `source` with respect to thrust; it does not depend on the speed ratio."""
     held = max(thrust, SMALLEST_THRUST)
     moving = 1.0 if thrust > SMALLEST_THRUST else 0.0
     root = math.sqrt(held)
@@ -126,14 +126,14 @@ def expansion_integral(q: float) -> float:
 
 @formula
 def width_at(downwind: float, source: Source, p: Parameters) -> float:
-    """Standard deviation of the Gaussian profile (m)."""
+    """Return the standard deviation of the Gaussian profile (m)."""
     q = source.slope * (downwind + source.scale * (p.ambient_turbulence / p.expansion))
     return source.scale * expansion_integral(q) + source.offset
 
 
 @formula
 def cell_of(position: float, last: float) -> tuple[float, float]:
-    """Table cell and place in it, 0 .. 1; exactly 1 only where the table has ended."""
+    """Return the table cell and the position in it, 0 .. 1; exactly 1 only beyond the end of the table."""
     position = min(position, last + 1.0)
     cell = min(math.floor(position), last)
     return cell, position - cell
@@ -157,7 +157,7 @@ def wake_in_table(strength: float, cells: float, rotor: Rotor) -> Wake:
 
 @formula
 def contribution(wake: Wake, p: Parameters, table: Table) -> float:
-    """Squared relative deficit, averaged over the rotor: the wake's and its ground image's together."""
+    """Return the squared relative deficit of the wake and of its ground image, averaged over the rotor."""
     direct = overlap(wake.cell, wake.across, wake.along, table)
     image = overlap(wake.mirror_cell, wake.across, wake.mirror_along, table)
     return wake.strength * (direct * direct + image * image)
@@ -165,7 +165,7 @@ def contribution(wake: Wake, p: Parameters, table: Table) -> float:
 
 @formula
 def overlap(index: float, across: float, along: float, table: Table) -> float:
-    """Overlap factor, bilinear. The four corners of a cell stand side by side in the table."""
+    """Interpolate the overlap factor. The four corners of a cell are adjacent in the table."""
     i = int(index)
     value: float = table[i] + along * (table[i + 2] - table[i])
     value_next: float = table[i + 1] + along * (table[i + 3] - table[i + 1])
@@ -174,7 +174,7 @@ def overlap(index: float, across: float, along: float, table: Table) -> float:
 
 @formula
 def overlap_slopes(index: float, across: float, along: float, table: Table) -> tuple[float, float, float]:
-    """`overlap` with its slopes across and along, per cell; beyond the table's end it is constant."""
+    """Return `overlap` and its slopes across and along, per cell; beyond the end of the table it is constant."""
     i = int(index)
     slope = table[i + 2] - table[i]
     slope_next = table[i + 3] - table[i + 1]
@@ -227,7 +227,6 @@ def wake_slopes(rotor: Rotor, source: Source, by_speed: Source, p: Parameters) -
 
 @formula
 def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Table) -> ContributionSlopes:
-    """Return the contribution with its derivatives."""
     direct, direct_across, direct_along = overlap_slopes(wake.cell, wake.across, wake.along, table)
     image, image_across, image_along = overlap_slopes(wake.mirror_cell, wake.across, wake.mirror_along, table)
     both = direct * direct + image * image
@@ -247,7 +246,7 @@ def contribution_slopes(wake: WakeSlopes, rotor: Rotor, p: Parameters, table: Ta
 
 @formula
 def reach(at: Range, p: Parameters) -> float:
-    """The wake widens with thrust. A large rotor in a narrow wake sees the table's end: then nothing is left out."""
+    """Return the reach at the highest thrust; infinite if a large rotor in a narrow wake passes the table's end."""
     lowest = source(at.thrust_low, 1.0, at.diameter, at.turbulence_intensity, p)
     if WIDEST - at.radius / width_at(at.downwind, lowest, p) < NEGLIGIBLE_WIDTHS:
         return math.inf
@@ -259,9 +258,9 @@ def reach(at: Range, p: Parameters) -> float:
 class Nygaard2022(WakeModel):
     """Options of TurbOPark; the defaults are those of `py_wake.literature.Nygaard_2022`.
 
-    expansion: A of the paper. ambient_turbulence, added_turbulence: its factors c1 and c2, of the site's turbulence and
-    of what a turbine adds to it; not intensities themselves, which are the site's. initial_width: of a wake at its
-    turbine, in diameters. thrust_limit: thrust coefficients above it count as it for that width.
+    expansion: A of the paper. ambient_turbulence, added_turbulence: its factors c1 and c2 for the turbulence of the
+    site and of turbines (the intensity itself is the site's). initial_width: of a wake at its turbine, in diameters.
+    thrust_limit: upper bound of the thrust coefficient for that width.
     """
 
     expansion: float = 0.04
@@ -292,6 +291,6 @@ class Nygaard2022(WakeModel):
         needed = SMALLEST_START / self.ambient_turbulence
         if not smallest >= needed:
             raise InputError(
-                f"wake model {self.name}: the site's turbulence intensity goes down to {smallest:g}; the wake expands "
-                f"with it, so expected at least {needed:.2g} (typical offshore values are 0.04 to 0.1)"
+                f"wake model {self.name}: the site's turbulence intensity goes down to {smallest:g}; this model "
+                f"needs at least {needed:.2g} (typical offshore values are 0.04 to 0.1)"
             )
