@@ -1,4 +1,4 @@
-"""The first kind of work: optimised layouts, one task for every farm, turbine type and seed of a campaign."""
+"""Work on layouts: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ MOST_LISTED = 12
 
 
 class LayoutWork:
-    """A campaign as runs, engines and workers see it. See `leeward.engines.work.Work`."""
+    """A campaign as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "layouts"
     blank_progress: ClassVar[Mapping[str, Any]] = {"step": 0, "phase": "", "best_aep_gwh": None}
