@@ -111,13 +111,13 @@ def turbine_of(spec: Any) -> "Turbine":
     """Return the turbine with these values."""
     from leeward.wind import Turbine
 
-    figures = spec.model_dump(exclude={"type_idx", "name"})
+    values = spec.model_dump(exclude={"type_idx", "name"})
     name = spec.name or "turbine"
     if isinstance(spec, GenericTurbine):
-        return Turbine.generic(**figures, name=name)
+        return Turbine.generic(**values, name=name)
     if isinstance(spec, CubicTurbine):
-        return Turbine.cubic(**figures, name=name)
-    return Turbine(**figures, name=name)
+        return Turbine.cubic(**values, name=name)
+    return Turbine(**values, name=name)
 
 
 def neighbours_of(specs: list[NeighboursSpec]) -> "Neighbours | None":

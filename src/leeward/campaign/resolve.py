@@ -107,8 +107,8 @@ def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
         names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
         weibull = {name: wind[name] for name in names} | {"wind_speeds_m_s": wind["wind_speed_bins_m_s"]}
         spec = SiteSpec.model_validate({"weibull": weibull})
-    figures = site_of(spec, folder).settings()
-    return SiteSpec.model_validate({"weibull" if "weibull_k" in figures else "table": figures})
+    settings = site_of(spec, folder).settings()
+    return SiteSpec.model_validate({"weibull" if "weibull_k" in settings else "table": settings})
 
 
 def _types(spec: CampaignSpec, source: Source) -> list[Any]:

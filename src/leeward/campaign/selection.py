@@ -26,7 +26,7 @@ def _parsed(text: str, campaign: Campaign) -> dict[int, list[range]]:
     `farm=0,3 type=5 seed=0:10`: numbers, ranges as in Python, and names of farms and types. A missing field selects
     everything. A name of digits, or with a comma or an equals sign, must be in quotation marks.
     """
-    wanted: dict[int, list[range]] = {}
+    selected: dict[int, list[range]] = {}
     for name, values in _fields(text):
         if name not in FIELDS:
             what = f"{name}={values}".strip()
@@ -34,16 +34,16 @@ def _parsed(text: str, campaign: Campaign) -> dict[int, list[range]]:
                 f"--only: {what!r:.60} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}; put a name "
                 "with an equals sign in quotation marks"
             )
-        if FIELDS[name] in wanted:
+        if FIELDS[name] in selected:
             raise InputError(f"--only: {name} is given twice; expected it once, as in {EXAMPLE}")
         try:
             words = words_of(values, ",")
-            wanted[FIELDS[name]] = [_wanted(name, word, f"{name}={values}", campaign) for word in words]
+            selected[FIELDS[name]] = [_range_of(name, word, f"{name}={values}", campaign) for word in words]
         except InputError as error:
             raise InputError(f"--only: {error}") from error
-    if not wanted:
+    if not selected:
         raise InputError(f"--only is empty; expected a selection such as {EXAMPLE}")
-    return wanted
+    return selected
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
@@ -61,7 +61,7 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
         yield start[1], values
 
 
-def _wanted(field: str, word: Word, where: str, campaign: Campaign) -> range:
+def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
     if field == "seed" or (not word.quoted and _RANGE.fullmatch(word.text)):
         if word.quoted:
             raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
@@ -128,9 +128,9 @@ def chosen_tasks(campaign: Campaign, only: str | Collection[Key] | None) -> list
     if only is None:
         return list(campaign.tasks())
     if not isinstance(only, str):
-        wanted = frozenset(only)
-        their_seeds = _in_order(campaign.seeds, {key.seed for key in wanted})
-        return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in wanted]
+        selected = frozenset(only)
+        their_seeds = _in_order(campaign.seeds, {key.seed for key in selected})
+        return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in selected]
     farms, types, seeds = _chosen(campaign, only)
     if len(seeds) * len(farms) * len(types) > MOST_TASKS:
         raise _too_many(campaign)
@@ -148,8 +148,8 @@ def task_counts(campaign: Campaign, only: str | Collection[Key] | None) -> dict[
 def chosen_among(campaign: Campaign, only: str | Collection[Key] | None, keys: Iterable[Key]) -> list[Key]:
     """Return those of the keys that are selected tasks."""
     if only is not None and not isinstance(only, str):
-        wanted = frozenset(only)
-        return [key for key in keys if key in wanted]
+        selected = frozenset(only)
+        return [key for key in keys if key in selected]
     farms, types, seeds = _chosen(campaign, only)
     known = seeds if isinstance(seeds, range) else frozenset(seeds)
     return [key for key in keys if key.farm_idx in farms and key.type_idx in types and key.seed in known]
@@ -181,11 +181,11 @@ def _chosen_seeds(campaign: Campaign, parts: list[range]) -> Sequence[int]:
     return _in_order(seeds, {seed for part in parts for seed in part})
 
 
-def _in_order(seeds: Sequence[int], wanted: Collection[int]) -> list[int]:
-    """Return the wanted numbers that are seeds, in the order of the seeds."""
+def _in_order(seeds: Sequence[int], numbers: Collection[int]) -> list[int]:
+    """Return the given numbers that are seeds, in the order of the seeds."""
     if isinstance(seeds, range):
-        return sorted((seed for seed in wanted if seed in seeds), key=seeds.index)
-    return [seed for seed in seeds if seed in wanted]
+        return sorted((seed for seed in numbers if seed in seeds), key=seeds.index)
+    return [seed for seed in seeds if seed in numbers]
 
 
 def _too_many(campaign: Campaign) -> InputError:
@@ -195,9 +195,9 @@ def _too_many(campaign: Campaign) -> InputError:
     )
 
 
-def as_keys(wanted: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
+def as_keys(given: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
     """Return keys given as keys or text, or raise InputError if some are not tasks of the campaign."""
-    keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in wanted)
+    keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in given)
     strangers = sorted(key for key in keys if key not in campaign)
     if strangers:
         raise InputError(

@@ -233,7 +233,7 @@ class Area:
             box = boxes[rng.choice(len(boxes), max(256, 2 * count), p=sizes / sizes.sum())]
             drawn = rng.uniform(box[:, :2], box[:, 2:])
             tried += len(drawn)
-            # overlapping boxes each draw points there: keep one of as many
+            # where n boxes overlap, keep one point in n
             east, north = drawn[:, :1], drawn[:, 1:]
             within = (east >= boxes[:, 0]) & (east <= boxes[:, 2]) & (north >= boxes[:, 1]) & (north <= boxes[:, 3])
             kept = rng.random(len(drawn)) * within.sum(axis=1) < 1.0

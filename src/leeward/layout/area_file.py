@@ -108,18 +108,18 @@ def in_metres(geometries: Sequence[BaseGeometry], source: str | None, target: st
                 "expected longitude and latitude, in this order, or name another coordinate system with crs="
             )
         zone = _utm(geometries, known, where) if target is None else target
-        wanted, verb = _in_metres(_crs(zone, "crs"), "crs"), "projected"
+        projected, verb = _in_metres(_crs(zone, "crs"), "crs"), "projected"
     else:
         known = _in_metres(known, where)
-        wanted, verb = known if target is None else _in_metres(_crs(target, "crs"), "crs"), "reprojected"
+        projected, verb = known if target is None else _in_metres(_crs(target, "crs"), "crs"), "reprojected"
     moved = list(geometries)
     notes: tuple[str, ...] = ()
-    if known != wanted:
-        moved = [_transform(geometry, known, wanted, where) for geometry in geometries]
-        utm = f" (UTM zone {wanted.utm_zone})" if wanted.utm_zone else ""
-        notes = (f"{verb} from {known.to_string()} to {wanted.to_string()}{utm}",)
-    _check_scale(moved, wanted, where)
-    return Reading(moved, wanted.to_string(), notes)
+    if known != projected:
+        moved = [_transform(geometry, known, projected, where) for geometry in geometries]
+        utm = f" (UTM zone {projected.utm_zone})" if projected.utm_zone else ""
+        notes = (f"{verb} from {known.to_string()} to {projected.to_string()}{utm}",)
+    _check_scale(moved, projected, where)
+    return Reading(moved, projected.to_string(), notes)
 
 
 def load_geojson(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
@@ -182,8 +182,9 @@ def _select(features: list[Feature], farm_idx: int | None, name: str | None, whe
         polygons = [feature for feature in chosen if feature.geometry.get("type") in POLYGONS]
         chosen = polygons or chosen  # a substation may have the name of its farm
     if not chosen:
-        wanted = _described(farm_idx, name, " and ")
-        raise InputError(f"{where}: no feature has {wanted}; found the features {_listed(features)}")
+        raise InputError(
+            f"{where}: no feature has {_described(farm_idx, name, ' and ')}; found the features {_listed(features)}"
+        )
     if name is not None and len(chosen) > 1:
         raise InputError(
             f"{where}: {len(chosen)} features have {_described(farm_idx, name, ' and ')}; expected one: choose "

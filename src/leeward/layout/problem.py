@@ -216,13 +216,13 @@ def _spacing_of(
 ) -> dict[Turbine, float]:
     """Return the minimum distance of turbines of each type, m. own: types of the farm itself."""
     if isinstance(spacing, Mapping):
-        for kind in own:
-            if kind not in spacing:
-                raise InputError(f"{name} has no entry for {kind.name}; expected one number for each type")
-        each = {kind: positive(spacing[kind], f"{name} of {kind.name}") for kind in types if kind in spacing}
-        numbers = {kind: each.get(kind, max(each.values())) for kind in types}
+        for t in own:
+            if t not in spacing:
+                raise InputError(f"{name} has no entry for {t.name}; expected one number for each type")
+        each = {t: positive(spacing[t], f"{name} of {t.name}") for t in types if t in spacing}
+        numbers = {t: each.get(t, max(each.values())) for t in types}
     elif isinstance(spacing, Sequence | np.ndarray):
         raise InputError(f"{name} is {spacing!r:.60}; expected a number, or a dict from Turbine to a number")
     else:
         numbers = dict.fromkeys(types, positive(spacing, name))  # type: ignore[arg-type]
-    return {kind: number * (kind.rotor_diameter_m if in_diameters else 1.0) for kind, number in numbers.items()}
+    return {t: number * (t.rotor_diameter_m if in_diameters else 1.0) for t, number in numbers.items()}

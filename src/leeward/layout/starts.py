@@ -91,15 +91,15 @@ def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
 
 def room_for(problem: LayoutProblem) -> Room:
     """Return whether all turbines fit, by the placements that the recipes start with."""
-    wanted = problem.n_turbines
+    count = problem.n_turbines
     apart = float(problem.min_distances_m.max())
-    has_neighbours = len(problem.min_distances_m) > wanted
+    has_neighbours = len(problem.min_distances_m) > count
     # If no turbine can be added to a packing, discs with the spacing as radius cover the area.
-    if not has_neighbours and wanted * np.pi * apart**2 <= problem.area.area_m2:
-        return Room(True, wanted)
+    if not has_neighbours and count * np.pi * apart**2 <= problem.area.area_m2:
+        return Room(True, count)
     packed = len(densest_lattice(problem)[0])
-    if packed >= wanted:
-        return Room(True, wanted)
+    if packed >= count:
+        return Room(True, count)
     x, y = problem.repaired(*fill_at_random(problem, NONE, NONE, np.random.default_rng(0)))
     return Room(problem.violation(x, y).is_feasible, packed)
 
