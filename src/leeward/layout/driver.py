@@ -36,7 +36,7 @@ class StopReason(enum.Enum):
     WORK_DONE = "the work budget is spent"
     TIME_UP = "the time budget is spent"
     REQUESTED = "the callback requested a stop"
-    NOT_A_NUMBER = "a computation gave NaN; this is the best layout before it"
+    NOT_A_NUMBER = "a computation gave a value that is not finite; this is the best layout before it"
 
 
 @dataclass(frozen=True, eq=False)
