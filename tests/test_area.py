@@ -518,7 +518,7 @@ def test_zones_of_zones():
     zoned = square().without(CABLE, 100.0)
     with pytest.raises(InputError, match="zone 0 has excluded zones itself; expected a plain area"):
         Area.circle(EAST, NORTH, 9000.0).without(zoned)
-    with pytest.raises(InputError, match="overlaps another one; expected the union of the areas first"):
+    with pytest.raises(InputError, match="overlaps another area; make the union of the areas first"):
         Area.union([zoned, horseshoe()])
     far = Area.from_arrays(*ring(SQUARE, dx=20_000.0))
     assert Area.union([zoned, far]) == Area.union([square(), far]).without(CABLE, 100.0)

@@ -165,7 +165,7 @@ def test_descent_goes_on_from_a_stored_state(problem):
     with pytest.raises(InputError, match="x has 5 coordinates; expected 12"):
         descent.start(problem, x[:5], y[:5])
     fewer = LayoutProblem(problem.farm, problem.area, 5, spacing_m=720)
-    with pytest.raises(InputError, match="a descent of 12 turbines, for a problem of 5"):
+    with pytest.raises(InputError, match="the descent has 12 turbines, the problem 5"):
         descent.step(fewer, Objective(fewer), settings, state, rng)
 
 
@@ -205,9 +205,9 @@ def test_own_function(small_site, turbine):
     by_name = [
         ("no_such_module:f", "no_such_module"),
         (f"{__name__}:no_such", "no_such"),
-        (":f", "no name of a module"),
+        (":f", "no module name"),
     ]
-    for name, said in [*by_name, (".mod:f", "no name of a module"), ("os:no such", "no function")]:
+    for name, said in [*by_name, (".mod:f", "no module name"), ("os:no such", "no function")]:
         with pytest.raises(InputError, match=said):
             optimise(problem, 0, recipe=name)
     with pytest.raises(InputError, match="no function 'LITTLE'"):
