@@ -181,7 +181,7 @@ def test_old_names_still_work_and_warn(tmp_path):
     campaign = load_study(tmp_path)
     with pytest.warns(DeprecationWarning, match="Campaign.n_turbines is now called Campaign.physics.n_turbines"):
         assert campaign.n_turbines(0, 0) == 12
-    with pytest.warns(DeprecationWarning, match="room is now called min_distances_m"):
+    with pytest.warns(DeprecationWarning, match="room is now called LayoutProblem.min_distances_m"):
         assert campaign.problem(0, 0).room[0] == 720
     with pytest.warns(DeprecationWarning, match="watch= is now called callback="):
         optimise(campaign.problem(0, 0), 0, recipe="random", watch=lambda progress: True)
