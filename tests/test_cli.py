@@ -339,7 +339,7 @@ def test_ctrl_c_keeps_the_best_layout(tmp_path, problem, terminal, moment, grid_
     command.press_ctrl_c()
     code, out = command.result()
     assert code == 130
-    assert "asked to stop" in out
+    assert "a stop was requested" in out
     layout = read(tmp_path / "x.csv")
     assert problem.violation(layout["x_m"], layout["y_m"]).is_feasible
     assert f"{problem.farm.aep(layout['x_m'], layout['y_m']):.2f}" == printed_aep(out)

@@ -248,7 +248,7 @@ def test_a_turbine_in_another_country(tmp_path):
         moved = file["farm0_t0_s4/layout"][:]
         moved[1, 3] = 3e8
         file["farm0_t0_s4/layout"][:] = moved
-    assert "turbine 3 is at" in doubtful(found_in(path))[Key(0, 0, 4)]
+    assert "turbine 3 stands at" in doubtful(found_in(path))[Key(0, 0, 4)]
     found = recover(path, tmp_path)
     assert "farm0_t0_s4" not in names(found.results)
     assert [(one.name, one.verdict) for one in found.lost] == [("farm0_t0_s4", Verdict.IMPLAUSIBLE)]

@@ -35,7 +35,7 @@ class StopReason(enum.Enum):
     COMPLETED = "the recipe is complete"
     WORK_DONE = "the work budget is spent"
     TIME_UP = "the time budget is spent"
-    REQUESTED = "the callback requested a stop"
+    REQUESTED = "a stop was requested"
     NOT_A_NUMBER = "a computation gave a value that is not finite; this is the best layout before it"
 
 
