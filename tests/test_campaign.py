@@ -103,14 +103,14 @@ def test_overrides(tmp_path):
 )
 def test_wrong_overrides(tmp_path, overrides, says):
     campaign = load_study(tmp_path)
-    with pytest.raises(InputError, match=r"what overrides .*study.yaml") as caught:
+    with pytest.raises(InputError, match=r"the overrides of .*study.yaml") as caught:
         campaign.with_overrides(**overrides)
     assert says in str(caught.value)
 
 
 def test_unknown_farm_and_type(tmp_path):
     campaign = load_study(tmp_path)
-    with pytest.raises(InputError, match="farm_idx is 3; expected one of those of study: 0"):
+    with pytest.raises(InputError, match="farm_idx is 3; expected one of study: 0"):
         campaign.fingerprint(3, 0)
     with pytest.raises(InputError, match="type_idx is 1"):
         campaign.physics.n_turbines(0, 1)

@@ -29,21 +29,21 @@ GENERIC = "{rated_power_mw: 15, rotor_diameter_m: 240, hub_height_m: 150}"
         ("mw: 15", "mw: true", "turbines[0].rated_power_mw is True; expected a number"),
         ("mw: 15", "mw: 15000", "line 14: turbines[0]: turbine: a rated power of 15000 MW on a rotor of 240 m looks"),
         (", hub_height_m: 150", "", "line 14: turbines[0].hub_height_m is missing; expected the hub's height"),
-        ("seeds: 2", "seeds: 0", "line 17: seeds is 0, which is no seed at all; expected at least one"),
+        ("seeds: 2", "seeds: 0", "line 17: seeds is 0, which gives no seeds; expected at least one"),
         ("seeds: 2", "seeds: [1, 2, 1]", "seeds has 1 twice; expected each seed once"),
-        ("seeds: 2", "seeds: [-1]", "seeds has -1 in it; expected whole numbers from 0 to 4294967295"),
-        ("seeds: 2", "seeds: [4294967296]", "seeds has 4294967296 in it"),
+        ("seeds: 2", "seeds: [-1]", "seeds contains -1; expected whole numbers from 0 to 4294967295"),
+        ("seeds: 2", "seeds: [4294967296]", "seeds contains 4294967296;"),
         ("seeds: 2", "seeds: '5:'", "seeds is '5:', a range without an end"),
         ("seeds: 2", "seeds: 1e3", "seeds is 1000.0; expected a count (50), a list"),
         ("seeds: 2", "seeds: 2\nseeds: 3", "line 18, column 1: seeds is given twice, first in line 17"),
         ("[9, 10, 11, 10]", "[9, 10, 11]", "line 3: site.weibull: weibull_a_m_s has 3 sectors and sector_freq"),
         ("[9, 10, 11, 10]", "[9, 10, x, 10]", "line 5: site.weibull.weibull_a_m_s[2] is 'x'; expected a number"),
         ("[9, 10, 11, 10]", "[9, 10, 11, 10", "line 6, column"),
-        ("  weibull:", "\tweibull:", "line 3, column 1: not YAML: found character that cannot start any token; a tab"),
+        ("  weibull:", "\tweibull:", "line 3, column 1: not YAML: found character that cannot start any token; the"),
         ("spacing_diameters: 3\n", "", "expected one of spacing_diameters, spacing_m (how far apart"),
         ("spacing_diameters: 3", "spacing_diameters: 3\nspacing_m: 5", "found spacing_diameters and spacing_m"),
         ("turbines_per_farm: 12", "capacity_mw: 14", "line 15: capacity_mw is 14, less than the 15 MW of one turbine"),
-        ("turbines_per_farm: 12\n", "", "turbines_per_farm is missing, and capacity_mw too"),
+        ("turbines_per_farm: 12\n", "", "turbines_per_farm is missing, and so is capacity_mw"),
         ("seeds: 2", "wake_model: jensn", "line 17: wake_model is 'jensn'; did you mean jensen?"),
         ("seeds: 2", "wake_model: {name: jensen, expansio: 1}", "line 17: wake_model.expansio is not a known option"),
         ("seeds: 2", "wake_model: {name: jensen, expansion: -1}", "line 17: wake_model: jensen: expansion is -1"),
@@ -52,7 +52,7 @@ GENERIC = "{rated_power_mw: 15, rotor_diameter_m: 240, hub_height_m: 150}"
         ("seeds: 2", "optimiser: {recipe: start}", "optimiser.recipe is 'start', which needs a layout for each task"),
         ("seeds: 2", "optimiser: {recipe: 'no_such_module:f'}", "optimiser.recipe: no module no_such_module was found"),
         ("seeds: 2", "optimiser: {recipe: 'a b:f'}", "expected module:function"),
-        ("seeds: 2", "optimiser: {time_budget_s: 5, work: 9}", "optimiser has time_budget_s and work; expected one"),
+        ("seeds: 2", "optimiser: {time_budget_s: 5, work: 9}", "optimiser has both time_budget_s and work; give one"),
         ("seeds: 2", "execution: {engine: cloud}", "execution.engine is 'cloud'; expected one of 'inline', 'local'"),
         ("seeds: 2", "crs: EPSG:4326", "line 17: crs is 'EPSG:4326', which has no coordinates in metres"),
         ("seeds: 2", "crs: somewhere", "line 17: crs is 'somewhere', which is not known"),
@@ -60,7 +60,7 @@ GENERIC = "{rated_power_mw: 15, rotor_diameter_m: 240, hub_height_m: 150}"
         ("[8000, 0], [8000, 2500]", "[8000, 2500], [8000, 0]", "line 11: farms[0]: the polygon is not a valid polygon"),
         ("name: north", "circle_m: {x: 0, y: 0, radius: 9}", "farms[0]: expected one of polygon_m, circle_m"),
         ("name: north", "farm_idx: -1", "farms[0].farm_idx is -1; expected a number of at least 0"),
-        ("name: north", "n_turbines: 3\n    capacity_mw: 30", "farms[0] has n_turbines and capacity_mw"),
+        ("name: north", "n_turbines: 3\n    capacity_mw: 30", "farms[0] has both n_turbines and capacity_mw"),
         (f"farms:\n  - name: north\n    {NORTH}", "farms: []", "line 10: farms is []; expected at least 1"),
         (f"farms:\n  - name: north\n    {NORTH}", "farms: {file: no.geojson}", "line 10: farms.file: "),
         (GENERIC, "{file: no.yaml}", "line 14: turbines[0]: "),
@@ -139,9 +139,9 @@ def test_numbers_of_farms_and_types(tmp_path):
     )
     assert dict(campaign.farms) == {7: "north"}
     assert dict(campaign.types) == {3: "generic 15 MW"}
-    with pytest.raises(InputError, match=r"farms\[1\] has the farm_idx 1, which another one has"):
+    with pytest.raises(InputError, match=r"farms\[1\] has the farm_idx 1 of another farm"):
         load_study(tmp_path, ("  - name: north", f"  - {{farm_idx: 1, {NORTH}}}\n  - name: north"))
-    with pytest.raises(InputError, match=r"turbines\[1\] has the type_idx 1, which another one has"):
+    with pytest.raises(InputError, match=r"turbines\[1\] has the type_idx 1 of another turbine"):
         load_study(tmp_path, (f"  - {GENERIC}", f"  - {GENERIC[:-1]}, type_idx: 1}}\n  - {GENERIC}"))
 
 
@@ -165,7 +165,9 @@ def test_farms_of_a_file(tmp_path):
     campaign = load_study(tmp_path, (inline, "farms: {file: farms.geojson}"))
     assert dict(campaign.farms) == {0: "L", 2: "farm 2"}
     assert dict(load_study(tmp_path, (inline, "farms: {file: farms.geojson, only: [2]}")).farms) == {2: "farm 2"}
-    with pytest.raises(InputError, match=r"line 10: farms.only\[0\] is 1; found the farms 0, 2 in farms.geojson"):
+    with pytest.raises(
+        InputError, match=r"line 10: farms.only\[0\] is 1, which is not a farm; found 0, 2 in farms.geojson"
+    ):
         load_study(tmp_path, (inline, "farms: {file: farms.geojson, only: [1]}"))
     geojson(tmp_path, farm_idx=5)
     assert dict(load_study(tmp_path, (inline, "farms: {file: farms.geojson}")).farms) == {5: "L"}
@@ -195,7 +197,7 @@ def test_turbines_of_files(tmp_path):
     assert campaign.fingerprint(0, 0) == inline.fingerprint(0, 0)
     table = load_study(tmp_path, (GENERIC, "{file: curve.csv, rotor_diameter_m: 170, hub_height_m: 110}"))
     assert table.problem(0, 0).farm.turbine.rated_power_mw == 8
-    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing beside the file curve.csv"):
+    with pytest.raises(InputError, match=r"rotor_diameter_m and hub_height_m missing: the file curve.csv"):
         load_study(tmp_path, (GENERIC, "{file: curve.csv}"))
     (tmp_path / "own.yaml").write_text("rated_power_mw: 15\nrotor_diameter: 240\nhub_height_m: 150\n")
     with pytest.raises(
@@ -260,7 +262,7 @@ def test_shapes(tmp_path):
     ):
         campaign = load_study(tmp_path, (NORTH, entry))
         assert campaign.problem(0, 0).area == expected
-    with pytest.raises(InputError, match=r"farms\[0\]: exclude\[0\]: .* give its distance with buffer_m"):
+    with pytest.raises(InputError, match=r"farms\[0\]: exclude\[0\]: .* give its buffer_m"):
         load_study(tmp_path, (NORTH, f"{NORTH}\n    exclude: [{{points_m: [[1, 1]]}}]"))
 
 

@@ -143,7 +143,7 @@ def test_the_wake_model_is_imported_only_when_asked(tmp_path):
 @pytest.mark.parametrize(
     ("changes", "message"),
     [
-        ({"wake_model": "nowhere_at_all:Wide"}, r"wake_model: no module nowhere_at_all was found in .*put it beside"),
+        ({"wake_model": "nowhere_at_all:Wide"}, r"wake_model: no module nowhere_at_all was found in .*put the file"),
         ({"wake_model": "wakes_of_tests:Narrow"}, r"wakes_of_tests.py has no function or class 'Narrow'"),
         (
             {"wake_model": "wakes_of_tests:dataclass"},
@@ -156,11 +156,11 @@ def test_the_wake_model_is_imported_only_when_asked(tmp_path):
         ({"wake_model": "wakes_of_tests:2"}, r"wake_model is 'wakes_of_tests:2'; expected module:Class"),
         (
             {"optimiser": {"objective": "yield"}},
-            r"optimiser.objective is 'yield'; allowed: aep, or your own as module:",
+            r"optimiser.objective is 'yield'; allowed: aep, or custom code as module:",
         ),
         ({"optimiser": {"objective": "objectives_of_tests:np"}}, r"has no function or class 'np'"),
         ({"optimiser": {"objective": "wakes_of_tests:Wide"}}, r"expected a class with the methods value and gradient"),
-        ({"optimiser": {"recipe": "a:b", "objective": "c:d"}}, r"has an objective with the recipe a:b"),
+        ({"optimiser": {"recipe": "a:b", "objective": "c:d"}}, r"has an objective, which the custom recipe a:b"),
     ],
 )
 def test_what_is_wrong_with_custom_code_is_said(tmp_path, changes, message):

@@ -48,7 +48,7 @@ def inside(monkeypatch, capsys, tmp_path):
         (["--engine", "slurm", "--jobs", "5:2"], ["5:2", "2:20"]),
         (["--engine", "slurm", "--memory", "much"], ["much", "64GB"]),
         (["--engine", "slurm", "--walltime", "soon"], ["soon", "2:00:00"]),
-        (["--engine", "slurm", "--walltime", "0:00:00"], ["0:00:00", "a minute or more"]),
+        (["--engine", "slurm", "--walltime", "0:00:00"], ["0:00:00", "at least a minute"]),
     ],
 )
 def test_settings_that_do_not_fit_are_refused(inside, arguments, said):
@@ -68,12 +68,12 @@ def test_an_unknown_option_lists_the_valid_ones(inside):
 @pytest.mark.parametrize(
     ("slurm", "said"),
     [
-        ({"options": ["--qos=long", "--job-name=mine"]}, "'--job-name=mine', by which leeward would lose sight"),
-        ({"options": ["-a 1-10"]}, "'-a 1-10', by which leeward would lose sight"),
-        ({"options": ["-Jmine"]}, "'-Jmine', by which leeward would lose sight"),
-        ({"options": ["--wait"]}, "'--wait', by which sbatch would not end before its job"),
-        ({"memory": "0GB"}, "'0GB'; expected some megabytes or more"),
-        ({"memory": "900KB"}, "'900KB'; expected some megabytes or more"),
+        ({"options": ["--qos=long", "--job-name=mine"]}, "'--job-name=mine', with which leeward cannot track its jobs"),
+        ({"options": ["-a 1-10"]}, "'-a 1-10', with which leeward cannot track its jobs"),
+        ({"options": ["-Jmine"]}, "'-Jmine', with which leeward cannot track its jobs"),
+        ({"options": ["--wait"]}, "'--wait', with which sbatch waits for its job"),
+        ({"memory": "0GB"}, "'0GB'; expected at least some megabytes"),
+        ({"memory": "900KB"}, "'900KB'; expected at least some megabytes"),
         ({"prologue": ["module load python\nrm -r ~"]}, "execution.slurm.prologue"),
         ({"scratch": "/my disk"}, "'/my disk'; expected a path without spaces"),
         ({"job": 3}, "did you mean jobs?"),

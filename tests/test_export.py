@@ -239,7 +239,7 @@ WRONG = [
     (["-o", "one.yaml"], "leeward: 8 layouts were chosen (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0, ...); expected one"),
     (["-o", "one.npz", "--best"], "4 layouts were chosen (farm0_t0_s"),
     (["-o", "one.csv", "--farm", "7"], "none of its 8 results is of farm 7; there are farms 0, 1"),
-    (["-o", "one.csv", "--key", "farm"], "'farm' is no key"),
+    (["-o", "one.csv", "--key", "farm"], "'farm' is not a key"),
     (["-o", "layouts.run/all.csv"], "only `leeward run` writes"),
     (["-o", "layouts.run/results/all.csv"], "only `leeward run` writes"),
     (["-o", "campaign.yaml", "--key", "0,0,0", "--campaign", "campaign.yaml"], "is what is read"),

@@ -142,7 +142,7 @@ def test_differences(tmp_path):
     new = load_study(tmp_path, ("2500, 8000", "2500, 8001"), ("seeds: 2", "wake_model: jensen"))
     said = new.differences(old, 0, 0)
     assert "wake_model.name: 'jensen', was 'nygaard_2022'" in said
-    assert "wake_model.thrust_limit: not there, was 0.96" in said
+    assert "wake_model.thrust_limit: not set, was 0.96" in said
     assert any(line.startswith("area.parts: [{'rings_m': ") and len(line) < 200 for line in said)
     assert old.differences(old, 0, 0) == []
 
@@ -181,7 +181,7 @@ def test_a_recipe_of_one_s_own(tmp_path, monkeypatch):
     assert solution.y[0] == 1001.0
     assert (tmp_path / "imported").exists()
     (tmp_path / "my_rows.py").write_text(ROWS.replace("1000.0", "1500.0"))
-    with pytest.raises(InputError, match=r"my_rows\.py, is not the one that the campaign was read with"):
+    with pytest.raises(InputError, match=r"my_rows\.py, has changed since the campaign was read"):
         campaign.optimise(Key(0, 0, 1))
     assert print_of(load(tmp_path / "study.yaml")) != print_of(campaign)
     (tmp_path / "my_rows.py").unlink()

@@ -124,7 +124,7 @@ def test_a_recipe_in_a_folder_that_is_not_utf_8(tmp_path):
     make_campaign(folder, seeds=1, execution={"engine": "inline"})
     done = leeward_here("run", "campaign.yaml", cwd=folder)
     assert done.returncode == 2
-    assert "is not UTF-8; expected another name for that folder or farm" in done.stderr
+    assert "cannot be written in UTF-8; rename that folder or farm" in done.stderr
     assert_tame(done)
 
 

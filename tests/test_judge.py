@@ -63,7 +63,7 @@ def test_other_turbines(campaign, result):
 
 
 def test_not_finite(campaign, result):
-    assert "turbine 3 stands at (nan, 0.0); expected finite" in campaign.judge(moved(result, 3, np.nan, 0.0))
+    assert "turbine 3 is at (nan, 0.0); expected finite" in campaign.judge(moved(result, 3, np.nan, 0.0))
 
 
 def test_outside(campaign, result):

@@ -90,9 +90,9 @@ def test_a_selection_in_words(campaign, text, farms, types, seeds):
         ("farm=a, b", "no farm has the name 'a'"),
         ("farm=Nordsee 1", "no farm has the name 'Nordsee 1'; did you mean 'Nordsee I'"),
         ("type=Nordsee I", "no type has the name 'Nordsee I'; the types are 0 'V236', 1 'V174', 2 '2'"),
-        ("farm='Nordsee I", "never closed"),
+        ("farm='Nordsee I", "not closed"),
         ("farm='Nordsee' I", "'I' after a name in quotation marks"),
-        ("farm=Ostsee", "'Ostsee' is the name of the farms 6 and 7; expected a name that only one has, or the number"),
+        ("farm=Ostsee", "'Ostsee' is the name of the farms 6 and 7; give the number"),
     ],
 )
 def test_a_selection_that_is_none(campaign, text, said):
@@ -128,7 +128,7 @@ def test_keys_with_names(campaign, text, key):
     "text", ["A/B/V236/0", "Nordsee I/V236", "Nordsee I/V236/x", "Nordsee I", "farm0", "0/0/'0'", ""]
 )
 def test_what_is_no_key(campaign, text):
-    with pytest.raises(InputError, match="is no key; expected farm"):
+    with pytest.raises(InputError, match="is not a key; expected farm"):
         key_of(text, lambda: campaign)
 
 
@@ -212,7 +212,7 @@ def test_names_of_features(tmp_path):
 
 def test_features_of_one_name():
     two = features({"NAME": "Ost"}, {"title": "Ost"})
-    with pytest.raises(InputError, match="2 features with name 'Ost' in it; expected one: choose by number"):
+    with pytest.raises(InputError, match="2 features have name 'Ost'; expected one: choose by number"):
         Area.from_geojson(two, name="Ost")
     two["features"][0]["geometry"] = {"type": "Point", "coordinates": [3.05, 56.05]}  # its substation
     assert Area.from_geojson(two, name="Ost") == Area.from_geojson(two, farm_idx=1)

@@ -172,7 +172,7 @@ def test_no_room_is_an_error_that_says_how_much_there_is(small_site, turbine):
             break
         most = count
     problem = LayoutProblem(farm, square(3000), most, spacing_m=720)  # not proved impossible, but it is
-    with pytest.raises(InfeasibleError, match=rf"{most} turbines .* 9 km2: \d+ stand on a triangular lattice"):
+    with pytest.raises(InfeasibleError, match=rf"{most} turbines .* 9 km2: \d+ fit on a triangular lattice"):
         optimise(problem, 0, work=100_000)
 
 

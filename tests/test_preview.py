@@ -94,7 +94,7 @@ def test_swapped_coordinates():
 def test_a_farm_outside_of_its_projection():
     campaign = load(study(crs="EPSG:25831", farms=[{"circle_m": {"x": 5e5, "y": 1e6, "radius": 3000}}]))
     (remark,) = place_remarks(campaign, farm_places(campaign))
-    assert "lies outside of the area that EPSG:25831 is made for" in remark
+    assert "lies outside the area of use of EPSG:25831" in remark
 
 
 def test_huge_areas_and_far_farms():

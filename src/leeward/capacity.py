@@ -1,4 +1,4 @@
-"""Installed power (MW), capacity factor (a fraction), and when turbine types are compared by it instead of by AEP."""
+"""Installed power (MW), capacity factor (a fraction), and the rule that compares turbine types by it, not by AEP."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -11,40 +11,40 @@ MOST_NAMED = 5
 
 
 def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
-    """Return the share of the energy at full load, a fraction; not a number where AEP or installed power is unknown."""
+    """Return the share of the energy at full load, a fraction; NaN if AEP or installed power is unknown."""
     if aep_gwh is None or installed_mw is None or not installed_mw > 0.0:
         return math.nan
     return aep_gwh / (installed_mw * GWH_PER_MW)
 
 
 def installed_power(details: Mapping[str, object], n_turbines: int, rated_power_mw: float | None) -> float:
-    """Return the installed power of a result (MW): what it says itself, else turbines × rated power, else not a number.
+    """Return the installed power of a result (MW): its own detail, else turbines × rated power, else NaN.
 
-    details: of the result. rated_power_mw: of its turbine type, as the campaign has it.
+    rated_power_mw: of its turbine type, from the campaign.
     """
-    told = details.get("installed_mw")
-    if isinstance(told, int | float) and not isinstance(told, bool) and 0.0 < told < math.inf:
-        return float(told)
+    stored = details.get("installed_mw")
+    if isinstance(stored, int | float) and not isinstance(stored, bool) and 0.0 < stored < math.inf:
+        return float(stored)
     return math.nan if rated_power_mw is None else n_turbines * rated_power_mw
 
 
 def by_capacity_factor(installed_mw: Iterable[float | None]) -> bool:
-    """Return whether layouts of these installed powers (MW) are compared by capacity factor: they differ by over 0.5 %.
+    """Return whether installed powers (MW) differ by over 0.5 %: layouts are then compared by capacity factor.
 
-    More installed power yields more energy, whatever the layout is worth. Unknown powers are ignored.
+    More installed power yields more energy, however good the layout is. Unknown powers are ignored.
     """
     known = [power for power in installed_mw if power is not None and power > 0.0]
     return bool(known) and max(known) > (1.0 + SIMILAR + LAST_BITS) * min(known)
 
 
 def merit(aep_gwh: float | None, installed_mw: float | None, is_by_factor: bool) -> float:
-    """Return the number that a layout is ranked by, the larger the better; minus infinity where it is unknown."""
+    """Return the number that a layout is ranked by, the larger the better; minus infinity if it is unknown."""
     value = capacity_factor(aep_gwh, installed_mw) if is_by_factor else aep_gwh
     return -math.inf if value is None or math.isnan(value) else value
 
 
 def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
-    """Return a sentence that says how types are compared; farms: those where installed power differs, of so many."""
+    """Return a sentence on how types are compared. farms: those where installed power differs. n_farms: of all."""
     if not farms:
         return ""
     where = ""
@@ -58,7 +58,7 @@ def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
 
 
 def yield_words(aep_gwh: float | None, installed_mw: float | None) -> str:
-    """Return installed power and capacity factor in words, as far as they are known; "" where they are not."""
+    """Return installed power and capacity factor in words, as far as they are known, or ""."""
     if installed_mw is None or math.isnan(installed_mw):
         return ""
     factor = capacity_factor(aep_gwh, installed_mw)

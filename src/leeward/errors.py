@@ -1,51 +1,49 @@
-"""What leeward raises. Every message says what was found, where, what was expected and what to do next."""
+"""Exceptions. Every message says what was found, where, what was expected and what to do next."""
 
 import errno
 from pathlib import Path
 
-# a name that cannot be a file's is the person's error; whatever else the system says is the disk's
+# these mean that the user gave a wrong file name; all others concern the disk
 _WRONG_NAMES = (errno.ENOENT, errno.ENOTDIR, errno.EISDIR, errno.ENAMETOOLONG, errno.ELOOP, errno.EINVAL)
 _STORAGE = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.EIO, errno.ESTALE)
 
 
 class LeewardError(Exception):
-    """Base class: catch this one to catch all of them."""
+    """Base class of all exceptions of leeward."""
 
 
 class InputError(LeewardError, ValueError):
-    """A number, name or file that a person gave cannot be used."""
+    """Raised if a number, name or file given by the user cannot be used."""
 
 
 class InfeasibleError(LeewardError):
-    """No layout that satisfies all constraints; says by how much they are violated, or how much room there is."""
+    """Raised if no layout satisfies all constraints; the message gives the violation, or how many turbines fit."""
 
 
 class NotANumberError(LeewardError):
-    """A computation gave something that is not a finite number."""
+    """Raised if a computation yields a value that is not finite."""
 
 
 class StorageError(LeewardError):
-    """The disk would not take what was to be written; nothing half-written has a final name. Try again later."""
+    """Raised if the disk rejects a write. No half-written file has its final name: the call can be retried."""
 
 
 class HeldError(LeewardError):
-    """Another process holds the run directory, or has taken it over."""
+    """Raised if another process holds the run directory, or has taken it over."""
 
 
 class BadSourceError(LeewardError):
-    """Files or results that cannot be used stand in the way of what was asked for."""
+    """Raised if the request cannot be met because files or results are unusable."""
 
 
 def write_error(path: Path, error: OSError) -> LeewardError:
     """Return the error for a file that cannot be written: an InputError for a wrong name, else a StorageError."""
     reason = error.strerror or error
     if error.errno in _WRONG_NAMES:
-        return InputError(
-            f"{path}: cannot be written ({reason}); expected a folder that is there and the name of a file in it"
-        )
-    return StorageError(f"{path}: cannot be written ({reason}); make room there, or choose another folder")
+        return InputError(f"{path}: cannot be written ({reason}); give a file name in an existing folder")
+    return StorageError(f"{path}: cannot be written ({reason}); free some space, or choose another folder")
 
 
 def is_storage_error(error: OSError) -> bool:
-    """Return whether an error of the system is about the disk: full, read-only, failing or gone."""
+    """Return whether a system error concerns the disk: full, read-only, failing or gone."""
     return error.errno in _STORAGE

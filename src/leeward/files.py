@@ -1,4 +1,4 @@
-"""Files that appear whole or not at all, and reading that accepts regular files only."""
+"""Write files that appear whole or not at all, and read regular files only."""
 
 import contextlib
 import errno
@@ -11,20 +11,20 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 
-NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # what file systems without hard links say
-TEMPORARY = ".tmp"  # how the name of a file ends that is being written
-LARGEST_SIDE_FILE = 1 << 30  # bytes; an index of ten million results has as many
+NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # errors of file systems without hard links
+TEMPORARY = ".tmp"  # suffix of temporary files
+LARGEST_SIDE_FILE = 1 << 30  # bytes; the index of ten million results is as large
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
 
 class NotAFileError(OSError):
-    """Something other than a regular file stands in the place of one: a link, a pipe, a device, a folder."""
+    """Raised for a link, a pipe, a device or a folder in the place of a regular file."""
 
 
 def open_regular(path: Path, flags: int = os.O_RDONLY, mode: int = 0o666) -> int:
     """Open a regular file and return its handle. Raise NotAFileError for a link, a pipe, a device or a folder.
 
-    The link itself is refused; links among the folders above it are followed.
+    Links among the folders above it are followed.
     """
     try:
         handle = os.open(path, flags | _CAREFULLY, mode)
@@ -46,12 +46,12 @@ def read_regular(path: Path, limit: int = LARGEST_SIDE_FILE) -> bytes:
     with os.fdopen(open_regular(path), "rb") as file:
         content = file.read(limit + 1)
     if len(content) > limit:
-        raise NotAFileError(errno.EFBIG, f"it is larger than {limit} bytes; is it leeward's?")
+        raise NotAFileError(errno.EFBIG, f"it is larger than {limit} bytes; was it written by leeward?")
     return content
 
 
 def kind_of(path: Path) -> str:
-    """Return what stands at a path, links not followed: "folder", "file", "link", "pipe", ..., or "" for nothing."""
+    """Return the kind of file at a path, links not followed: "folder", "file", "link", "pipe", ..., or "" for none."""
     try:
         mode = os.lstat(path).st_mode
     except FileNotFoundError:
@@ -77,11 +77,11 @@ def _oddity(path: Path) -> str:
 def replace_file(
     path: Path, content: bytes, *, durable: bool = True, check: Callable[[int], bool] | None = None
 ) -> None:
-    """Put `content` at `path` in one step: written and synced under another name in the same folder, then renamed.
+    """Replace a file in one step: write and sync a temporary file in the same folder, then rename it.
 
-    An OSError means that `path` is what it was before; or, if only the last sync has failed, that the new content is
-    there and may not survive a power cut: the same call can be made again. durable: not only whole, but there after a
-    power cut. check: called with a handle to read from, before the file gets its name; whether it is as it should be.
+    After an OSError `path` is unchanged; or, if only the last sync failed, the new content is there and may not
+    survive a power cut. The call can be repeated. durable: the content survives a power cut. check: called with a
+    handle to read from, before the rename; it returns whether the content is right.
     """
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}{TEMPORARY}")
     try:
@@ -93,7 +93,7 @@ def replace_file(
         finally:
             os.close(handle)
         if check is not None and not _is_good(temporary, check):
-            raise StorageError(f"{temporary}: what was read back is not what was written; is the disk failing?")
+            raise StorageError(f"{temporary}: the content read back is not what was written; is the disk failing?")
         rename(temporary, path)
     except BaseException:
         temporary.unlink(missing_ok=True)
@@ -112,9 +112,9 @@ def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
 
 
 def rename(source: Path, target: Path) -> None:
-    """Rename a file or a folder, replacing `target`. Pass over an error if the rename was done nevertheless.
+    """Rename a file or a folder, replacing `target`. Ignore an error if the rename was done nevertheless.
 
-    On NFS a request whose answer was lost is sent again, and the second answer may be that there is no such file.
+    NFS repeats a request whose answer was lost, and the second answer may be that there is no such file.
     """
     before = os.lstat(source)
     try:
@@ -128,7 +128,7 @@ def rename(source: Path, target: Path) -> None:
 
 
 def is_there(path: Path) -> bool:
-    """Return whether there is a file of this name, also if another machine has just made it."""
+    """Return whether a file exists, even if another machine has just made it."""
     try:
         refresh(path.parent)
     except (FileNotFoundError, NotADirectoryError):
@@ -137,10 +137,9 @@ def is_there(path: Path) -> bool:
 
 
 def refresh(folder: Path) -> None:
-    """Have the names in a folder looked up afresh.
+    """Make the system look up the names in a folder again.
 
-    NFS remembers for up to a minute which names are there, and which file each one stands for, until the folder is
-    opened.
+    NFS caches names, and the file of each, for up to a minute; opening the folder ends that.
     """
     if os.name == "posix":
         with contextlib.suppress(PermissionError):  # a folder whose names this user may not list
@@ -148,30 +147,30 @@ def refresh(folder: Path) -> None:
 
 
 def write_all(handle: int, content: bytes) -> None:
-    """To the last byte, however few of them the system takes at once."""
+    """Write all bytes: one system call may write only some of them."""
     left = memoryview(content)
     while left:
         left = left[os.write(handle, left) :]
 
 
 def sync(handle: int) -> None:
-    """Have what was written on the disk itself. After an error here the file is not to be used again."""
+    """Flush a file to the disk itself. After an error the file must not be used again."""
     if sys.platform == "darwin":
         import fcntl
 
-        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync leaves it in the disk's own memory there
+        fcntl.fcntl(handle, fcntl.F_FULLFSYNC)  # fsync leaves it in the disk's cache there
     else:
         os.fsync(handle)
 
 
 def drop_cache(handle: int) -> None:
-    """Have a synced file read from the disk next time, not from memory: only so can reading back find a bad disk."""
+    """Drop a synced file from the cache, so that the next read comes from the disk and can detect a bad one."""
     if hasattr(os, "posix_fadvise"):  # not on macOS
         os.posix_fadvise(handle, 0, 0, os.POSIX_FADV_DONTNEED)
 
 
 def sync_folder(folder: Path) -> None:
-    """Make the names in a folder durable; where folders cannot be opened (Windows) there is nothing to do."""
+    """Make the names in a folder durable. Do nothing on Windows, where folders cannot be opened."""
     if os.name == "nt":
         return
     handle = os.open(folder, os.O_RDONLY)

@@ -1,4 +1,4 @@
-"""Texts of unknown origin: their size, nesting and expansion are checked before they are parsed."""
+"""Parse text of unknown origin: its size, nesting and expansion are checked first."""
 
 import csv
 import json
@@ -13,16 +13,16 @@ import yaml
 
 from leeward.errors import InputError
 
-DEEPEST = 100  # brackets within brackets; GeoJSON needs about ten
+DEEPEST = 100  # levels of brackets; GeoJSON needs about ten
 LARGEST_DATA = 256_000_000  # bytes of a GeoJSON or CSV file
-MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes; PyYAML takes 2 GB for as many
-MOST_COPIED = 1_000_000  # characters that aliases (*name) may stand for, all of them together
+MOST_VALUES = 4_000_000  # keys, numbers and words: 20 years of wind every 10 minutes, 2 GB in PyYAML
+MOST_COPIED = 1_000_000  # characters that all aliases (*name) may expand to, together
 _Loader: Any = getattr(yaml, "CSafeLoader", yaml.SafeLoader)
 _BRACKETS = re.compile(r'"(?:[^"\\]++|\\.)*+"?|[\[{]|[\]}]', re.DOTALL)
 
 
 def read_text(path: Path, what: str, largest: int) -> str:
-    """Return the text of a UTF-8 file of at most `largest` bytes. what: what it should be, for the error."""
+    """Return the text of a UTF-8 file of at most `largest` bytes. what: the expected content, for errors."""
     if not path.is_file():
         raise InputError(f"{path}: no such file; expected {what}")
     try:
@@ -38,7 +38,7 @@ def read_text(path: Path, what: str, largest: int) -> str:
 
 
 def parse_json(text: str, where: str) -> Any:
-    """Return the data of a JSON text. Raise InputError where it is not JSON or nested too deeply."""
+    """Return the data of a JSON text. Raise InputError if it is not JSON or nested too deeply."""
     depth = 0
     for match in _BRACKETS.finditer(text):
         bracket = match[0]
@@ -55,7 +55,7 @@ def parse_json(text: str, where: str) -> Any:
 
 
 def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()) -> dict[str, list[float]]:
-    """The columns of these names, by name; those that are not needed only where they are there. Others do not count."""
+    """Return columns of a CSV file as numbers, by name. Optional columns may be missing; others are ignored."""
     text = read_text(path, f"a CSV file with the columns {', '.join(needed)}", LARGEST_DATA)
     rows = csv.reader(text.splitlines())
     header = [name.strip() for name in next(rows, [])]
@@ -63,12 +63,12 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
     if missing:
         columns = f"column{'' if len(missing) == 1 else 's'} {' and '.join(missing)}"
         raise InputError(f"{path}: no {columns}; found {', '.join(header) or 'nothing'}; expected {', '.join(needed)}")
-    wanted = {name: header.index(name) for name in (*needed, *optional) if name in header}
-    found: dict[str, list[float]] = {name: [] for name in wanted}
+    positions = {name: header.index(name) for name in (*needed, *optional) if name in header}
+    found: dict[str, list[float]] = {name: [] for name in positions}
     for row in rows:
         if not any(cell.strip() for cell in row):
             continue
-        for name, position in wanted.items():
+        for name, position in positions.items():
             cell = row[position].strip() if position < len(row) else ""
             try:
                 value = float(cell)
@@ -78,21 +78,21 @@ def read_columns(path: Path, needed: Sequence[str], optional: Sequence[str] = ()
                 raise InputError(f"{path}: line {rows.line_num}: {name} is {cell!r:.60}; expected a number")
             found[name].append(value)
     if not found[needed[0]]:
-        raise InputError(f"{path}: no rows in it; expected at least one below the header")
+        raise InputError(f"{path}: it has no rows; expected at least one below the header")
     return found
 
 
 class TooMuchError(yaml.MarkedYAMLError):
-    """A text that would take too much memory, or overflow the stack, if it were parsed."""
+    """Raised for a text that needs too much memory, or would overflow the stack, if it were parsed."""
 
 
 def check_yaml(text: str) -> None:
-    """Raise a TooMuchError for YAML that is nested too deeply, or holds too much with its aliases written out.
+    """Raise a TooMuchError for YAML that is nested too deeply, or too large with its aliases expanded.
 
-    It looks at events, which libyaml makes without recursion; what makes data of them overflows the stack.
+    It reads events, which libyaml makes without recursion. Building data from them can overflow the stack.
     """
-    open_anchors: list[tuple[str | None, int]] = []  # of each collection around: its anchor, the size before it
-    sizes: dict[str, int] = {}  # characters and values below each anchor, aliases written out
+    open_anchors: list[tuple[str | None, int]] = []  # of each open collection: its anchor, the size before it
+    sizes: dict[str, int] = {}  # characters and values below each anchor, aliases expanded
     size, copied = 0, 0
     for values, event in enumerate(yaml.parse(text, Loader=_Loader)):
         size += 1
@@ -108,7 +108,7 @@ def check_yaml(text: str) -> None:
                 sizes[event.anchor] = len(event.value)
         elif isinstance(event, yaml.AliasEvent):
             if any(anchor == event.anchor for anchor, _ in open_anchors):
-                raise _too_much(event, f"*{event.anchor:.60} contains itself; expected values that end")
+                raise _too_much(event, f"*{event.anchor:.60} contains itself; expected finite values")
             size += sizes.get(str(event.anchor), 0)
             copied += sizes.get(str(event.anchor), 0)
         if len(open_anchors) > DEEPEST:
@@ -116,7 +116,7 @@ def check_yaml(text: str) -> None:
         if values > MOST_VALUES:
             raise _too_much(event, f"too many values; expected at most {MOST_VALUES}")
         if copied > MOST_COPIED:
-            raise _too_much(event, f"aliases that stand for too much; expected at most {MOST_COPIED} characters")
+            raise _too_much(event, f"aliases expand to too much text; expected at most {MOST_COPIED} characters")
 
 
 def _too_much(event: Any, problem: str) -> TooMuchError:

@@ -1,4 +1,4 @@
-"""Campaigns: what is to be computed."""
+"""Campaigns: the tasks to compute, and their settings."""
 
 from leeward.campaign.campaign import Campaign, builtin_campaign, load
 from leeward.campaign.execution import Execution

@@ -1,4 +1,4 @@
-"""Results of other origin, brought into a run directory: they count as done, and the rest is computed."""
+"""Adopt results of other origin: they are stored in a run directory, and their tasks count as done."""
 
 import functools
 import math
@@ -46,7 +46,7 @@ class Computed(NamedTuple):
 
 
 class Choice(NamedTuple):
-    """The best layout of a key so far: where it is, and what the wake engine says of it."""
+    """The best layout of a key so far: its place, and its numbers by the wake engine."""
 
     place: Place
     digest: str
@@ -55,12 +55,12 @@ class Choice(NamedTuple):
 
 @dataclass
 class Adoption:
-    """What became of the sources.
+    """The outcome of an adoption.
 
-    lines: of adopted results, for the index. results: these, by key. recomputed: how many of them had no possible AEP.
-    disagreeing: layouts whose stored AEP is not that of the wake engine, adopted or not. violating: adopted layouts
-    that violate constraints of the campaign, and by how much (m). present: results that the run had already. worse:
-    other layouts of a key of which a better one was adopted. refused, bad_files: with reasons.
+    lines: index lines of the adopted results. results: the adopted results, by key. recomputed: how many of them had
+    no valid AEP. disagreeing: layouts whose stored AEP differs from that of the wake engine, adopted or not.
+    violating: violation (m) of adopted layouts that break constraints. present: results that the run already had.
+    worse: layouts of a key with a better one. refused, bad_files: with reasons.
     """
 
     lines: IndexLines = field(default_factory=IndexLines)
@@ -74,7 +74,7 @@ class Adoption:
     bad_files: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
-        """Return what the event and the audit log say."""
+        """Return the facts for the event and the audit log."""
         return {
             "adopted": len(self.results),
             "recomputed": self.recomputed,
@@ -91,12 +91,12 @@ class Adoption:
 
 
 class Adopter:
-    """Stores what is good in files of other origin, which stay as they are.
+    """Stores the valid results of files of other origin, without changing these files.
 
     keep_infeasible: accept layouts with turbines closer than a rotor diameter.
 
-    Of several layouts of one key the best is taken: that with the highest AEP by the wake engine. A stored AEP counts
-    for nothing: in a damaged file it may be any number.
+    Of several layouts of one key it takes the one with the highest AEP by the wake engine. Stored AEPs are ignored: in
+    a damaged file they may be any number.
     """
 
     def __init__(self, campaign: Campaign, keep_infeasible: bool) -> None:
@@ -113,11 +113,11 @@ class Adopter:
         store: Callable[[Callable[[], Any]], Any],
         notice: Callable[[], None],
     ) -> Adoption:
-        """Store the best result of each key that is not done. store: calls what writes. notice: called now and then."""
+        """Store the best result of each key that is not done. store: calls a writer. notice: called for each result."""
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
         for turn in ("choose", "store"):
-            place: Place = (0, 0)  # a file that is gone at the second turn changes no other place
+            place: Place = (0, 0)  # a file that vanishes before the second turn leaves the other places unchanged
             for found in read_files(files, contents=True):
                 notice()
                 if isinstance(found, FoundFile):
@@ -139,7 +139,7 @@ class Adopter:
         return adoption
 
     def refusal(self, found: FoundResult) -> str | None:
-        """Say why a result cannot be one of the campaign's; None if it can. It has to come with its contents."""
+        """Return why a result cannot be one of the campaign's, or None. It must come with its contents."""
         if not found.is_valid or found.result is None:
             return f"{found.verdict}, {found.reason}"
         if found.key is None or found.key not in self._campaign:
@@ -148,7 +148,7 @@ class Adopter:
         return reason if reason is not None or self._keep_infeasible else self._too_close(found.key, found.result)
 
     def _choose(self, found: FoundResult, place: Place, done: Collection[Key]) -> None:
-        """Remember where the best result of each key is."""
+        """Remember the place of the best result of each key."""
         adoption, best = self._adoption, self._best
         reason = self.refusal(found)
         if reason is not None or found.key is None or found.result is None:
@@ -192,14 +192,14 @@ class Adopter:
         )
 
     def _chosen(self, found: FoundResult, choice: Choice) -> Result | None:
-        """Return the chosen result as it will be stored; None if its file has changed since it was chosen."""
+        """Return the chosen result to be stored, or None if its file has changed since."""
         if found.result is None or found.digest != choice.digest:
-            self._adoption.refuse(found, "it changed while it was adopted; run it again")
+            self._adoption.refuse(found, "it changed during the adoption; run the command again")
             return None
         return self._adopted(found.result, choice.computed)
 
     def _adopted(self, result: Result, computed: Computed) -> Result:
-        """Return the result as it will be stored: one of leeward's own, with the same settings, stays what it is."""
+        """Return the result to be stored. A result of leeward's with the same settings is unchanged."""
         campaign, adoption, key = self._campaign, self._adoption, result.key
         is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
         if is_own and abs(result.aep - computed.aep) <= AEP_TOLERANCE * computed.aep:
@@ -215,7 +215,7 @@ class Adopter:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
         elif "aep_claimed" not in details or abs(result.aep - computed.aep) > SAME_AEP * computed.aep:
-            details["aep_claimed"] = result.aep  # otherwise it was adopted before, and says what its first file claimed
+            details["aep_claimed"] = result.aep  # an earlier adoption keeps the claim of its first file
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[key] = violation.worst_m

@@ -16,12 +16,12 @@ _DATA = files("leeward.campaign") / "danish_energy_island"
 
 
 def figures(name: str) -> Any:
-    """The contents of one of the YAML files."""
+    """Return the contents of one of the YAML files."""
     return yaml.safe_load((_DATA / name).read_text(encoding="utf-8"))
 
 
 def site() -> Site:
-    """Sector-wise Weibull distributions at 150 m."""
+    """Return the site: sector-wise Weibull distributions at 150 m."""
     wind = figures("site.yaml")
     return Site.from_weibull(
         wind["sector_frequency"],
@@ -33,7 +33,7 @@ def site() -> Site:
 
 
 def area(farm_idx: int) -> Area:
-    """One of the tender areas, by its number from 0; EPSG:25831."""
+    """Return one of the tender areas, by its number from 0; EPSG:25831."""
     collection = json.loads((_DATA / "farms.geojson").read_text(encoding="utf-8"))
     count = len(collection["features"])
     if isinstance(farm_idx, bool) or farm_idx not in range(count):
@@ -42,7 +42,7 @@ def area(farm_idx: int) -> Area:
 
 
 def turbines() -> list[Turbine]:
-    """Six generic turbines of 10 to 15 MW."""
+    """Return six generic turbines of 10 to 15 MW."""
     return [
         Turbine.generic(
             t["rated_power_mw"], t["rotor_diameter_m"], t["hub_height_m"], name=f"generic {t['rated_power_mw']} MW"
@@ -52,6 +52,6 @@ def turbines() -> list[Turbine]:
 
 
 def example_layout() -> tuple[str, Turbine, npt.NDArray[np.float64], npt.NDArray[np.float64]]:
-    """Area, turbine, x and y (m, EPSG:25831) of a layout that TopFarm's SmartStart made for the first area."""
+    """Return area, turbine, x and y (m, EPSG:25831) of a layout by TopFarm's SmartStart for the first area."""
     layout = json.loads((_DATA / "example_layout.json").read_text(encoding="utf-8"))
     return layout["farm_name"], turbines()[layout["type"]], np.array(layout["x_m"]), np.array(layout["y_m"])

@@ -1,4 +1,4 @@
-"""A campaign: which tasks there are, what each depends on, and how one is computed."""
+"""A campaign: its tasks, the settings that each depends on, and the computation of one."""
 
 import functools
 import operator
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from leeward.campaign.judge import Judge
     from leeward.layout import LayoutProblem, Progress, Solution
 
-MOST_TASKS = 10_000_000  # that are listed; a file of results holds as many
+MOST_TASKS = 10_000_000  # a file of results holds as many
 HEADER = (
     "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
 )
-MOVED = {  # names of before
+MOVED = {  # old names
     "area": "physics.area",
     "capacity_wanted_mw": "physics.capacity_wanted_mw",
     "diameter": "physics.diameter",
@@ -52,14 +52,14 @@ MOVED = {  # names of before
 
 
 class Campaign:
-    """Farms x turbine types x seeds, with all that their layouts depend on. Make one with `leeward.campaign.load`.
+    """Farms x turbine types x seeds, with all settings of their layouts. Make one with `leeward.campaign.load`.
 
-    It never changes: `with_overrides` makes another one. physics: its wind, turbines and areas as objects.
-    fingerprints: of its tasks. spec: all that its file says. remarks: notes on how it was read.
+    It never changes: `with_overrides` returns a new one. physics: its wind, turbines and areas as objects.
+    fingerprints: of its tasks. spec: the content of its file. remarks: notes on how it was read.
     """
 
     name: str
-    """As the file gives it, or that of the file."""
+    """From the file, or the name of the file."""
     crs: str | None
     """The coordinate system of all farms, if it has a name."""
     farms: Mapping[int, str]
@@ -88,12 +88,12 @@ class Campaign:
         self.neighbours: Sequence[NeighboursSpec] = tuple(spec.neighbours)
         self.execution: Execution = spec.execution
         self.recipe: str = spec.optimiser.recipe
-        self.optimiser: Mapping[str, Any] = optimiser_settings(spec.optimiser)  # those that the recipe uses
+        self.optimiser: Mapping[str, Any] = optimiser_settings(spec.optimiser)  # only those that the recipe uses
 
     if not TYPE_CHECKING:  # so that mypy still finds misspelt names
 
         def __getattr__(self, name: str) -> Any:
-            """Names that have moved: see `MOVED`."""
+            """Return an attribute by its old name; see `MOVED`."""
             if name not in MOVED:
                 raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
             warn_renamed(f"Campaign.{name}", f"Campaign.{MOVED[name]}")
@@ -101,20 +101,20 @@ class Campaign:
 
     @classmethod
     def from_text(cls, text: str, where: str) -> "Campaign":
-        """A campaign as `frozen_text` wrote it; where: what to call it in an error."""
+        """Return the campaign that `frozen_text` wrote. where: its name in errors."""
         return campaign_from(Source(Document.from_text(text, where), None), [])
 
     def tasks(self) -> Iterator[Key]:
-        """All keys, seed by seed: every farm and type gets its first layout early.
+        """Return all keys, seed by seed, so that every farm and type gets its first layout early.
 
-        Raises InputError where there are more of them than MOST_TASKS.
+        Raise InputError if there are more than MOST_TASKS.
         """
         if self.n_tasks > MOST_TASKS:
             raise InputError(
                 f"the campaign {self.name} has {self.n_tasks} tasks; expected at most {MOST_TASKS}: give it fewer "
                 "seeds, or run some of them with --only"
             )
-        return (Key(farm, kind, seed) for seed in self.seeds for farm in self.farms for kind in self.types)
+        return (Key(farm, type_idx, seed) for seed in self.seeds for farm in self.farms for type_idx in self.types)
 
     def __contains__(self, key: object) -> bool:
         if not (isinstance(key, tuple) and len(key) == 3):
@@ -140,9 +140,9 @@ class Campaign:
         dask: Mapping[str, Any] | None = None,
         slurm: Mapping[str, Any] | None = None,
     ) -> "Campaign":
-        """The campaign with some of its settings replaced; None leaves one as it is.
+        """Return the campaign with some settings replaced; None keeps a setting.
 
-        dask, slurm: keys of these sections; those that are not named stay.
+        dask, slurm: keys of these sections to replace.
         """
         data = self._data()
         if seeds is not None:
@@ -159,10 +159,10 @@ class Campaign:
                 data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        return self._with_data(data, f"what overrides {self._source.document.where}")
+        return self._with_data(data, f"the overrides of {self._source.document.where}")
 
     def with_defaults(self, execution: Mapping[str, Any], where: str) -> "Campaign":
-        """The campaign with settings of its execution that it does not make itself; where: what to call them."""
+        """Return the campaign with defaults for its execution filled in. where: the name of the defaults in errors."""
         data = self._data()
         data["execution"] = _filled_up(data["execution"], execution)
         return self._with_data(data, f"{self._source.document.where} with {where}")
@@ -173,28 +173,28 @@ class Campaign:
         return Campaign(spec, self._source, self.physics.places, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
-        """All that the numbers of a farm and turbine type depend on, the seed aside."""
+        """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
         return self.fingerprints.settings(farm_idx, type_idx)
 
     def fingerprint(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
-        """SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
+        """Return the SHA-256 of the settings, in hex digits.
 
         version: the method version; that of this leeward if None.
         """
         return self.fingerprints.of(farm_idx, type_idx, version)
 
     def differences(self, other: "Campaign", farm_idx: int, type_idx: int) -> list[str]:
-        """Which settings differ from those of another campaign, the older one: one sentence each."""
+        """Return one sentence for each setting that differs from that of `other`, the older campaign."""
         return differences(self.settings(farm_idx, type_idx), other.settings(farm_idx, type_idx))
 
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        """What the optimiser is asked; the latest ones are kept."""
+        """Return the layout problem of a farm and turbine type; recent ones are cached."""
         return self.physics.problem(farm_idx, type_idx)
 
     def check(self) -> None:
-        """Make the problem of every farm and turbine type, once: an InputError lists those that cannot be.
+        """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones.
 
-        A custom wake model is imported for that. Of other custom code only the file is looked at.
+        A custom wake model is imported for that. Of other custom code only the file is checked.
         """
         self.physics.import_wake_model()
         self.physics.check()
@@ -203,21 +203,18 @@ class Campaign:
                 check_file(code, self.import_folders)
 
     def import_custom(self) -> None:
-        """Import the custom recipe, objective and wake model of the campaign, as `optimise` does; see `import_folders`.
-
-        Nothing but `run` and its workers does so.
-        """
+        """Import the custom recipe, objective and wake model. Only `optimise`, `run` and its workers do so."""
         self.physics.import_wake_model()
         for code in custom_code(self.spec):
             import_custom(code, self.import_folders)
 
     @renamed_argument("watch", "callback")
     def optimise(self, key: Key, callback: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
-        """The layout of one task. Custom code is imported here: see `import_custom`."""
+        """Return the layout of one task. Custom code is imported here: see `import_custom`."""
         from leeward.layout import SmartStart, optimise
 
         if key not in self:
-            raise InputError(f"{key} is not a task of the campaign {self.name}, which is {self!r}")
+            raise InputError(f"{key} is not a task of {self!r}")
         self.import_custom()
         settings = self.spec.optimiser
         smart = SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
@@ -234,7 +231,7 @@ class Campaign:
         )
 
     def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:
-        """AEP (GWh), wake loss (a share) and closest spacing (m) of somebody's layout for a task."""
+        """Return AEP (GWh), wake loss (a share) and smallest spacing (m) of a given layout for a task."""
         self.physics.import_wake_model()
         problem = self.problem(key.farm_idx, key.type_idx)
         east, north = problem.positions(x, y)
@@ -243,21 +240,21 @@ class Campaign:
 
     @functools.cached_property
     def judge(self) -> "Judge":
-        """Says what is physically wrong with a stored result, in a sentence; None if nothing is."""
+        """A function that returns what is physically wrong with a stored result, in a sentence, or None."""
         from leeward.campaign.judge import Judge
 
         return Judge(self)
 
     def frozen_text(self) -> str:
-        """The campaign as YAML that refers to no file; `from_text` makes the same campaign from it."""
+        """Return the campaign as YAML that refers to no file; `from_text` reads it back."""
         return HEADER + dump(self._data())
 
     def study_text(self) -> str:
-        """The same without how it is run: what was computed, whoever computed it."""
+        """Return `frozen_text` without the section `execution`."""
         return HEADER + dump({name: value for name, value in self._data().items() if name != "execution"})
 
     def _data(self) -> dict[str, Any]:
-        """The whole specification as YAML would have it."""
+        """Return the whole specification as plain data."""
         spec, physics = self.spec, self.physics
         kept = {"farm_idx", "name", "n_turbines", "capacity_mw", "area"}
         is_default = spec.optimiser.objective == DEFAULT_OBJECTIVE
@@ -272,13 +269,13 @@ class Campaign:
         return {name: written.get(name, data.get(name)) for name in CampaignSpec.model_fields if name in data | written}
 
     def _execution(self) -> dict[str, Any]:
-        """What was asked for; the rest is for the user's defaults to say, and for ours."""
+        """Return the settings that were given; the others follow from defaults."""
         written = self.spec.execution.model_dump(exclude={"import_folders"}, exclude_unset=True)
         return {**written, "import_folders": self.import_folders} if custom_code(self.spec) else written
 
 
 def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
-    """A campaign from a YAML file, from a dict of the same shape, or built in, by its name."""
+    """Return a campaign from a YAML file, from a dict of the same shape, or a built-in one by its name."""
     here = os.getcwd()
     if isinstance(source, Mapping):
         return campaign_from(Source(Document("the campaign", plain(source)), Path(here)), [here])
@@ -298,13 +295,13 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
 
 
 def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
-    """A built-in campaign, with one seed."""
+    """Return a built-in campaign, with one seed."""
     folder = data_folder(name)
     return campaign_from(Source(Document.from_file(folder / "campaign.yaml", "a campaign"), folder), [os.getcwd()])
 
 
 def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
-    """Check what was read, and make it stand for itself."""
+    """Return the campaign of a source: checked, and with the contents of all files that it refers to."""
     spec = validated(CampaignSpec, source.document).with_table_kind()
     if source.folder is None and spec.is_complete:
         places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
@@ -314,7 +311,7 @@ def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
 
 
 def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Defaults where nothing is given, also within sections."""
+    """Return the given settings with defaults filled in, also within sections."""
     merged = {**defaults, **given}
     for name, value in defaults.items():
         if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):

@@ -15,23 +15,23 @@ from leeward.layout import Progress
 from leeward.layout.recipes import SEARCH
 from leeward.store import Key, Result, Value, utc_now
 
-MOST_HISTORY = 1000  # points of a curve that somebody looks at
+MOST_HISTORY = 1000  # points of a stored curve
 POINTS_OF_A_PHASE = 25  # enough for a curve, and few enough that each is the mean of many steps
 
 ShowProgress = Callable[..., None]  # called with step, phase and best_aep_gwh by name
 
 
 class History:
-    """AEP over the steps, as a curve to look at.
+    """The curve of AEP over the steps.
 
-    Until the first refinement ends: of the layout in hand, feasible or not, as the mean of the estimates of some steps,
-    in the middle of these. In the search after it: of the best feasible layout so far. There is a point with the AEP of
-    the best layout wherever that rises, and the last point is that of the result.
+    Until the first refinement ends it shows the current layout, feasible or not: each point is the mean of the
+    estimates of some steps. In the search after that it shows the best feasible layout. There is a point wherever the
+    best AEP rises, and the last point is the result.
     """
 
     def __init__(self) -> None:
         self._points: list[tuple[float, float]] = []
-        self._in_hand: list[tuple[float, float]] = []  # of the phase that goes on
+        self._in_hand: list[tuple[float, float]] = []  # of the current phase
         self._phase = ""
         self._best = float("-inf")
 
@@ -52,7 +52,7 @@ class History:
 
     def _rise(self, step: float, best: float) -> None:
         if self._points and self._points[-1][1] == self._best and self._points[-1][0] < step - 1.0:
-            self._points.append((step - 1.0, self._best))  # until then it stayed the same
+            self._points.append((step - 1.0, self._best))  # the best AEP was constant until then
         self._points.append((step, best))
         self._best = best
 
@@ -64,7 +64,7 @@ class History:
 
     @property
     def curve(self) -> Any:
-        """Shape (2, points): steps and GWh; None without a point. Long ones are thinned, the last point stays."""
+        """Steps and AEP (GWh), shape (2, points), or None. A long curve is thinned; the last point stays."""
         if not self._points:
             return None
         points = np.array(self._points).T
@@ -76,7 +76,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     """Return the result of a task."""
     history = History()
 
-    def see(progress: Progress) -> bool:
+    def record(progress: Progress) -> bool:
         history(progress)
         best = progress.best_aep_gwh
         show_progress(step=progress.step, phase=progress.phase, best_aep_gwh=best if best == best else None)
@@ -84,9 +84,9 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
 
     here = os.getcwd()
     try:
-        solution = campaign.optimise(key, see)
+        solution = campaign.optimise(key, record)
     finally:
-        os.chdir(here)  # a recipe of somebody's own may have gone elsewhere
+        os.chdir(here)  # a custom recipe may have changed it
     history.end(solution.steps, solution.aep_gwh)
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
@@ -120,7 +120,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
 
 
 def versions() -> str:
-    """Return the programs and the machine that the numbers depend on besides the fingerprint."""
+    """Return the versions of the programs, and the machine, that the numbers depend on besides the fingerprint."""
     import h5py
     import numba
 

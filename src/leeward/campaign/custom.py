@@ -1,6 +1,6 @@
-"""Custom recipes, objectives and wake models, `module:Name`: files found, digested, and imported from that very file.
+"""Find, digest and import custom recipes, objectives and wake models, `module:Name`.
 
-Only `run` and its workers import them; every other command knows them by their names and digests.
+Only `run` and its workers import them; all other commands use their names and digests.
 """
 
 import hashlib
@@ -18,7 +18,7 @@ from leeward.errors import InputError
 
 
 class CustomCode(NamedTuple):
-    """A `module:Name` of a campaign: what it is, its key, and the SHA-256 of its file when the campaign was read."""
+    """A `module:Name` of a campaign. what: its role. sha256: of its file when the campaign was read."""
 
     what: str
     place: Place
@@ -38,7 +38,7 @@ def custom_code(spec: CampaignSpec) -> list[CustomCode]:
 
 
 def with_digests(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
-    """Return the campaign with the digests of the files of its custom code; those that are known already are kept."""
+    """Return the campaign with the digests of its custom code; known digests are kept."""
     optimiser: dict[str, str] = {}
     model = dict(spec.wake_model)
     for code in custom_code(spec):
@@ -57,23 +57,23 @@ def check_file(code: CustomCode, folders: Sequence[str]) -> None:
     now = _digest(code.path, folders)
     if now != code.sha256:
         raise InputError(
-            f"the file of the {code.what} {code.path}, {module_file(code.path, folders)}, is not the one that "
-            f"the campaign was read with: its SHA-256 is {now[:12]}..., expected {str(code.sha256)[:12]}"
-            "...; run the campaign file itself, which takes it as it is now"
+            f"the file of the {code.what} {code.path}, {module_file(code.path, folders)}, has changed since "
+            f"the campaign was read: its SHA-256 is {now[:12]}..., expected {str(code.sha256)[:12]}"
+            "...; to use the file as it is now, run the campaign file itself"
         )
 
 
 def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
-    """Return the function or class, imported from the file that was digested, and from no other of the same name.
+    """Return the function or class, imported from the file that was digested and from no other of the same name.
 
-    The folders come first for the time of the import only: what lies in them must not stand for other modules.
+    The folders come first only during the import: their files must not shadow other modules.
     """
     check_file(code, folders)
     module, _, name = code.path.partition(":")
     if module not in sys.modules:
         before, writes_none = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
-        sys.dont_write_bytecode = True  # Python does not sync it: torn by a power cut, it would fail every task
+        sys.dont_write_bytecode = True  # Python does not sync it: after a power cut a torn file would fail every task
         try:
             importlib.import_module(module)
         finally:
@@ -83,8 +83,8 @@ def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
     found = getattr(sys.modules[module], "__file__", None)
     if found is None or Path(found).resolve() != expected.resolve():
         raise InputError(
-            f"the {code.what} {code.path} is in {expected}, but the name {module} stands for "
-            f"{found or 'a built-in module'} already; expected another name for the file"
+            f"the {code.what} {code.path} is in {expected}, but the name {module} is already "
+            f"taken by {found or 'a built-in module'}; rename the file"
         )
     if not callable(getattr(sys.modules[module], name, None)):
         raise InputError(f"the {code.what} {code.path}: {expected} has no function or class {name!r}")
@@ -97,9 +97,9 @@ def _digest(path: str, folders: Sequence[str]) -> str:
 
 
 def module_file(path: str, folders: Sequence[str]) -> Path:
-    """Where Python would import the module from, with these folders before its own; packages are not imported."""
+    """Return the file of a module, searched in the folders and then on Python's path. Nothing is imported."""
     module = path.partition(":")[0]
-    importlib.invalidate_caches()  # the file may be a moment old
+    importlib.invalidate_caches()  # the file may be new
     found: ModuleSpec | None = None
     within: Sequence[str] | None = None
     name = ""
@@ -112,8 +112,8 @@ def module_file(path: str, folders: Sequence[str]) -> Path:
     if found is None or found.origin is None or not Path(found.origin).is_file():
         looked = ", ".join(dict.fromkeys(folders)) or "Python's path"
         raise InputError(
-            f"no module {module} was found in {looked} or on Python's path; expected the file of {path}: put it beside "
-            " the campaign file, or name its folder in PYTHONPATH"
+            f"no module {module} was found in {looked} or on Python's path; put the file of {path} beside the "
+            "campaign file, or its folder into PYTHONPATH"
         )
     return Path(found.origin)
 

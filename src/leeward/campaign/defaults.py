@@ -1,4 +1,4 @@
-"""The user's own defaults: how to run on this person's machines, whatever the campaign."""
+"""The user's defaults for the execution of all campaigns."""
 
 import os
 from pathlib import Path
@@ -11,7 +11,7 @@ from leeward.campaign.document import Document
 from leeward.campaign.execution import Execution, nothing_as_keys
 from leeward.campaign.validation import Strict, validated
 
-VARIABLE = "LEEWARD_DEFAULTS"  # names another file
+VARIABLE = "LEEWARD_DEFAULTS"  # environment variable: path of another file
 
 
 class _Defaults(Strict):
@@ -19,7 +19,7 @@ class _Defaults(Strict):
 
 
 def defaults_path() -> Path:
-    """Where the defaults are, if there are any."""
+    """Return the path of the file of defaults, which may not exist."""
     named = os.environ.get(VARIABLE)
     if named:
         return Path(named)
@@ -28,12 +28,12 @@ def defaults_path() -> Path:
 
 
 def with_user_defaults(campaign: Campaign) -> Campaign:
-    """What neither the command line nor the campaign says; the campaign itself where there are no defaults."""
+    """Return the campaign with the user's defaults for settings that it does not have."""
     path = defaults_path()
     if not (path.exists() or os.environ.get(VARIABLE)):
         return campaign
     document = Document.from_file(path, "the user's defaults")
-    if document.data is None:  # all is commented out
+    if document.data is None:  # everything is commented out
         return campaign
     execution = validated(_Defaults, document).execution
     return campaign.with_defaults(execution.model_dump(exclude_unset=True), str(path))

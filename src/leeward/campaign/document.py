@@ -1,4 +1,4 @@
-"""YAML with plain rules, and the line on which each of its keys stands."""
+"""Read and write YAML 1.2, and find the line of each key."""
 
 import re
 from collections.abc import Hashable, Mapping, Sequence
@@ -17,7 +17,7 @@ LARGEST_TEXT = 64_000_000  # characters
 
 Place = tuple[str | int, ...]  # keys and positions from the top of a file down to a value
 
-# YAML 1.2's: `no` and `on` are words, 1e3 is a number, 10:50 is not a number of base 60, and dates are text
+# YAML 1.2: `no` and `on` are words, 1e3 is a number, 10:50 is not a base-60 number, and dates are text
 _INT = re.compile(r"[-+]?[0-9]+\Z")
 _FLOAT = re.compile(
     r"""(?: [-+]? (?: [0-9]+\.[0-9]* | \.[0-9]+ | [0-9]+(?=[eE]) ) (?: [eE][-+]?[0-9]+ )?
@@ -34,7 +34,7 @@ _RULES = (
 
 
 class _CampaignLoader(_Loader):  # type: ignore[misc]
-    """A safe loader that refuses a key given twice."""
+    """A safe loader that rejects duplicate keys."""
 
     yaml_implicit_resolvers: dict[str, list[Any]] = {}  # noqa: RUF012
 
@@ -53,7 +53,7 @@ class _CampaignLoader(_Loader):  # type: ignore[misc]
 
 
 class _CampaignDumper(_Dumper):  # type: ignore[misc]
-    """Quotes whatever either set of rules would take for something else than text."""
+    """A dumper that quotes all text that YAML 1.1 or 1.2 would read as another type."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return True
@@ -73,7 +73,7 @@ _CampaignDumper.add_implicit_resolver("tag:yaml.org,2002:int", _INT, list("-+012
 
 
 class Document:
-    """The data of a YAML text or of a dict, and what to call its places in an error."""
+    """The data of a YAML text or of a dict, and the names of its places in errors."""
 
     def __init__(self, where: str, data: Any, text: str | None = None) -> None:
         self.where = where
@@ -90,7 +90,7 @@ class Document:
         return cls.from_text(read_text(path, what, LARGEST_TEXT), str(path))
 
     def line(self, place: Place) -> int | None:
-        """The line of the key at this place, or of the innermost one around it that is there, if any."""
+        """Return the line of the key at a place, or of the innermost key around it, or None."""
         if self._text is None:
             return None
         if self._tree is None:
@@ -110,17 +110,17 @@ class Document:
         return None if mark is None else mark.line + 1
 
     def at(self, place: Place) -> str:
-        """The line and the key, as an error begins."""
+        """Return the line and the key, as an error begins."""
         line = self.line(place)
         key = dotted(place)
         return ": ".join(part for part in (None if line is None else f"line {line}", key) if part)
 
     def error(self, place: Place, sentence: str) -> InputError:
-        """An InputError about this place; the sentence follows the key."""
+        """Return an InputError about one place; the sentence follows the key."""
         return self.errors([(place, sentence)])
 
     def errors(self, found: Sequence[tuple[Place, str]], most: int = 20) -> InputError:
-        """One InputError about one or more places, a line each."""
+        """Return one InputError about one or more places, a line each."""
         lines = [_sentence(self.at(place), sentence) for place, sentence in found]
         if len(lines) == 1:
             return InputError(f"{self.where}: {lines[0]}")
@@ -130,7 +130,7 @@ class Document:
 
 
 def dotted(place: Place) -> str:
-    """`turbines[2].rated_power_mw`"""
+    """Return a place as text, such as `turbines[2].rated_power_mw`."""
     text = ""
     for step in place:
         text += f"[{step}]" if isinstance(step, int) else f".{step}" if text else step
@@ -138,20 +138,18 @@ def dotted(place: Place) -> str:
 
 
 def dump(data: Any) -> str:
-    """YAML text that reads back as the same data, floats to the last bit."""
+    """Return YAML text that reads back as the same data, floats to the last bit."""
     try:
         text = yaml.dump(
             data, Dumper=_CampaignDumper, sort_keys=False, allow_unicode=True, width=120, default_flow_style=None
         )
     except UnicodeEncodeError as error:  # a folder of recipes, or a farm's name in GeoJSON
-        raise InputError(
-            f"{error.object!r:.200} is not UTF-8; expected another name for that folder or farm"
-        ) from error
+        raise InputError(f"{error.object!r:.200} cannot be written in UTF-8; rename that folder or farm") from error
     return str(text)
 
 
 def plain(data: Any) -> Any:
-    """What somebody gave in Python as YAML would have given it: arrays and tuples as lists, paths as text."""
+    """Return Python data as YAML would give it: arrays and tuples as lists, paths as text."""
     if isinstance(data, Mapping):
         return {plain(key): plain(value) for key, value in data.items()}
     if isinstance(data, str | bytes | bool | int | float) or data is None:
@@ -170,7 +168,7 @@ def plain(data: Any) -> Any:
 def _sentence(at: str, sentence: str) -> str:
     if not at:
         return sentence
-    return f"{at} {sentence}" if sentence.startswith(("is ", "has ", "refers ")) else f"{at}: {sentence}"
+    return f"{at} {sentence}" if sentence.startswith(("is ", "has ", "contains ", "refers ")) else f"{at}: {sentence}"
 
 
 def _parse(text: str, where: str) -> Any:
@@ -198,11 +196,11 @@ def _in_words(error: yaml.MarkedYAMLError, text: str) -> str:
     line = lines[mark.line] if mark is not None and mark.line < len(lines) else ""
     hint = ""
     if "\t" in line[: len(line) - len(line.lstrip())]:
-        hint = "; a tab at the start of the line: indent with blanks"
+        hint = "; the line starts with a tab: indent with spaces"
     elif "mapping values are not allowed" in problem:
-        hint = "; a colon too many, or a key that is indented further than the ones before it?"
+        hint = "; is there a colon too many, or a key that is indented further than the one before?"
     elif "expected <block end>" in problem or "could not find expected ':'" in problem:
-        hint = "; is the indentation the same as that of the lines before, and is there a blank after each colon?"
+        hint = "; check the indentation, and put a space after each colon"
     elif "expected ',' or" in problem:
         hint = "; is a bracket or brace not closed?"
     return f"not YAML: {problem}{hint}"

@@ -1,4 +1,4 @@
-"""Estimate time and memory of a campaign from a measurement of a few seconds."""
+"""Estimate the time and memory of a campaign from a measurement of a few seconds."""
 
 import resource
 import sys
@@ -14,15 +14,15 @@ from leeward.layout.objective import FEW, Objective
 from leeward.layout.recipes import EFFORTS
 
 MEASURED_S = 2.0  # CPU time of the measurement
-SHORTEST_S = 0.2  # of refinement; less than that tells nothing of its speed
+SHORTEST_S = 0.2  # of refinement; less is too short to measure its speed
 PLACING = ("smart_start", "random")  # phases before the refinement
 
 
 @dataclass(frozen=True)
 class Estimate:
-    """core_s: CPU seconds of all tasks together. task_s: of the longest. memory_bytes: of one worker.
+    """The cost of some tasks. core_s: CPU seconds of all. task_s: of the longest. memory_bytes: of one worker.
 
-    is_rough: only placing the turbines was measured, because that took all the time.
+    is_rough: only the placing of turbines was measured, because it took all the time.
     """
 
     core_s: float
@@ -32,7 +32,7 @@ class Estimate:
 
 
 class _Meter:
-    """Stops an optimisation after a while, and keeps how far it got in which time."""
+    """A callback that stops an optimisation after a while and records its speed."""
 
     def __init__(self) -> None:
         self.began = time.process_time()
@@ -50,10 +50,10 @@ class _Meter:
 
 
 def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate | None:
-    """Return what the tasks cost; None with a custom recipe, of which nothing is known, and if turbines do not fit.
+    """Return the cost of tasks; None with a custom recipe, or if the turbines do not fit.
 
-    tasks: how many there are of each farm and type. The pair with the most turbines is measured; the work of the others
-    follows from their numbers of turbines.
+    tasks: their number for each farm and type. The pair with the most turbines is measured; the others are scaled by
+    their number of turbines.
     """
     if ":" in campaign.recipe or not tasks:
         return None
@@ -76,7 +76,7 @@ def estimate(campaign: Campaign, tasks: dict[tuple[int, int], int]) -> Estimate 
 
 
 def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
-    """Optimise for a while; None if no layout is feasible."""
+    """Optimise for a while. Return None if no layout is feasible."""
     smart = (
         SmartStart(campaign.spec.optimiser.grid_size, campaign.spec.optimiser.random_pct)
         if campaign.recipe.startswith("smart")
@@ -92,7 +92,7 @@ def _measured(campaign: Campaign, problem: LayoutProblem) -> _Meter | None:
 
 
 def _refining_s(campaign: Campaign, problem: LayoutProblem, meter: _Meter) -> float:
-    """Return the seconds that the refinement of a layout takes."""
+    """Return the time to refine one layout, s."""
     settings = campaign.optimiser
     work = settings.get("work") or EFFORTS[settings["effort"]].steps * Objective(problem).effort_unit
     if meter.refining_s > SHORTEST_S:
@@ -101,7 +101,7 @@ def _refining_s(campaign: Campaign, problem: LayoutProblem, meter: _Meter) -> fl
 
 
 def available_memory() -> int | None:
-    """Return the bytes of memory that processes can still get; None where the system does not tell."""
+    """Return the available memory in bytes, or None if the system does not report it."""
     try:
         lines = Path("/proc/meminfo").read_text().splitlines()
     except OSError:  # not Linux
@@ -113,6 +113,6 @@ def available_memory() -> int | None:
 
 
 def _peak_memory() -> int:
-    """Return the largest memory that this process has had, in bytes: a worker has about as much."""
+    """Return the peak memory of this process in bytes: a worker needs about as much."""
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else peak * 1024

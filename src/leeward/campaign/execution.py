@@ -1,4 +1,4 @@
-"""How the tasks of a campaign are run: the section `execution`. None of it changes a number."""
+"""The section `execution` of a campaign. None of its settings changes a number."""
 
 import re
 from typing import Annotated, Any, Literal
@@ -20,14 +20,14 @@ Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # of a ba
 
 
 def nothing_as_keys(value: Any) -> Any:
-    """A section of which all keys are commented out."""
+    """Return an empty section for None: all of its keys are commented out."""
     return {} if value is None else value
 
 
 def _jobs(value: Any) -> Any:
     found = _JOBS.match(str(value)) if not isinstance(value, bool) else None
     if found is None:
-        raise ValueError(f"is {value!r:.60}; expected a number of jobs, or a range of it such as 2:20")
+        raise ValueError(f"is {value!r:.60}; expected a number of jobs, or a range such as 2:20")
     least, most = int(found[1]), int(found[2] or found[1])
     if not (most >= 1 and least <= most):
         raise ValueError(f"is {value!r:.60}; expected 1 or more, and the smaller number first, such as 2:20")
@@ -35,7 +35,7 @@ def _jobs(value: Any) -> Any:
 
 
 def seconds_of(walltime: str) -> float:
-    """Of hours:minutes:seconds, with days in front or not."""
+    """Return the seconds of a walltime, [days-]hours:minutes:seconds."""
     found = _WALLTIME.match(walltime)
     parts = {} if found is None else found.groupdict(default="0")
     units = {"days": 86400, "hours": 3600, "minutes": 60, "seconds": 1}
@@ -63,12 +63,12 @@ class DaskSpec(Strict):
 
 
 class SlurmSpec(Strict):
-    """Jobs under SLURM: how many, and what each asks for.
+    """SLURM jobs: their number, and the resources of each.
 
-    partition, account: as for sbatch. options: further ones of sbatch. prologue: shell lines before the worker starts.
-    interface: the network between nodes, such as ib0. python: of the nodes, if not this one's path. scratch: a folder
-    of the nodes. credentials: a folder that the nodes see and others may not read. tls: never off but for debugging.
-    dashboard: where Dask's own page is to listen.
+    partition, account: as for sbatch. options: further options of sbatch. prologue: shell lines before the worker
+    starts. interface: the network between nodes, such as ib0. python: its path on the nodes, if different. scratch: a
+    folder on the nodes. credentials: a folder that the nodes can read and other users cannot. tls: turn it off only
+    for debugging. dashboard: the address of Dask's dashboard.
     """
 
     jobs: Annotated[str, BeforeValidator(_jobs)] = "1"
@@ -92,7 +92,7 @@ class SlurmSpec(Strict):
         if not _MEMORY.match(memory):
             raise ValueError(f"is {memory!r}; expected an amount such as 64GB or 500MB")
         if "K" in memory or float(memory.rstrip("MGTiB ")) == 0.0:
-            raise ValueError(f"is {memory!r}; expected some megabytes or more, such as 500MB")
+            raise ValueError(f"is {memory!r}; expected at least some megabytes, such as 500MB")
         return memory
 
     @field_validator("walltime")
@@ -101,24 +101,24 @@ class SlurmSpec(Strict):
         if not _WALLTIME.match(walltime):
             raise ValueError(f"is {walltime!r}; expected hours:minutes:seconds such as 2:00:00, or 1-12:00:00")
         if seconds_of(walltime) < SHORTEST_WALLTIME_S:
-            raise ValueError(f"is {walltime!r}; expected a minute or more: SLURM counts in minutes")
+            raise ValueError(f"is {walltime!r}; expected at least a minute: SLURM counts in minutes")
         return walltime
 
     @field_validator("options")
     @classmethod
-    def _leave_jobs_to_us(cls, options: list[str]) -> list[str]:
+    def _keeps_jobs_visible(cls, options: list[str]) -> list[str]:
         for option in options:
             if re.match(r"-[JaM]|--(job-name|array|clusters?)\b", option):
-                raise ValueError(f"has {option!r}, by which leeward would lose sight of its jobs")
+                raise ValueError(f"has {option!r}, with which leeward cannot track its jobs; remove it")
             if re.match(r"-W|--wait\b(?!-)", option):
-                raise ValueError(f"has {option!r}, by which sbatch would not end before its job does")
+                raise ValueError(f"has {option!r}, with which sbatch waits for its job to end; remove it")
         return options
 
     @field_validator("python", "scratch", "credentials")
     @classmethod
     def _is_plain_path(cls, path: str | None) -> str | None:
         if path is not None and not PLAIN_PATH.match(path):
-            raise ValueError(f"is {path!r}; expected a path without spaces and quotes: it goes into a batch script")
+            raise ValueError(f"is {path!r}; expected a path without spaces or quotes: it goes into a batch script")
         return path
 
     @property
@@ -135,7 +135,7 @@ class SlurmSpec(Strict):
 
 
 class Execution(Strict):
-    """Which engine, and its settings. import_folders: where the module of a recipe of one's own is looked for first."""
+    """The engine and its settings. import_folders: searched first for the modules of custom code."""
 
     engine: Literal["inline", "local", "dask", "slurm"] = "local"
     workers: Count | None = None

@@ -1,4 +1,4 @@
-"""From what a campaign file says to numbers and objects: turbine counts, sites, turbines, neighbours."""
+"""Make numbers and objects from a campaign file: turbine counts, sites, turbines, neighbours."""
 
 import math
 from pathlib import Path
@@ -21,11 +21,11 @@ from leeward.parsing import read_columns
 if TYPE_CHECKING:
     from leeward.wind import Neighbours, Site, Turbine
 
-MOST_TURBINES = 100_000  # of one farm: a stored layout has room for as many
+MOST_TURBINES = 100_000  # of one farm: the limit of a stored layout
 
 
 def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
-    """The number given, or as many as make up the capacity, rounded down."""
+    """Return the number of turbines: the one given, or capacity / rated power, rounded down."""
     count = _count(spec, farm, turbine)
     if count > MOST_TURBINES:
         raise InputError(f"is {count} turbines in one farm; expected at most {MOST_TURBINES}")
@@ -33,7 +33,7 @@ def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> i
 
 
 def capacity_wanted(spec: CampaignSpec, farm: FarmSpec) -> float | None:
-    """Return the capacity that was asked for (MW); None where the number of turbines was given."""
+    """Return the requested capacity (MW), or None if the number of turbines was given."""
     if farm.n_turbines is not None or (farm.capacity_mw is None and spec.turbines_per_farm is not None):
         return None
     return spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
@@ -46,8 +46,8 @@ def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
         return spec.turbines_per_farm
     capacity = capacity_wanted(spec, farm)
     if capacity is None:
-        raise InputError("is missing, and capacity_mw too; expected one of them: how many turbines a farm has")
-    count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, whatever the last bit
+        raise InputError("is missing, and so is capacity_mw; give one of them to set the number of turbines")
+    count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
     if count < 1:
         raise InputError(
             f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}): that is 0 "
@@ -57,7 +57,7 @@ def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
 
 
 def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":
-    """The site with these figures."""
+    """Return the site with these values."""
     from leeward.wind import Site
 
     if spec.weibull is not None:
@@ -102,26 +102,26 @@ def _series(spec: TimeSeriesSpec, folder: Path | None) -> "Site":
         direction, speed, weight = table["wind_direction_deg"], table["wind_speed_m_s"], table.get("weight")
         if "turbulence_intensity" in table:
             if intensity is not None:
-                raise InputError(f"{path} has a column turbulence_intensity, and it is given too; expected one of them")
+                raise InputError(f"{path} has a column turbulence_intensity, and the campaign gives it too; remove one")
             intensity = table["turbulence_intensity"]
     return Site.from_time_series(direction or [], speed or [], 0.1 if intensity is None else intensity, weight)
 
 
 def turbine_of(spec: Any) -> "Turbine":
-    """The turbine with these figures."""
+    """Return the turbine with these values."""
     from leeward.wind import Turbine
 
-    figures = spec.model_dump(exclude={"type_idx", "name"})
+    values = spec.model_dump(exclude={"type_idx", "name"})
     name = spec.name or "turbine"
     if isinstance(spec, GenericTurbine):
-        return Turbine.generic(**figures, name=name)
+        return Turbine.generic(**values, name=name)
     if isinstance(spec, CubicTurbine):
-        return Turbine.cubic(**figures, name=name)
-    return Turbine(**figures, name=name)
+        return Turbine.cubic(**values, name=name)
+    return Turbine(**values, name=name)
 
 
 def neighbours_of(specs: list[NeighboursSpec]) -> "Neighbours | None":
-    """All that stand already, together."""
+    """Return all existing turbines together, or None."""
     from leeward.wind import Neighbours
 
     if not specs:

@@ -1,4 +1,4 @@
-"""What a task's numbers depend on, and its digest."""
+"""The settings that a task's numbers depend on, and their digest."""
 
 import hashlib
 import json
@@ -10,13 +10,13 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, OptimiserSpec
 from leeward.layout.registry import RECIPES
 from leeward.store import Key
 
-METHOD_VERSION = 1  # raised whenever leeward computes another number from the same settings
+METHOD_VERSION = 1  # raised whenever the same settings give other numbers
 
 
 class Fingerprints:
-    """What the tasks of a campaign depend on, farm by farm and type by type, and the digests of it.
+    """The settings of the tasks of a campaign, by farm and type, and their digests.
 
-    The digests of wind, neighbours and areas, which are long and shared by many tasks, are made once.
+    Wind, neighbours and areas are long and shared by many tasks: each is digested once.
     """
 
     def __init__(self, spec: CampaignSpec, physics: Physics) -> None:
@@ -25,11 +25,11 @@ class Fingerprints:
         self._digests: dict[str, str] = {}
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
-        """Return all that the numbers of a farm and turbine type depend on, the seed aside."""
+        """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
         return {**self._short(farm_idx, type_idx), **self._long(farm_idx)}
 
     def of(self, farm_idx: int, type_idx: int, version: int | None = None) -> str:
-        """Return the SHA-256, in hex digits, of the settings, of which the long ones count with their own digests.
+        """Return the SHA-256, in hex digits, of the settings; long ones are replaced by their digests.
 
         version: the method version; that of this leeward if None.
         """
@@ -47,14 +47,14 @@ class Fingerprints:
 
     @property
     def method_version(self) -> int:
-        """The method version of this leeward: with another one the same settings give other numbers."""
+        """The method version of this leeward."""
         return method_version()
 
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
-        """Return the method version that made a result of this campaign; None if it was made with other settings.
+        """Return the method version that made a result of this campaign, or None if its settings differ.
 
-        stated: the version that the result states, if it does; otherwise all versions up to this leeward's are tried.
-        fingerprint: None for an adopted result, which is of the version that computed its AEP.
+        stated: the version in the result; if None, all versions up to that of this leeward are tried. fingerprint: None
+        for an adopted result, whose version is the one that computed its AEP.
         """
         if fingerprint is None:
             return method_version() if stated is None else stated
@@ -89,32 +89,32 @@ def method_version() -> int:
 
 
 def canonical(value: Any) -> str:
-    """JSON with one way to write each value; floats to the last bit."""
+    """Return JSON with one way to write each value, floats to the last bit."""
     return json.dumps(_unsigned_zeros(value), sort_keys=True, separators=(",", ":"), allow_nan=False)
 
 
 def digest(value: Any) -> str:
-    """SHA-256 of the canonical text."""
+    """Return the SHA-256 of the canonical text."""
     return hashlib.sha256(canonical(value).encode()).hexdigest()
 
 
 def site_settings(site: SiteSpec) -> dict[str, Any]:
-    """Return the figures of the site. Exact conditions do not say so here: they did not before there were bins."""
+    """Return the settings of the site. `kind: exact` is left out, for the fingerprints from before there were bins."""
     settings = site.model_dump(exclude_none=True)
     if site.table is not None:
-        settings["table"].pop("speed_bins")  # a campaign with everything written out has the centres
+        settings["table"].pop("speed_bins")  # a complete campaign always has the centres
         if site.table.kind == "exact":
             settings["table"].pop("kind")
     return settings
 
 
 def turbine_settings(turbine: Any) -> dict[str, Any]:
-    """Its figures, not its name."""
+    """Return the settings of a turbine, without its name."""
     return dict(turbine.model_dump(exclude={"name", "type_idx"}))
 
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
-    """Return those that the recipe looks at; the objective only where it is not AEP, the only one there once was."""
+    """Return the settings that the recipe uses. The objective AEP is left out, as in older fingerprints."""
     if spec.is_own:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
     names = ["recipe", *RECIPES[spec.recipe].settings]
@@ -125,21 +125,21 @@ def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
 
 
 def differences(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
-    """Setting by setting, what is new and what was before."""
+    """Return a sentence for each setting that differs."""
     ours, theirs = dict(_flat(new)), dict(_flat(old))
-    said = []
+    found = []
     for name in dict.fromkeys([*ours, *theirs]):
         if name not in theirs:
-            said.append(f"{name}: {_short(ours[name])}, was not there")
+            found.append(f"{name}: {_short(ours[name])}, was not set")
         elif name not in ours:
-            said.append(f"{name}: not there, was {_short(theirs[name])}")
+            found.append(f"{name}: not set, was {_short(theirs[name])}")
         elif canonical(ours[name]) != canonical(theirs[name]):
-            said.append(f"{name}: {_short(ours[name])}, was {_short(theirs[name])}")
-    return said
+            found.append(f"{name}: {_short(ours[name])}, was {_short(theirs[name])}")
+    return found
 
 
 def _flat(settings: Any, name: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value that is no mapping, by its dotted name."""
+    """Yield every value that is not a mapping, with its dotted name."""
     if isinstance(settings, Mapping):
         for key, value in settings.items():
             yield from _flat(value, f"{name}.{key}" if name else str(key))

@@ -1,4 +1,4 @@
-"""The judge of stored results: are they of this campaign, allowed by its constraints, and is their AEP right?"""
+"""Check stored results: do they belong to the campaign, satisfy its constraints, and have the right AEP?"""
 
 import math
 from collections.abc import Mapping
@@ -19,7 +19,7 @@ Array = npt.NDArray[np.float64]
 
 
 class StoredResult(Protocol):
-    """What the judge looks at. layout: shape (2, turbines), m; aep: GWh; diameter: m."""
+    """The parts of a result that the judge uses. layout: shape (2, turbines), m; aep: GWh; diameter: m."""
 
     @property
     def key(self) -> Key: ...
@@ -40,25 +40,25 @@ class StoredResult(Protocol):
 
 
 class Judge:
-    """Says what is wrong with stored results of a campaign, in a sentence; None if nothing is."""
+    """Checks of stored results of a campaign. Each returns what is wrong, in a sentence, or None."""
 
     def __init__(self, campaign: "Campaign") -> None:
         self._campaign = campaign
 
     def __call__(self, result: StoredResult) -> str | None:
-        """Say what is physically wrong with a result; None if nothing is."""
+        """Return what is physically wrong with a result, or None."""
         if result.key not in self._campaign:
             return f"{result.key} is not a task of the campaign {self._campaign.name}"
         return self.misfit(result) or _judge_constraints(self._campaign, result.key, result) or self._aep(result)
 
     def aep(self, result: StoredResult) -> str | None:
-        """Say why a result is not of the campaign, or its AEP not that of its layout; None if it is of another task."""
+        """Return why a result or its AEP is wrong, or None; also None if the campaign has no such task."""
         return self.misfit(result) or (self._aep(result) if result.key in self._campaign else None)
 
     def misfit(self, result: StoredResult) -> str | None:
-        """Say why a result is not one of the campaign's; None if it may be one, or if the campaign has no such task.
+        """Return why a result does not belong to the campaign, or None; also None if there is no such task.
 
-        It compares settings, turbines and area, and leaves the wake engine alone, so that it is quick. Adopted results
+        It compares settings, turbines and area, and is quick because it does not call the wake engine. Adopted results
         have no fingerprint. A result of another method version is compared under that version.
         """
         campaign, key = self._campaign, result.key
@@ -74,7 +74,7 @@ class Judge:
 
     @property
     def notes(self) -> list[str]:
-        """What is left unjudged, in sentences."""
+        """Sentences on checks that are left out."""
         if self._campaign.physics.wake_model_is_known:
             return []
         name = self._campaign.spec.wake_model["name"]
@@ -86,7 +86,7 @@ class Judge:
         if not (math.isfinite(result.aep) and result.aep > 0):
             return f"its AEP is {result.aep:g} GWh; expected a number above 0"
         campaign, key = self._campaign, result.key
-        # the wake engine computes other numbers now, or cannot compute any
+        # the wake engine now computes other numbers, or none
         if (
             version_of(campaign, result) != campaign.fingerprints.method_version
             or not campaign.physics.wake_model_is_known
@@ -104,13 +104,13 @@ class Judge:
 
 
 def version_of(campaign: "Campaign", result: StoredResult) -> int | None:
-    """Return the method version that made a result of a task; None if it was made with other settings."""
+    """Return the method version that made a result of a task, or None if its settings differ."""
     fingerprint = str(result.fingerprint) if result.origin == OWN else None
     return campaign.fingerprints.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 
 def other_layout(campaign: "Campaign", result: StoredResult) -> str | None:
-    """Say why the layout of a task is not one of the campaign's: other turbines, or another area; None if it may be."""
+    """Return why a layout does not belong to the campaign (other turbines, or another area), or None."""
     return _other_turbines(campaign, result.key, result) or _other_place(campaign, result.key, result)
 
 
@@ -121,7 +121,7 @@ def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str
         return f"its layout has the shape {layout.shape}; expected (2, {count}), for {count} turbines"
     if not np.isfinite(layout).all():
         turbine = int(np.flatnonzero(~np.isfinite(layout).all(axis=0))[0])
-        return f"turbine {turbine} stands at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
+        return f"turbine {turbine} is at ({layout[0, turbine]}, {layout[1, turbine]}); expected finite coordinates"
     diameter = campaign.physics.diameter(key.type_idx)
     if math.isfinite(result.diameter) and not math.isclose(result.diameter, diameter, rel_tol=DIAMETER_TOLERANCE):
         return f"its rotor diameter is {result.diameter:g} m; that of type {key.type_idx} is {diameter:g} m"
@@ -129,16 +129,16 @@ def _other_turbines(campaign: "Campaign", key: Key, result: StoredResult) -> str
 
 
 def _other_place(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:
-    """Compare with the area: a spacing or more outside is not a matter of tolerance, but another farm."""
+    """Compare with the area: a turbine a whole spacing outside means another farm."""
     import shapely
 
     problem = campaign.physics.constraints(key.farm_idx, key.type_idx)
     points = shapely.points(*np.asarray(result.layout, dtype=np.float64))
-    with np.errstate(over="ignore"):  # coordinates may be any numbers: infinitely far is outside
+    with np.errstate(over="ignore"):  # coordinates may be any numbers; infinity is outside
         outside = float(shapely.distance(problem.area.to_shapely(), points).max())
     if outside <= problem.min_distances_m.max():
         return None
-    return f"turbines up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
+    return f"turbines are up to {outside:.6g} m outside the area of farm {key.farm_idx}: is it this farm's layout?"
 
 
 def _judge_constraints(campaign: "Campaign", key: Key, result: StoredResult) -> str | None:

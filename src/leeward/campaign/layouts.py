@@ -1,4 +1,4 @@
-"""`leeward.open_layouts`: results to work with, beside what their campaign says of them."""
+"""`leeward.open_layouts`: open results together with the settings of their campaign."""
 
 import os
 import warnings
@@ -11,18 +11,18 @@ from leeward.store import Layouts
 
 
 def open_layouts(path: str | os.PathLike[str]) -> Layouts:
-    """The results in a `layouts.h5`, a run directory, or the worker files of another script (one, or a folder of them).
+    """Open the results in a `layouts.h5`, a run directory, or the worker files of another script (a file or a folder).
 
-    Every result is checked on the way; damaged ones are left out, listed in `bad`, and warned of.
+    Every result is checked. Damaged ones are left out and listed in `bad`, with a warning.
     """
     return Layouts(Path(path), rated_powers=rated_powers)
 
 
 def rated_powers(campaign_text: str) -> Mapping[int, float]:
-    """Return the rated power of each turbine type (MW); with a warning, none of a campaign that cannot be read."""
+    """Return the rated power of each turbine type (MW); nothing, with a warning, if the campaign cannot be read."""
     try:
         campaign = Campaign.from_text(campaign_text, "the campaign of the results")
     except InputError as error:
-        warnings.warn(f"installed_mw is not known of all results: {error}", stacklevel=2)
+        warnings.warn(f"installed_mw is unknown for some results: {error}", stacklevel=2)
         return {}
-    return {kind: campaign.physics.rated_power_mw(kind) for kind in campaign.types}
+    return {number: campaign.physics.rated_power_mw(number) for number in campaign.types}

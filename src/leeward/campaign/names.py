@@ -1,4 +1,4 @@
-"""Names of farms and turbine types, which a person may write in the place of their numbers."""
+"""Names of farms and turbine types, which the user may give instead of their numbers."""
 
 import difflib
 import re
@@ -19,11 +19,11 @@ _NUMBERS = re.compile(r"\s*(\d{1,9})[\s,]+(\d{1,9})[\s,]+(\d{1,10})\s*", re.ASCI
 _INDEX = re.compile(r"\d{1,18}", re.ASCII)
 _SEED = re.compile(r"\d{1,10}", re.ASCII)
 
-Known = Callable[[], "Campaign"]  # called only where a name occurs: a campaign takes time to read
+Known = Callable[[], "Campaign"]  # called only for names: a campaign takes time to read
 
 
 class Word(NamedTuple):
-    """A number or a name as a person wrote it. quoted: it stood in quotation marks, and is a name."""
+    """A number or a name given by the user. quoted: it was in quotation marks, and is a name."""
 
     text: str
     quoted: bool
@@ -38,12 +38,10 @@ def words_of(text: str, separator: str) -> list[Word]:
         if rest.startswith(QUOTES):
             word, mark, rest = rest[1:].partition(rest[0])
             if not mark:
-                raise InputError(
-                    f"{text!r:.80}: a quotation mark is never closed; expected a second one after the name"
-                )
+                raise InputError(f"{text!r:.80}: a quotation mark is not closed; expected a second one after the name")
             between, found, rest = rest.partition(separator)
             if between.strip():
-                raise InputError(f"{text!r:.80}: {between.strip()!r:.40} after a name in quotation marks")
+                raise InputError(f"{text!r:.80}: unexpected {between.strip()!r:.40} after a name in quotation marks")
             words.append(Word(word, True))
         else:
             word, found, rest = rest.partition(separator)
@@ -53,12 +51,12 @@ def words_of(text: str, separator: str) -> list[Word]:
 
 
 def farm_of(word: Word, known: Known) -> int:
-    """Return the farm_idx that a word stands for. Digits are a number, unless they are quoted."""
+    """Return the farm_idx of a word. Digits are a number, unless they are quoted."""
     return int(word.text) if _is_index(word) else _index_of(word.text, known().farms, "farm")
 
 
 def type_of(word: Word, known: Known) -> int:
-    """Return the type_idx that a word stands for. Digits are a number, unless they are quoted."""
+    """Return the type_idx of a word. Digits are a number, unless they are quoted."""
     return int(word.text) if _is_index(word) else _index_of(word.text, known().types, "type")
 
 
@@ -70,7 +68,7 @@ def word_of(text: str) -> Word:
 
 
 def key_of(text: str, known: Known) -> Key:
-    """Return the key that a person wrote: farm0_t5_s3, "0 5 3", 0,5,3, or farm/type/seed with names or numbers."""
+    """Return the key of a text: farm0_t5_s3, "0 5 3", 0,5,3, or farm/type/seed with names or numbers."""
     numbers = _NUMBERS.fullmatch(text)
     if numbers is not None:
         return Key(*map(int, numbers.groups()))
@@ -78,17 +76,17 @@ def key_of(text: str, known: Known) -> Key:
         return Key.parse(text.strip())
     words = words_of(text, "/")
     if len(words) == 1:
-        raise InputError(f"{text!r:.60} is no key; expected {KEY_FORMS}")
+        raise InputError(f"{text!r:.60} is not a key; expected {KEY_FORMS}")
     if len(words) != 3 or words[2].quoted or not _SEED.fullmatch(words[2].text):
         raise InputError(
-            f'{text!r:.80} is no key; expected farm/type/seed, the seed a number, as in "Nord/V236/3"; a name with a '
-            "slash goes in quotation marks"
+            f'{text!r:.80} is not a key; expected farm/type/seed with a number as seed, as in "Nord/V236/3"; put a '
+            "name with a slash in quotation marks"
         )
     return Key(farm_of(words[0], known), type_of(words[1], known), int(words[2].text))
 
 
 def duplicate_names(campaign: "Campaign") -> list[str]:
-    """Return a sentence for each name that several farms, or several turbine types, have."""
+    """Return a sentence for each name that several farms, or several turbine types, share."""
     return [
         f"{what}s {_enumerated(numbers)} have the same name {name!r:.60}; select them by number"
         for what, names in (("farm", campaign.farms), ("type", campaign.types))
@@ -108,8 +106,7 @@ def _index_of(name: str, names: Mapping[int, str], what: str) -> int:
         return found[0]
     if found:
         raise InputError(
-            f"{name!r:.60} is the name of the {what}s {_enumerated(found)}; expected a name that only one has, or the "
-            f"number ({what}_idx)"
+            f"{name!r:.60} is the name of the {what}s {_enumerated(found)}; give the number ({what}_idx) instead"
         )
     close = difflib.get_close_matches(_plain(name), by_name, n=1)
     hint = f"did you mean {close[0]!r:.60}? " if close else ""

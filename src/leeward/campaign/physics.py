@@ -1,4 +1,4 @@
-"""The wind, turbines and areas of a campaign, as objects that compute."""
+"""The wind, turbines and areas of a campaign as objects."""
 
 import functools
 from collections import OrderedDict
@@ -21,7 +21,7 @@ PROBLEMS_KEPT = 64
 
 
 class Numbered(dict[int, Any]):
-    """What a campaign says of each farm or turbine type, by its number. A number that is not there is an InputError."""
+    """The farms or turbine types of a campaign, by number. An unknown number raises InputError."""
 
     def __init__(self, key: str, campaign: str, entries: Mapping[int, Any]) -> None:
         super().__init__(entries)
@@ -29,11 +29,11 @@ class Numbered(dict[int, Any]):
 
     def __missing__(self, number: object) -> Any:
         known = ", ".join(map(str, self))
-        raise InputError(f"{self._key} is {number!r}; expected one of those of {self._campaign}: {known}")
+        raise InputError(f"{self._key} is {number!r}; expected one of {self._campaign}: {known}")
 
 
 class Physics:
-    """The farms, turbine types and wind of a campaign, by their numbers. places: of the farms in the campaign file."""
+    """The farms, turbine types and wind of a campaign. places: of the farms in the campaign file."""
 
     def __init__(
         self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], import_folders: Sequence[str]
@@ -42,9 +42,9 @@ class Physics:
         self.farms = Numbered("farm_idx", name, {farm.farm_idx or 0: farm for farm in spec.farm_list})
         self.types = Numbered("type_idx", name, {turbine.type_idx or 0: turbine for turbine in spec.type_list})
         self.places = places
-        self.spacing = spec.spacing  # the minimum distance of turbines, by its key
+        self.spacing = spec.spacing  # the minimum distance between two turbines, by its key
         self._spec, self._source, self._import_folders = spec, source, import_folders
-        self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code has to be imported before
+        self.wake_model_is_known = ":" not in spec.wake_model["name"]  # custom code has to be imported first
         self._custom_model: WakeModel | None = None
         self._turbines: dict[int, Turbine] = {}
         self._problems: OrderedDict[tuple[int, int, bool], LayoutProblem] = OrderedDict()
@@ -53,7 +53,7 @@ class Physics:
         return turbine_count(self._spec, self.farms[farm_idx], self.types[type_idx])
 
     def capacity_wanted_mw(self, farm_idx: int) -> float | None:
-        """Return the capacity that was asked for (MW); None where the number of turbines was given."""
+        """Return the requested capacity (MW), or None if the number of turbines was given."""
         return capacity_wanted(self._spec, self.farms[farm_idx])
 
     def installed_mw(self, farm_idx: int, type_idx: int) -> float:
@@ -69,7 +69,7 @@ class Physics:
         return float(self.types[type_idx].hub_height_m)
 
     def rated_power_mw(self, type_idx: int) -> float:
-        """Return the rated power as it was given; a generic turbine's curve ends a little below."""
+        """Return the rated power as given, MW; a generic turbine's curve ends slightly below it."""
         return float(self.types[type_idx].rated_power_mw)
 
     def turbine(self, type_idx: int) -> "Turbine":
@@ -79,10 +79,10 @@ class Physics:
         return self._turbines[type_idx]
 
     def area(self, farm_idx: int) -> "Area":
-        """Return where the turbines of a farm may stand."""
+        """Return the area of a farm."""
         farm = self.farms[farm_idx]
         if farm.area is None:
-            raise TypeError("a farm without its figures")
+            raise TypeError("the farm has no area")
         return area_from(farm.area, self._spec.crs)
 
     @functools.cached_property
@@ -92,7 +92,7 @@ class Physics:
             return site_of(self._spec.site)
 
     def import_wake_model(self) -> None:
-        """Import the wake model if it is custom code; before that, nothing can be computed with it."""
+        """Import the wake model if it is custom code, which is needed to compute with it."""
         from leeward.wind.wake_models import custom_model
 
         options = {key: value for key, value in self._spec.wake_model.items() if key not in ("name", "sha256")}
@@ -110,7 +110,7 @@ class Physics:
         turbine: "Turbine | None" = None,
         wake_model: "str | WakeModel | None" = None,
     ) -> "WindFarm":
-        """Return the wind farm of a turbine type, with neighbours. What is given replaces what the campaign has."""
+        """Return the wind farm of a turbine type, with neighbours. Arguments replace settings of the campaign."""
         from leeward.wind import WindFarm
 
         return WindFarm(
@@ -122,23 +122,23 @@ class Physics:
         )
 
     def problem(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        """Return what the optimiser is asked; the latest ones are kept."""
+        """Return the layout problem of a farm and turbine type; recent ones are cached."""
         return self._kept_problem(farm_idx, type_idx, True)
 
     def constraints(self, farm_idx: int, type_idx: int) -> "LayoutProblem":
-        """Return the problem for its area and distances alone: a custom wake model is not imported, nor used."""
+        """Return a problem to check area and distances only, which needs no custom wake model."""
         return self._kept_problem(farm_idx, type_idx, self.wake_model_is_known)
 
     def check(self) -> None:
-        """Make the problem of every farm and turbine type, once: an InputError lists those that cannot be."""
+        """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones."""
         found: list[tuple[Place, str]] = []
         for farm_idx in self.farms:
             for type_idx in self.types:
                 try:
                     self._new_problem(farm_idx, type_idx, True)
                 except InputError as error:
-                    kind = f"farm {farm_idx}, type {type_idx}"
-                    found.append((self.places.get(farm_idx, ("farms",)), f"{kind}: {error}"))
+                    message = f"farm {farm_idx}, type {type_idx}: {error}"
+                    found.append((self.places.get(farm_idx, ("farms",)), message))
         if found:
             raise self._source.document.errors(found)
 

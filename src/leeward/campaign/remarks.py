@@ -1,4 +1,4 @@
-"""What every summary of a campaign says: power, comparison of types, recipe, wind, and where the farms lie."""
+"""Remarks in every summary of a campaign: power, comparison of types, recipe, wind, and places of the farms."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from leeward.campaign.campaign import Campaign
     from leeward.store import Result
 
-SUM_SLACK = 1e-6  # of probabilities, from rounding
+SUM_SLACK = 1e-6  # rounding error of the sum of probabilities
 HUB_HEIGHTS = (
     "Hub heights differ between the turbine types and have no effect on the wind: wind speeds are taken at each type's "
     "own hub height."
@@ -22,20 +22,20 @@ HUB_HEIGHTS = (
 LARGEST_KM2 = 20_000.0
 FARTHEST_KM = 500.0
 EARTH_RADIUS_KM = 6371.0
-EUROPE = (-25.0, 45.0, 35.0, 72.0)  # west, east, south, north: where most of the areas lie that people give
-OUTSIDE_DEG = 3.0  # by how much a farm may lie outside of where its projection is meant for
+EUROPE = (-25.0, 45.0, 35.0, 72.0)  # west, east, south, north, degrees: most farms lie here
+OUTSIDE_DEG = 3.0  # how far a farm may lie outside the area of use of its projection
 
 
 def installed_of(campaign: "Campaign | None", result: "Result") -> float:
-    """Return the installed power of a result (MW); not a number where neither it nor the campaign tells it."""
-    kind = result.key.type_idx
-    rated = None if campaign is None or kind not in campaign.types else campaign.physics.rated_power_mw(kind)
+    """Return the installed power of a result (MW); NaN if neither it nor the campaign gives it."""
+    number = result.key.type_idx
+    rated = None if campaign is None or number not in campaign.types else campaign.physics.rated_power_mw(number)
     return installed_power(result.details, result.n_turbines, rated)
 
 
 def is_by_capacity_factor(campaign: "Campaign", farm_idx: int) -> bool:
     """Return whether the turbine types of a farm are compared by capacity factor instead of by AEP."""
-    return by_capacity_factor(campaign.physics.installed_mw(farm_idx, kind) for kind in campaign.types)
+    return by_capacity_factor(campaign.physics.installed_mw(farm_idx, number) for number in campaign.types)
 
 
 def optimiser_words(campaign: "Campaign") -> str:
@@ -55,7 +55,7 @@ def optimiser_words(campaign: "Campaign") -> str:
 
 
 def wind_remarks(campaign: "Campaign") -> Iterator[str]:
-    """Yield what is wrong with the wind, and by how much it changes every AEP."""
+    """Yield warnings about wrong wind data, and their effect on AEP."""
     site = campaign.physics.site
     excess = site.covered_hours / HOURS_PER_YEAR - 1.0
     if excess > SUM_SLACK:
@@ -76,7 +76,7 @@ def comparison_remarks(campaign: "Campaign") -> Iterator[str]:
     if differing:
         yield comparison_remark(differing, len(campaign.farms))
     yield from wind_remarks(campaign)
-    if len({campaign.physics.hub_height_m(kind) for kind in campaign.types}) > 1:
+    if len({campaign.physics.hub_height_m(number) for number in campaign.types}) > 1:
         yield HUB_HEIGHTS
 
 
@@ -106,7 +106,7 @@ def degrees(longitude: float, latitude: float) -> str:
 
 
 def farm_places(campaign: "Campaign") -> list[FarmPlace]:
-    """Return where each farm lies."""
+    """Return the place of each farm."""
     import pyproj
 
     transformer = None
@@ -133,7 +133,7 @@ def projection(campaign: "Campaign") -> str:
 
 
 def place_remarks(campaign: "Campaign", places: Sequence[FarmPlace]) -> list[str]:
-    """Return warnings about areas that are huge, far apart, outside of their projection, or look swapped."""
+    """Return warnings about areas that are huge, far apart, outside their projection, or seem swapped."""
     remarks = [
         f"farm {place.farm_idx} {place.name}: its area is {place.area_km2:.0f} km², more than {LARGEST_KM2:.0f} km²: "
         "check the coordinates"
@@ -167,7 +167,7 @@ def _is_in_europe(longitude: float, latitude: float) -> bool:
 
 
 def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
-    """Return a warning if the farm lies outside of where its projection is meant for."""
+    """Return a warning if the farm lies outside the area of use of its projection."""
     import pyproj
 
     if place.longitude is None or place.latitude is None or campaign.crs is None:
@@ -183,13 +183,13 @@ def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
     if within:
         return None
     return (
-        f"farm {place.farm_idx} {place.name}: its centre, {place.centre()}, lies outside of the area that "
-        f"{campaign.crs} is made for ({use.name}): check the coordinates and `crs`"
+        f"farm {place.farm_idx} {place.name}: its centre, {place.centre()}, lies outside the area of use of "
+        f"{campaign.crs} ({use.name}): check the coordinates and `crs`"
     )
 
 
 def _farthest(places: Sequence[FarmPlace]) -> tuple[float, int, int]:
-    """Return the largest distance between two farms (km), and which two they are."""
+    """Return the largest distance between two farms (km), and the positions of the two."""
     if any(place.longitude is None or place.latitude is None for place in places):
         points = np.array([[place.x_m, place.y_m, 0.0] for place in places]) / 1e3
         radius = np.inf

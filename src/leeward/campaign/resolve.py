@@ -1,4 +1,4 @@
-"""From a campaign file to a campaign that stands for itself: files read, names looked up, defaults written out."""
+"""Complete a campaign: read the files it refers to, look up names, and write out defaults."""
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -40,17 +40,15 @@ CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
 
 @dataclass(frozen=True)
 class Source:
-    """What a campaign was read from: where its keys stand, and which folder its files are relative to (None: it may
-    not refer to any).
-    """
+    """The source of a campaign. folder: base of relative paths; None if the campaign may not refer to files."""
 
     document: Document
     folder: Path | None
-    remarks: list[str] = field(default_factory=list)  # what a user should know of how the campaign was read
+    remarks: list[str] = field(default_factory=list)  # notes for the user on how the campaign was read
 
     @contextmanager
     def at(self, *place: str | int) -> Iterator[None]:
-        """Errors within are about this place."""
+        """Add this place to an InputError raised within."""
         try:
             yield
         except InputError as error:
@@ -58,14 +56,14 @@ class Source:
 
 
 def data_folder(name: str) -> Path:
-    """The files of a built-in campaign."""
+    """Return the folder of a built-in campaign."""
     if name not in BUILT_IN:
-        raise InputError(f"is {name!r}, which is not built in; {misspelt(name, BUILT_IN)}")
+        raise InputError(f"is {name!r}, which is not a built-in campaign; {misspelt(name, BUILT_IN)}")
     return Path(str(files("leeward.campaign") / name.replace("-", "_")))
 
 
 def resolved(spec: CampaignSpec, source: Source) -> tuple[CampaignSpec, dict[int, Place]]:
-    """The campaign with everything written out, and where each farm stands in the file."""
+    """Return the campaign with everything written out, and the place of each farm in the file."""
     if spec.crs is not None:
         with source.at("crs"):
             check_crs(spec.crs)
@@ -92,7 +90,7 @@ def resolved(spec: CampaignSpec, source: Source) -> tuple[CampaignSpec, dict[int
 
 
 def check_crs(name: str) -> None:
-    """A projected system in metres."""
+    """Raise InputError unless this is a projected coordinate system in metres."""
     import pyproj
 
     try:
@@ -109,8 +107,8 @@ def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
         names = ("sector_frequency", "weibull_a_m_s", "weibull_k", "turbulence_intensity")
         weibull = {name: wind[name] for name in names} | {"wind_speeds_m_s": wind["wind_speed_bins_m_s"]}
         spec = SiteSpec.model_validate({"weibull": weibull})
-    figures = site_of(spec, folder).settings()
-    return SiteSpec.model_validate({"weibull" if "weibull_k" in figures else "table": figures})
+    settings = site_of(spec, folder).settings()
+    return SiteSpec.model_validate({"weibull" if "weibull_k" in settings else "table": settings})
 
 
 def _types(spec: CampaignSpec, source: Source) -> list[Any]:
@@ -129,48 +127,48 @@ def _types(spec: CampaignSpec, source: Source) -> list[Any]:
             turbine = _turbine(entry, source.folder)
             number = position if turbine.type_idx is None else turbine.type_idx
             if number in taken:
-                raise InputError(f"has the type_idx {number}, which another one has; expected each number once")
+                raise InputError(f"has the type_idx {number} of another turbine; expected each number once")
             taken.add(number)
-            turbine_of(turbine)  # refuses what cannot be
+            turbine_of(turbine)  # rejects an impossible one
             name = turbine.name or _label(turbine)
             found.append(turbine.model_copy(update={"type_idx": number, "name": name}))
     return found
 
 
 def _label(turbine: Any) -> str:
-    """Return what a turbine type without a name is called."""
+    """Return a name for a turbine type without one."""
     if isinstance(turbine, GenericTurbine):
         return f"generic {turbine.rated_power_mw:g} MW"
     return f"{turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m"
 
 
 def _turbine(entry: Any, folder: Path | None) -> Any:
-    """A turbine with its figures, from a file if need be."""
+    """Return a turbine with its values, read from its file if it has one."""
     if not isinstance(entry, TurbineFile):
         return entry
     path = shapes.path_in(folder, entry.file)
-    own = entry.model_dump(exclude={"file"}, exclude_none=True)
+    given = entry.model_dump(exclude={"file"}, exclude_none=True)
     if path.suffix.lower() == ".csv":
         table = read_columns(path, ("wind_speed_m_s", *CURVES[1:]))
         lengths = ("rotor_diameter_m", "hub_height_m")
-        missing = [name for name in lengths if name not in own]
+        missing = [name for name in lengths if name not in given]
         if missing:
-            raise InputError(f"{' and '.join(missing)} missing beside the file {entry.file}, which has only the curves")
+            raise InputError(f"{' and '.join(missing)} missing: the file {entry.file} has only the curves")
         curves = dict(zip(CURVES, table.values(), strict=True))
-        return TabulatedTurbine.model_validate({"name": path.stem, **own, **curves})
+        return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
     document = Document.from_file(path, "a turbine as a YAML file, or its curves as a CSV file")
     if not isinstance(document.data, dict):
         raise document.error((), "expected the keys of a turbine, such as rated_power_mw")
     if "file" in document.data:
-        raise document.error(("file",), "refers to another file; expected the figures of a turbine")
-    document.data = {"name": path.stem, **document.data, **own}
+        raise document.error(("file",), "refers to another file; expected the values of a turbine")
+    document.data = {"name": path.stem, **document.data, **given}
     return validated(TURBINE_FORMS[turbine_form(document.data)], document)
 
 
 def turbine_from_file(
     path: Path, rotor_diameter_m: float | None = None, hub_height_m: float | None = None
 ) -> "Turbine":
-    """Return the turbine of a file as a campaign refers to one: YAML, or a CSV file of its curves with the lengths."""
+    """Return the turbine in a YAML file, or in a CSV file of its curves with diameter and hub height given."""
     from leeward.wind.checks import positive
 
     given = {"rotor_diameter_m": rotor_diameter_m, "hub_height_m": hub_height_m}
@@ -179,7 +177,7 @@ def turbine_from_file(
 
 
 def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int, Place], str | None]:
-    """The farms with their areas as figures, where each stands in the file, and their coordinate system."""
+    """Return the farms with their areas as numbers, their places in the file, and their coordinate system."""
     given = _farm_entries(spec, source)
     farms: list[FarmSpec] = []
     places: dict[int, Place] = {}
@@ -188,7 +186,7 @@ def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int
         with source.at(*place):
             number = entry.farm_idx if entry.farm_idx is not None else len(farms)
             if number in places:
-                raise InputError(f"has the farm_idx {number}, which another one has; expected each number once")
+                raise InputError(f"has the farm_idx {number} of another farm; expected each number once")
             places[number] = place
             pieces, crs = _area(entry, source.folder, spec.crs)
             name = entry.name or _name_in(entry, number, source)
@@ -196,8 +194,8 @@ def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int
                 systems.setdefault(crs, place)
             if len(systems) > 1:
                 raise InputError(
-                    f"is in {crs}, and others are in {next(iter(systems))}; expected one coordinate system for all: "
-                    "name it with `crs:`, for example crs: EPSG:25831"
+                    f"is in {crs}, others are in {next(iter(systems))}; expected one coordinate system for all: "
+                    "set it with `crs`, for example crs: EPSG:25831"
                 )
         changed: dict[str, Any] = {"farm_idx": number, "name": name, "area": pieces}
         farms.append(FarmSpec(n_turbines=entry.n_turbines, capacity_mw=entry.capacity_mw, **changed))
@@ -205,7 +203,7 @@ def _farms(spec: CampaignSpec, source: Source) -> tuple[list[FarmSpec], dict[int
 
 
 def _name_in(entry: FarmSpec, number: int, source: Source) -> str:
-    """Return the name that the GeoJSON file of a farm gives it, else its number. Remark on several polygons."""
+    """Return the name of a farm in its GeoJSON file, else its number. Add a remark on several polygons."""
     names = shapes.names_of(entry, source.folder)
     if len(names) > 1:
         known = ", ".join(str(name or "without a name") for name in names[:4]) + (", ..." if len(names) > 4 else "")
@@ -233,7 +231,7 @@ def _area(entry: FarmSpec, folder: Path | None, crs: str | None) -> tuple[shapes
 
 
 def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, FarmSpec]]:
-    """The farms of a list, of a file or built in, one by one."""
+    """Return the place and the entry of each farm: of a list, of a file, or built in."""
     if isinstance(spec.farms, list):
         return [(("farms", position), entry) for position, entry in enumerate(spec.farms)]
     with source.at("farms", *([] if isinstance(spec.farms, BuiltIn) else ["file"])):
@@ -247,7 +245,7 @@ def _farm_entries(spec: CampaignSpec, source: Source) -> Sequence[tuple[Place, F
         known = [number for number, _, _ in features]
         for position, number in enumerate(given.only):
             if number not in known:
-                found = f"is {number}; found the farms {', '.join(map(str, known))} in {given.file}"
+                found = f"is {number}, which is not a farm; found {', '.join(map(str, known))} in {given.file}"
                 raise source.document.error(("farms", "only", position), found)
         features = [feature for feature in features if feature[0] in given.only]
     place = ("farms",) if isinstance(spec.farms, BuiltIn) else ("farms", "file")
@@ -264,7 +262,7 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source
             table = read_columns(shapes.path_in(source.folder, entry.file), ("x_m", "y_m"))
             x, y = table["x_m"], table["y_m"]
         if x is None or y is None or len(x) != len(y):
-            raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected as many of each")
+            raise InputError(f"x_m has {len(x or [])} coordinates and y_m has {len(y or [])}; expected the same number")
         if isinstance(entry.turbine, int):
             known = {turbine.type_idx: turbine for turbine in types}
             if entry.turbine not in known:
@@ -273,16 +271,16 @@ def _neighbours(entry: NeighboursSpec, number: int, types: Sequence[Any], source
         else:
             turbine = _turbine(entry.turbine, source.folder)
             turbine_of(turbine)
-        figures = turbine.model_copy(update={"type_idx": None})
-        return entry.model_copy(update={"file": None, "x_m": x, "y_m": y, "turbine": figures})
+        turbine = turbine.model_copy(update={"type_idx": None})
+        return entry.model_copy(update={"file": None, "x_m": x, "y_m": y, "turbine": turbine})
 
 
 def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
-    """Its name and all of its options."""
+    """Return the name of a wake model and all of its options."""
     from leeward.wind.wake_models import known_wake_models, wake_model
 
     if ":" in given["name"]:
-        return given  # custom code is not imported to read a campaign: its own file has the rest of its options
+        return given  # reading a campaign does not import custom code, so its other options are unknown
     options = {key: value for key, value in given.items() if key != "name"}
     known = known_wake_models()
     if given["name"] not in known:
@@ -306,8 +304,8 @@ def _wake_model(given: dict[str, Any], source: Source) -> dict[str, Any]:
 def _check_counts(spec: CampaignSpec, places: dict[int, Place], source: Source) -> None:
     for farm in spec.farm_list:
         for turbine in spec.type_list:
-            own = farm.n_turbines is not None or farm.capacity_mw is not None
+            has_count = farm.n_turbines is not None or farm.capacity_mw is not None
             key = "capacity_mw" if spec.capacity_mw is not None else "turbines_per_farm"
-            place = places[farm.farm_idx or 0] if own else (key,)
+            place = places[farm.farm_idx or 0] if has_count else (key,)
             with source.at(*place):
                 turbine_count(spec, farm, turbine)

@@ -4,13 +4,13 @@ import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-LARGEST_SEED = 2**32 - 1  # what SmartStart's random stream takes
+LARGEST_SEED = 2**32 - 1  # the limit of SmartStart's random generator
 _RANGE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*(?::\s*(\d*)\s*)?")
 _EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {first: 0, count: 50}"
 
 
 def parse_seeds(given: Any) -> Sequence[int]:
-    """The seeds that were meant, as a range or a tuple. Raises ValueError with a sentence that follows the key."""
+    """Return the seeds as a range or a tuple, or raise ValueError with a sentence that follows the key."""
     if isinstance(given, bool) or given is None:
         raise ValueError(f"is {given!r}; expected {_EXPECTED}")
     if isinstance(given, int):
@@ -27,7 +27,7 @@ def parse_seeds(given: Any) -> Sequence[int]:
 
 
 def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
-    """What `parse_seeds` reads as the same seeds."""
+    """Return the seeds in a form that `parse_seeds` reads back."""
     if isinstance(seeds, range):
         return f"{seeds.start}:{seeds.stop}" + (f":{seeds.step}" if seeds.step != 1 else "")
     return list(seeds)
@@ -39,7 +39,7 @@ def _range(text: str) -> range:
         raise ValueError(f"is {text!r:.60}; expected {_EXPECTED}")
     first, end, step = match.groups()
     if not end:
-        raise ValueError(f"is {text!r:.60}, a range without an end; expected one as in Python, such as 0:50")
+        raise ValueError(f"is {text!r:.60}, a range without an end; expected a range as in Python, such as 0:50")
     if step is not None and step.strip("0") == "" and step:
         raise ValueError(f"is {text!r:.60}; expected a step of 1 or more")
     return range(int(first or 0), int(end), int(step or 1))
@@ -66,9 +66,9 @@ def _list(given: Sequence[Any]) -> tuple[int, ...]:
 
 def _checked(seeds: range | tuple[int, ...], given: object) -> Sequence[int]:
     if not seeds:
-        raise ValueError(f"is {given!r:.60}, which is no seed at all; expected at least one")
-    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range counts
+        raise ValueError(f"is {given!r:.60}, which gives no seeds; expected at least one")
+    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range is slow
     for seed in ends:
         if not 0 <= seed <= LARGEST_SEED:
-            raise ValueError(f"has {seed} in it; expected whole numbers from 0 to {LARGEST_SEED}")
+            raise ValueError(f"contains {seed}; expected whole numbers from 0 to {LARGEST_SEED}")
     return seeds

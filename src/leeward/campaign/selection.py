@@ -1,4 +1,4 @@
-"""Only some of the tasks: in a few words, or from a file."""
+"""Select tasks of a campaign: by a short text, or from a file."""
 
 import csv
 import io
@@ -21,33 +21,33 @@ _RANGE = re.compile(r"[-+\d:]*", re.ASCII)
 
 
 def _parsed(text: str, campaign: Campaign) -> dict[int, list[range]]:
-    """Return the numbers that are wanted, by the position of their field in a key.
+    """Return the selected numbers, by the position of their field in a key.
 
-    `farm=0,3 type=5 seed=0:10`: numbers, ranges as in Python, and names of farms and types. A field that is not named
-    is not restricted. A name that consists of digits, or contains a comma or an equals sign, goes in quotation marks.
+    `farm=0,3 type=5 seed=0:10`: numbers, ranges as in Python, and names of farms and types. A missing field selects
+    everything. A name of digits, or with a comma or an equals sign, must be in quotation marks.
     """
-    wanted: dict[int, list[range]] = {}
+    selected: dict[int, list[range]] = {}
     for name, values in _fields(text):
         if name not in FIELDS:
             what = f"{name}={values}".strip()
             raise InputError(
-                f"--only: {what!r:.60} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}; a name with "
-                "an equals sign goes in quotation marks"
+                f"--only: {what!r:.60} is not understood; expected farm=, type= or seed=, as in {EXAMPLE}; put a name "
+                "with an equals sign in quotation marks"
             )
-        if FIELDS[name] in wanted:
-            raise InputError(f"--only: {name} is there twice; expected it once, as in {EXAMPLE}")
+        if FIELDS[name] in selected:
+            raise InputError(f"--only: {name} is given twice; expected it once, as in {EXAMPLE}")
         try:
             words = words_of(values, ",")
-            wanted[FIELDS[name]] = [_wanted(name, word, f"{name}={values}", campaign) for word in words]
+            selected[FIELDS[name]] = [_range_of(name, word, f"{name}={values}", campaign) for word in words]
         except InputError as error:
             raise InputError(f"--only: {error}") from error
-    if not wanted:
-        raise InputError(f"--only is empty; expected something like {EXAMPLE}")
-    return wanted
+    if not selected:
+        raise InputError(f"--only is empty; expected a selection such as {EXAMPLE}")
+    return selected
 
 
 def _fields(text: str) -> Iterator[tuple[str, str]]:
-    """Return each field with its values. What stands in quotation marks begins no field."""
+    """Yield each field with its values. Quoted text does not start a field."""
     plain = _QUOTED.sub(lambda found: found[1] + "_" * len(found[2]), text)
     starts = list(_FIELD.finditer(plain))
     before = text[: starts[0].start()] if starts else text
@@ -57,11 +57,11 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
     for start, end in zip(starts, ends, strict=False):  # an empty text has an end and no field
         values = text[start.end() : end].strip()
         if "=" in plain[start.end() : end]:
-            raise InputError(f"--only: {values!r:.60} has an equals sign in it; put such a name in quotation marks")
+            raise InputError(f"--only: {values!r:.60} contains an equals sign; put such a name in quotation marks")
         yield start[1], values
 
 
-def _wanted(field: str, word: Word, where: str, campaign: Campaign) -> range:
+def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
     if field == "seed" or (not word.quoted and _RANGE.fullmatch(word.text)):
         if word.quoted:
             raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
@@ -71,7 +71,7 @@ def _wanted(field: str, word: Word, where: str, campaign: Campaign) -> range:
 
 
 def _numbers(part: str, word: str) -> range:
-    """`5`, `0:10`, `:10`, `10:`, `0:50:10`: the end does not belong to it, as in Python."""
+    """Return the range of `5`, `0:10`, `:10`, `10:` or `0:50:10`; the end is excluded, as in Python."""
     pieces = part.split(":")
     try:
         bounds = [int(piece) if piece else None for piece in pieces]
@@ -85,13 +85,13 @@ def _numbers(part: str, word: str) -> range:
             raise ValueError
     except ValueError as error:
         raise InputError(
-            f"{part!r} in {word!r:.80} is not understood; expected a number or a range like 0:10"
+            f"{part!r} in {word!r:.80} is not understood; expected a number or a range such as 0:10"
         ) from error
     return range(start, stop, step)
 
 
 def read_keys(path: Path) -> list[Key]:
-    """Keys from a CSV file with a column `key` (as `leeward missing --csv` writes it), from JSON, or one a line."""
+    """Return the keys in a CSV file with a column `key` (see `leeward missing --csv`), in JSON, or one per line."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
@@ -124,16 +124,13 @@ def _from_json(path: Path, text: str) -> list[str]:
 
 
 def chosen_tasks(campaign: Campaign, only: str | Collection[Key] | None) -> list[Key]:
-    """Return the tasks to run, in the order of the campaign: all of them, those that a text names, or these.
-
-    Only these are made, however many tasks the campaign has.
-    """
+    """Return the selected tasks in the order of the campaign. only: a text, or keys; None selects all."""
     if only is None:
         return list(campaign.tasks())
     if not isinstance(only, str):
-        wanted = frozenset(only)
-        their_seeds = _in_order(campaign.seeds, {key.seed for key in wanted})
-        return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in wanted]
+        selected = frozenset(only)
+        their_seeds = _in_order(campaign.seeds, {key.seed for key in selected})
+        return [key for key in _product(campaign.farms, campaign.types, their_seeds) if key in selected]
     farms, types, seeds = _chosen(campaign, only)
     if len(seeds) * len(farms) * len(types) > MOST_TASKS:
         raise _too_many(campaign)
@@ -141,25 +138,25 @@ def chosen_tasks(campaign: Campaign, only: str | Collection[Key] | None) -> list
 
 
 def task_counts(campaign: Campaign, only: str | Collection[Key] | None) -> dict[tuple[int, int], int]:
-    """Return how many of the chosen tasks each farm and type has. The tasks themselves are not made."""
+    """Return the number of selected tasks of each farm and type, without listing them."""
     if only is not None and not isinstance(only, str):
         return dict(Counter((key.farm_idx, key.type_idx) for key in chosen_tasks(campaign, only)))
     farms, types, seeds = _chosen(campaign, only)
-    return {(farm, kind): len(seeds) for farm in farms for kind in types if len(seeds)}
+    return {(farm, type_idx): len(seeds) for farm in farms for type_idx in types if len(seeds)}
 
 
 def chosen_among(campaign: Campaign, only: str | Collection[Key] | None, keys: Iterable[Key]) -> list[Key]:
-    """Return those of the keys that are chosen tasks."""
+    """Return those of the keys that are selected tasks."""
     if only is not None and not isinstance(only, str):
-        wanted = frozenset(only)
-        return [key for key in keys if key in wanted]
+        selected = frozenset(only)
+        return [key for key in keys if key in selected]
     farms, types, seeds = _chosen(campaign, only)
     known = seeds if isinstance(seeds, range) else frozenset(seeds)
     return [key for key in keys if key.farm_idx in farms and key.type_idx in types and key.seed in known]
 
 
 def _chosen(campaign: Campaign, only: str | None) -> tuple[list[int], list[int], Sequence[int]]:
-    """Return the farms, the types and the seeds that a text names."""
+    """Return the farms, types and seeds that a text selects."""
     parts = {} if only is None else _parsed(only, campaign)
     farms, types = (
         [number for number in numbers if field not in parts or any(number in part for part in parts[field])]
@@ -171,7 +168,7 @@ def _chosen(campaign: Campaign, only: str | None) -> tuple[list[int], list[int],
 
 def _product(farms: Iterable[int], types: Collection[int], seeds: Sequence[int]) -> list[Key]:
     farms = list(farms)
-    return [Key(farm, kind, seed) for seed in seeds for farm in farms for kind in types]
+    return [Key(farm, type_idx, seed) for seed in seeds for farm in farms for type_idx in types]
 
 
 def _chosen_seeds(campaign: Campaign, parts: list[range]) -> Sequence[int]:
@@ -184,27 +181,27 @@ def _chosen_seeds(campaign: Campaign, parts: list[range]) -> Sequence[int]:
     return _in_order(seeds, {seed for part in parts for seed in part})
 
 
-def _in_order(seeds: Sequence[int], wanted: Collection[int]) -> list[int]:
-    """Return those of the wanted numbers that are among the seeds, in the order of the seeds."""
+def _in_order(seeds: Sequence[int], numbers: Collection[int]) -> list[int]:
+    """Return the given numbers that are seeds, in the order of the seeds."""
     if isinstance(seeds, range):
-        return sorted((seed for seed in wanted if seed in seeds), key=seeds.index)
-    return [seed for seed in seeds if seed in wanted]
+        return sorted((seed for seed in numbers if seed in seeds), key=seeds.index)
+    return [seed for seed in seeds if seed in numbers]
 
 
 def _too_many(campaign: Campaign) -> InputError:
     return InputError(
-        f"--only asks for more than {MOST_TASKS} of the {campaign.n_tasks} tasks of {campaign.name}; expected at most "
-        "as many: name fewer seeds, as in seed=0:10"
+        f"--only selects more than {MOST_TASKS} of the {campaign.n_tasks} tasks of {campaign.name}; select fewer "
+        "seeds, as in seed=0:10"
     )
 
 
-def as_keys(wanted: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
-    """Return keys, given as such or as text; an InputError if some are of no task of the campaign."""
-    keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in wanted)
+def as_keys(given: Collection[Key | str], campaign: Campaign) -> frozenset[Key]:
+    """Return keys given as keys or text, or raise InputError if some are not tasks of the campaign."""
+    keys = frozenset(key_of(key, lambda: campaign) if isinstance(key, str) else Key(*key) for key in given)
     strangers = sorted(key for key in keys if key not in campaign)
     if strangers:
         raise InputError(
-            f"{len(strangers)} of the {len(keys)} tasks asked for are not of the campaign {campaign.name}, "
-            f"{strangers[0]} for one; expected tasks of {campaign!r}"
+            f"{len(strangers)} of the {len(keys)} tasks are not in the campaign {campaign.name}, for example "
+            f"{strangers[0]}; expected tasks of {campaign!r}"
         )
     return keys

@@ -1,4 +1,4 @@
-"""Shapes as a campaign file has them, areas made from them, and areas as plain figures."""
+"""Shapes in a campaign file, areas made from them, and areas as plain numbers."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, Self
@@ -19,7 +19,7 @@ Ring = Annotated[list[Point], Field(min_length=3)]
 Line = Annotated[list[Point], Field(min_length=2)]
 Text = Annotated[str, Field(min_length=1)]
 
-PROJECTED_DIGITS = 3  # what leeward projects is rounded to the millimetre, so that it is the same on every machine
+PROJECTED_DIGITS = 3  # projected coordinates are rounded to mm, so that they are the same on every machine
 
 
 def _feature(value: Any) -> Any:
@@ -40,7 +40,7 @@ class Circle(Strict):
 
 
 class Shape(Strict):
-    """A region; exactly one form."""
+    """A region, in exactly one form."""
 
     polygon_m: Ring | None = None
     holes_m: list[Ring] = Field(default_factory=list)
@@ -57,7 +57,7 @@ class Shape(Strict):
 
 
 class Exclusion(Shape):
-    """What must stay free: a region, lines or points, and all that is nearer than the buffer."""
+    """A zone without turbines: a region, a line or points, with a buffer around it."""
 
     line_m: Line | None = None
     points_m: Annotated[list[Point], Field(min_length=1)] | None = None
@@ -84,21 +84,21 @@ class Piece(Strict):
 
 
 class Pieces(Strict):
-    """An area as leeward holds it: regions, and zones that are not part of them."""
+    """An area: regions, and zones excluded from them."""
 
     parts: Annotated[list[Piece], Field(min_length=1)]
     zones: list[Piece] = Field(default_factory=list)
 
 
 def path_in(folder: Path | None, name: str) -> Path:
-    """The path of a file that a campaign refers to."""
+    """Return the path of a file that a campaign refers to."""
     if folder is None:
-        raise InputError(f"refers to the file {name}; expected its contents: this text must stand for itself")
+        raise InputError(f"refers to the file {name}; expected its contents: a frozen campaign cannot refer to files")
     return folder / name
 
 
 def area_of(shape: Shape, folder: Path | None, crs: str | None) -> "Area":
-    """The area of one shape."""
+    """Return the area of one shape."""
     from leeward.layout import Area
 
     if shape.polygon_m is not None:
@@ -115,7 +115,7 @@ def area_of(shape: Shape, folder: Path | None, crs: str | None) -> "Area":
 
 
 def without(area: "Area", exclusions: list[Exclusion], folder: Path | None, crs: str | None) -> "Area":
-    """The area without what must stay free."""
+    """Return the area without the excluded zones."""
     import shapely
 
     for number, exclusion in enumerate(exclusions):
@@ -140,19 +140,19 @@ def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
 
     data, where = load_geojson(path)
     features = features_in(data, where)
-    crs = {"crs": data["crs"]} if "crs" in data else {}  # stands at the top of a file
-    numbered = any("farm_idx" in feature.properties for feature in features)
+    crs = {"crs": data["crs"]} if "crs" in data else {}  # it is at the top of a file
+    is_numbered = any("farm_idx" in feature.properties for feature in features)
     found = []
     for position, (geometry, properties, _) in enumerate(features):
-        number = properties.get("farm_idx", None if numbered else position)
+        number = properties.get("farm_idx", None if is_numbered else position)
         if number is None or geometry.get("type") not in POLYGONS:
             continue  # substations, cables and the like
         if isinstance(number, bool) or not isinstance(number, int) or number < 0:
-            raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number from 0 on")
+            raise InputError(f"{path}: feature {position}: farm_idx is {number!r}; expected a whole number, 0 or more")
         alone = {"type": "Feature", "geometry": geometry, "properties": properties, **crs}
         found.append((number, feature_name(properties), alone))
     if not found:
-        raise InputError(f"{path}: no polygons in it; expected the areas of farms")
+        raise InputError(f"{path}: it has no polygons; expected the areas of farms")
     return found
 
 
@@ -164,18 +164,18 @@ def names_of(shape: Shape, folder: Path | None) -> list[str | None]:
 
 
 def pieces_of(area: "Area") -> Pieces:
-    """The area's figures."""
+    """Return the area as numbers."""
     moved = any(note.startswith(("projected", "reprojected")) for note in area.notes)
     pieces = {
         "parts": [_piece(part, moved) for part in area.parts],
         "zones": [_piece(part, moved) for part in area.zones],
     }
     found = Pieces.model_validate(pieces)
-    return pieces_of(area_from(found, None)) if moved else found  # in the order that the rounded ones have
+    return pieces_of(area_from(found, None)) if moved else found  # rounding may change the order
 
 
 def area_from(pieces: Pieces, crs: str | None) -> "Area":
-    """The area with these figures, exactly."""
+    """Return the area with exactly these numbers."""
     from leeward.layout import Area
     from leeward.layout.area_parts import in_order
 

@@ -22,13 +22,13 @@ Index = Annotated[int, Field(ge=0, le=LARGEST_INDEX)]
 
 
 def _figures(value: Any, depth: int = 2) -> Any:
-    """A number, or lists of numbers, nested once at most."""
+    """Return a number, or lists of numbers nested once at most, as floats."""
     if isinstance(value, list) and value and depth:
         return [_figures(item, depth - 1) for item in value]
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise ValueError(f"has {value!r:.60} in it; expected a number, or a list of numbers")
+        raise ValueError(f"contains {value!r:.60}; expected a number, or a list of numbers")
     if not abs(value) < float("inf"):
-        raise ValueError(f"has {value} in it; expected finite numbers")
+        raise ValueError(f"contains {value}; expected finite numbers")
     return float(value)
 
 
@@ -48,7 +48,7 @@ class WeibullSpec(Strict):
 
 
 class TableSpec(Strict):
-    """Probabilities by direction and speed."""
+    """A wind rose: probabilities by direction and speed."""
 
     wind_directions_deg: Numbers = Field(description="the directions, degrees")
     wind_speeds_m_s: Numbers = Field(description="the wind speeds, m/s")
@@ -59,7 +59,7 @@ class TableSpec(Strict):
 
 
 class TimeSeriesSpec(Strict):
-    """Conditions one after the other, here or in a CSV file."""
+    """A time series of wind conditions, given here or in a CSV file."""
 
     file: Name | None = None
     wind_direction_deg: Numbers | None = None
@@ -73,12 +73,12 @@ class TimeSeriesSpec(Strict):
         if self.file is None and None in series:
             raise ValueError("expected wind_direction_deg and wind_speed_m_s, or a CSV file of them (file)")
         if self.file is not None and (series != (None, None) or self.weight is not None):
-            raise ValueError("has a file and figures too; expected one of them (columns of the file name its figures)")
+            raise ValueError("has both a file and values; give one or the other, not both")
         return self
 
 
 class SiteSpec(Strict):
-    """Exactly one form."""
+    """The wind, in exactly one form."""
 
     built_in: Name | None = None
     file: Name | None = None
@@ -95,12 +95,12 @@ class SiteSpec(Strict):
         if self.file is None:
             for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"has {name}, which goes with a file; expected it within the form that is used")
+                    raise ValueError(f"has {name}, which needs a file; put it into the section of the form used")
         return self
 
 
 class TurbineBase(Strict):
-    """What all turbines have."""
+    """The keys that all turbines share."""
 
     name: Name | None = None
     type_idx: Index | None = None
@@ -109,7 +109,7 @@ class TurbineBase(Strict):
 
 
 class GenericTurbine(TurbineBase):
-    """`Turbine.generic`"""
+    """The arguments of `Turbine.generic`."""
 
     rated_power_mw: Positive = Field(description="the rated power, MW")
     turbulence_intensity: float = 0.1
@@ -119,7 +119,7 @@ class GenericTurbine(TurbineBase):
 
 
 class CubicTurbine(TurbineBase):
-    """`Turbine.cubic`"""
+    """The arguments of `Turbine.cubic`."""
 
     rated_power_mw: Positive = Field(description="the rated power, MW")
     cut_in_m_s: float = Field(description="the wind speed at which it starts, m/s")
@@ -129,7 +129,7 @@ class CubicTurbine(TurbineBase):
 
 
 class TabulatedTurbine(TurbineBase):
-    """`Turbine`"""
+    """The arguments of `Turbine`: power and thrust curves."""
 
     wind_speeds_m_s: Numbers = Field(description="the wind speeds of the curves, m/s")
     power_mw: Numbers = Field(description="the power at each wind speed, MW")
@@ -141,7 +141,7 @@ class TabulatedTurbine(TurbineBase):
 
 
 class TurbineFile(Strict):
-    """A YAML file with the same keys; or a CSV file of the curves, with the lengths here."""
+    """A YAML file with the same keys, or a CSV file of the curves, with diameter and hub height here."""
 
     file: Name
     name: Name | None = None
@@ -158,7 +158,7 @@ TURBINE_FORMS: dict[str, type[GenericTurbine] | type[CubicTurbine] | type[Tabula
 
 
 def turbine_form(value: Any) -> str:
-    """Which form of a turbine these keys are."""
+    """Return the form of a turbine with these keys."""
     keys = value if isinstance(value, Mapping) else vars(value) if isinstance(value, Strict) else {}
     if "file" in keys:
         return "=file"
@@ -176,7 +176,7 @@ TurbineSpec = Annotated[FullTurbine | Annotated[TurbineFile, Tag("=file")], Disc
 
 
 class FarmSpec(Shape):
-    """A farm: its shape, and what differs from the others."""
+    """A farm: its shape, and settings that differ from those of the campaign."""
 
     name: Name | None = None
     farm_idx: Index | None = None
@@ -190,12 +190,12 @@ class FarmSpec(Shape):
     def _one_form(self) -> Self:
         one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file", "regions", "area"))
         if self.n_turbines is not None and self.capacity_mw is not None:
-            raise ValueError("has n_turbines and capacity_mw; expected one of them, or none")
+            raise ValueError("has both n_turbines and capacity_mw; give one or the other, not both")
         return self
 
 
 class FarmsFile(Strict):
-    """All features of a GeoJSON file, or some."""
+    """All features of a GeoJSON file, or those in `only`."""
 
     file: Name
     only: Annotated[list[Index], Field(min_length=1)] | None = None
@@ -220,7 +220,7 @@ def _name_as_keys(value: Any) -> Any:
 
 
 class NeighboursSpec(Strict):
-    """Turbines that stand already, all of one type."""
+    """Existing turbines, all of one type."""
 
     file: Name | None = None
     x_m: Numbers | None = None
@@ -235,12 +235,12 @@ class NeighboursSpec(Strict):
         if self.file is None and (self.x_m is None or self.y_m is None):
             raise ValueError("expected x_m and y_m, or a CSV file with these columns (file)")
         if self.file is not None and not (self.x_m is None and self.y_m is None):
-            raise ValueError("has a file and coordinates too; expected one of them")
+            raise ValueError("has both a file and coordinates; give one or the other, not both")
         return self
 
 
 class OptimiserSpec(Strict):
-    """How each layout is found."""
+    """The recipe that finds each layout, and its settings."""
 
     recipe: Name = RECIPES[0]
     objective: Name = DEFAULT_OBJECTIVE
@@ -267,30 +267,30 @@ class OptimiserSpec(Strict):
     @model_validator(mode="after")
     def _fits(self) -> Self:
         if self.time_budget_s is not None and self.work is not None:
-            raise ValueError("has time_budget_s and work; expected one of them, or none")
+            raise ValueError("has both time_budget_s and work; give one or the other, not both")
         if self.is_own and (self.time_budget_s is not None or self.work is not None):
-            raise ValueError(f"has time_budget_s or work with the recipe {self.recipe}, which would not see them")
+            raise ValueError(f"has time_budget_s or work, which the custom recipe {self.recipe} cannot use; remove it")
         if self.is_own and self.objective != DEFAULT_OBJECTIVE:
-            raise ValueError(f"has an objective with the recipe {self.recipe}, which would not see it")
+            raise ValueError(f"has an objective, which the custom recipe {self.recipe} cannot use; remove it")
         for name in ("recipe", "objective"):
             value = getattr(self, name)
             if getattr(self, f"{name}_sha256") is not None and ":" not in value:
-                raise ValueError(f"has {name}_sha256 with the {name} {value}; it goes with a module:name")
+                raise ValueError(f"has {name}_sha256 with the built-in {name} {value}; remove it")
         return self
 
     @property
     def is_own(self) -> bool:
-        """Whether the recipe is a custom function."""
+        """True if the recipe is a custom function."""
         return ":" in self.recipe
 
     @property
     def reproducible(self) -> bool:
-        """Whether the same task gives the same layout again: not where the clock ends it."""
+        """True if a task always gives the same layout: false with a time budget."""
         return self.time_budget_s is None
 
 
 def _wake_model(value: Any) -> Any:
-    """A name, or a name with options."""
+    """Return a wake model, given by its name alone or with options, as a dict."""
     value = {"name": value} if isinstance(value, str) else value
     if not isinstance(value, dict) or not isinstance(value.get("name"), str):
         raise ValueError(f"is {value!r:.60}; expected a name, or {{name: jensen, expansion: 0.05}}")
@@ -298,7 +298,7 @@ def _wake_model(value: Any) -> Any:
         named(value["name"], (), "module:Class", "my_wakes:Wide")
     for option, setting in value.items():
         if isinstance(setting, bool) or not isinstance(setting, int | float | str):
-            raise ValueError(f"has {option} = {setting!r:.60}; expected a number or a word")
+            raise ValueError(f"has {option} = {setting!r:.60}; expected a number or text")
     return value
 
 
@@ -306,7 +306,7 @@ class CampaignSpec(Strict):
     """A campaign file."""
 
     format_version: int = FORMAT_VERSION
-    frozen: bool = False  # everything is written out, as `Campaign.frozen_text` does it
+    frozen: bool = False  # everything is written out, as by `Campaign.frozen_text`
     name: Name | None = None
     crs: Name | None = None
     site: Annotated[SiteSpec, BeforeValidator(_name_as_keys)] = Field(
@@ -349,12 +349,12 @@ class CampaignSpec(Strict):
     def _complete(self) -> Self:
         one_of(self, ("spacing_diameters", "spacing_m"), "how far apart turbines must be")
         if self.turbines_per_farm is not None and self.capacity_mw is not None:
-            raise ValueError("turbines_per_farm and capacity_mw are both given; expected one of them")
+            raise ValueError("turbines_per_farm and capacity_mw are both given; give one or the other, not both")
         return self
 
     @property
     def spacing(self) -> dict[str, float]:
-        """How far apart turbines must be, by the name of the key that says it."""
+        """The minimum distance between two turbines, by its key."""
         if self.spacing_m is not None:
             return {"spacing_m": self.spacing_m}
         return {"spacing_diameters": float(self.spacing_diameters or 0.0)}
@@ -362,7 +362,7 @@ class CampaignSpec(Strict):
     def with_table_kind(self) -> Self:
         """Return the campaign with the kind of its table stated.
 
-        A frozen table that does not say what it is comes from a version that knew exact conditions only.
+        A frozen table without a kind comes from a version that knew exact conditions only.
         """
         table = self.site.table
         if not self.frozen or table is None or table.kind is not None:
@@ -372,7 +372,7 @@ class CampaignSpec(Strict):
 
     @property
     def is_complete(self) -> bool:
-        """Whether everything is written out: nothing is to be read or looked up."""
+        """True if everything is written out: nothing has to be read or looked up."""
         farms, types = self.farms, self.turbines
         if not (self.frozen and isinstance(farms, list) and isinstance(types, list) and self.name):
             return False
@@ -385,11 +385,11 @@ class CampaignSpec(Strict):
 
     @property
     def farm_list(self) -> list[FarmSpec]:
-        """The farms of a campaign in which everything is written out."""
+        """The farms of a complete campaign."""
         return self.farms if isinstance(self.farms, list) else []
 
     @property
     def type_list(self) -> list[FullTurbine]:
-        """The turbine types of such a campaign."""
+        """The turbine types of a complete campaign."""
         turbines = self.turbines if isinstance(self.turbines, list) else []
         return [turbine for turbine in turbines if not isinstance(turbine, TurbineFile)]

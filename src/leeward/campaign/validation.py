@@ -1,4 +1,4 @@
-"""From what pydantic found to sentences: which key, what was found there, what is allowed."""
+"""Turn validation errors of pydantic into sentences: the key, the value found, the values allowed."""
 
 import difflib
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, mod
 
 from leeward.campaign.document import Document, Place
 
-TAG = "="  # marks, in pydantic's path to an error, which form of a value was meant: no key begins with it
+TAG = "="  # prefix of a form's name in pydantic's path to an error: no key begins with it
 _LIMITS = {
     "greater_than": ("above", "gt"),
     "greater_than_equal": ("of at least", "ge"),
@@ -18,14 +18,14 @@ _LIMITS = {
 
 
 class Strict(BaseModel):
-    """No unknown keys, no text for numbers, no infinite numbers."""
+    """A section without unknown keys, text for numbers, or infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
 
     @model_validator(mode="before")
     @classmethod
     def _note_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        """Which keys are allowed here, for the message about one that is not."""
+        """Remember the model of this section, whose keys the message about an unknown key lists."""
         if isinstance(info.context, dict) and isinstance(data, dict):
             info.context[id(data)] = cls
         return data
@@ -35,7 +35,7 @@ Model = TypeVar("Model", bound=Strict)
 
 
 def validated(model: type[Model], document: Document) -> Model:
-    """The document's data as a model; all that is wrong with it is one InputError."""
+    """Return the document's data as a model, or raise one InputError that lists all errors."""
     models: dict[int, type[Strict]] = {}
     if not isinstance(document.data, dict):
         raise document.error((), f"expected keys with values, such as `seeds: 50`; found {shown(document.data)}")
@@ -49,7 +49,7 @@ def validated(model: type[Model], document: Document) -> Model:
 
 
 def one_of(model: Strict, names: Sequence[str], what: str = "") -> None:
-    """Exactly one of these keys must be there."""
+    """Raise ValueError unless exactly one of these keys is given."""
     given = [name for name in names if getattr(model, name) is not None]
     if len(given) != 1:
         found = "none of them" if not given else " and ".join(given)
@@ -57,24 +57,24 @@ def one_of(model: Strict, names: Sequence[str], what: str = "") -> None:
 
 
 def misspelt(word: object, known: Sequence[str]) -> str:
-    """A suggestion, if one of the known words looks like it; and all of them."""
+    """Return a suggestion, if a known word is similar, and the list of all known words."""
     close = difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
 
 
 def named(value: str, known: Sequence[str], form: str, example: str) -> str:
-    """Return a name that is known, or that of custom code, `module:name`; raise ValueError for others."""
+    """Return a known name, or that of custom code, `module:name`; raise ValueError for others."""
     module, colon, name = value.partition(":")
     if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
         raise ValueError(f"is {value!r}; expected {form}, for example {example}")
     if not colon and value not in known:
-        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or your own as {form}")
+        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or custom code as {form}")
     return value
 
 
 def shown(value: object) -> str:
-    """A value, shortened."""
+    """Return a value as text, shortened."""
     if value is None:
         return "nothing"
     if isinstance(value, Mapping):
@@ -82,7 +82,7 @@ def shown(value: object) -> str:
     try:
         text = repr(value)
     except RecursionError:
-        return "something that is nested too deeply"
+        return "a value that is nested too deeply"
     return text if len(text) <= 60 else f"{text[:56]} ..."
 
 
@@ -100,7 +100,7 @@ def _parent(data: Any, place: Place) -> Any:
 
 
 def _without_misspelt(details: Any, data: Any, models: Mapping[int, type[Strict]]) -> list[Any]:
-    """The errors without those about a missing key that is there, misspelt: one message will do."""
+    """Drop errors about missing keys that are present but misspelt: one message is enough."""
     meant = set()
     for detail in details:
         if detail["type"] == "extra_forbidden":

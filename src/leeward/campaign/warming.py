@@ -1,7 +1,7 @@
-"""Compile, or load, all that the tasks of a worker will call, before its first task.
+"""Compile, or load from the cache, the kernels of a worker before its first task.
 
-Their time limit then need not allow for it. On an empty cache all workers of a machine start at once and need the same
-kernels, so each compiles another one.
+The time limit of a task then need not include compilation. On an empty cache all workers of a machine need the same
+kernels at once, so each compiles a different one.
 """
 
 from collections.abc import Callable
@@ -15,28 +15,27 @@ from leeward.layout.objective import Objective
 from leeward.layout.starts import random_lattice
 from leeward.wind import WindFarm
 
-Question = Callable[[], object]
+Call = Callable[[], object]
 
 
 def warm_up(campaign: Campaign) -> None:
-    """Compile what the recipe of the campaign calls, together with other processes that do the same."""
+    """Compile the kernels of the campaign's recipe, sharing the work with other processes that do the same."""
     campaign.physics.import_wake_model()
     problem = _small_problem(campaign)
-    recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom one is called for tasks only
-    _ask_together(_questions(problem, recipe))
+    recipe = campaign.recipe if ":" not in campaign.recipe else "random"  # a custom recipe is called only for tasks
+    _make_calls(_calls(problem, recipe))
 
 
 def _small_problem(campaign: Campaign) -> LayoutProblem:
-    farm, kind = next(iter(campaign.farms)), next(iter(campaign.types))
-    wanted = campaign.problem(farm, kind)
-    spacing = float(wanted.min_distances_m.max())
+    problem = campaign.problem(next(iter(campaign.farms)), next(iter(campaign.types)))
+    spacing = float(problem.min_distances_m.max())
     square = Area.from_arrays([0.0, 4.0 * spacing, 4.0 * spacing, 0.0], [0.0, 0.0, 4.0 * spacing, 4.0 * spacing])
     return LayoutProblem(
-        WindFarm(wanted.farm.site, wanted.turbines[0], wanted.farm.wake_model), square, 3, spacing_m=spacing
+        WindFarm(problem.farm.site, problem.turbines[0], problem.farm.wake_model), square, 3, spacing_m=spacing
     )
 
 
-def _questions(problem: LayoutProblem, recipe: str) -> list[Question]:
+def _calls(problem: LayoutProblem, recipe: str) -> list[Call]:
     """Return calls that need one or two kernels each, the slowest to compile first."""
     objective, rng = Objective(problem), np.random.default_rng(0)
     x, y = (
@@ -44,18 +43,18 @@ def _questions(problem: LayoutProblem, recipe: str) -> list[Question]:
         np.array([0.0, 0.0, 2.0]) * problem.min_distances_m[0],
     )
     state, settings = descent.start(problem, x, y), descent.Descent(1, 1.0)
-    asked: list[Question] = []
+    calls: list[Call] = []
     if recipe.startswith("smart_start"):
-        asked += [lambda: next(smart_start.place(problem, objective, SmartStart(2), 0))]
+        calls += [lambda: next(smart_start.place(problem, objective, SmartStart(2), 0))]
     if recipe.endswith("+refine"):
-        asked += [
+        calls += [
             lambda: descent.step(problem, objective, settings, state, rng),
             lambda: objective.gain(x, y, 0, x, y + 1.0),
             lambda: objective.worth(x, y),
             lambda: random_lattice(problem, rng),
         ]
     return [
-        *asked,
+        *calls,
         lambda: objective.judge(x, y),
         lambda: problem.repaired(x, y),
         lambda: problem.violation(x, y),
@@ -63,16 +62,16 @@ def _questions(problem: LayoutProblem, recipe: str) -> list[Question]:
     ]
 
 
-def _ask_together(questions: list[Question]) -> None:
-    """Ask all questions; those whose kernels another process is compiling come later."""
-    while questions:
+def _make_calls(calls: list[Call]) -> None:
+    """Make all calls; those whose kernels another process is compiling come last."""
+    while calls:
         left = []
-        for question in questions:
+        for call in calls:
             try:
                 with without_waiting():
-                    question()
+                    call()
             except CompiledElsewhereError:
-                left.append(question)
-        if len(left) == len(questions):
+                left.append(call)
+        if len(left) == len(calls):
             left.pop(0)()  # all are being compiled: wait for one
-        questions = left
+        calls = left

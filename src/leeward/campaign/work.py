@@ -1,4 +1,4 @@
-"""The first kind of work: optimised layouts, one task for every farm, turbine type and seed of a campaign."""
+"""Work on layouts: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
 from collections.abc import Collection, Iterable, Mapping
@@ -17,7 +17,7 @@ MOST_LISTED = 12
 
 
 class LayoutWork:
-    """A campaign as runs, engines and workers see it. See `leeward.engines.work.Work`."""
+    """A campaign as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "layouts"
     blank_progress: ClassVar[Mapping[str, Any]] = {"step": 0, "phase": "", "best_aep_gwh": None}
@@ -81,10 +81,10 @@ class LayoutWork:
         former = before.source
         pairs = sorted({self.group(key) for key in keys})
         found: dict[str, list[str]] = {}
-        for farm, kind in pairs:
-            if farm in former.farms and kind in former.types:
-                for difference in self.source.differences(former, farm, kind):
-                    found.setdefault(difference, []).append(f"farm {farm} type {kind}")
+        for farm, type_idx in pairs:
+            if farm in former.farms and type_idx in former.types:
+                for difference in self.source.differences(former, farm, type_idx):
+                    found.setdefault(difference, []).append(f"farm {farm} type {type_idx}")
         lines = []
         for difference, where in found.items():
             more = ", ..." if len(where) > 3 else ""
@@ -96,6 +96,6 @@ class LayoutWork:
 
     def result_bytes(self, keys: Iterable[Key] | None) -> int:
         campaign = self.source
-        everything = ((farm, kind) for farm in campaign.farms for kind in campaign.types)
+        everything = ((farm, type_idx) for farm in campaign.farms for type_idx in campaign.types)
         pairs = everything if keys is None else {self.group(key) for key in keys}
         return 16 * max((campaign.physics.n_turbines(*pair) for pair in pairs), default=0)

@@ -1,4 +1,4 @@
-"""Layouts: areas, constraints, and the optimiser that puts turbines where they yield most."""
+"""Layouts: areas, constraints, and the optimiser."""
 
 from leeward.lazy import lazy_names
 

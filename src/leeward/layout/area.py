@@ -1,4 +1,4 @@
-"""The area in which turbines may stand: its shape, and how far from its boundary a point lies."""
+"""The area in which turbines may stand: its shape, and the distance of points from its boundary."""
 
 import functools
 import os
@@ -29,22 +29,21 @@ from leeward.wind.checks import finite_array, positive
 
 Array = npt.NDArray[np.float64]
 
-ON_BOUNDARY_M = 1e-9  # so little outside counts as on the boundary: about the spacing of floats at 6 000 000 m
-NEARLY_M = 1e-6  # so little outside is put right by a small step
+ON_BOUNDARY_M = 1e-9  # points this little outside count as on the boundary: the spacing of floats at 6 000 000 m
+NEARLY_M = 1e-6  # points this little outside are corrected by a small step
 POLISHING_STEPS = 60
 MOST_DRAWS = 10_000_000
 
 
 @dataclass(frozen=True, repr=False)
 class Area:
-    """Where turbines may stand: regions without zones. Make one with `from_geojson`, `from_wkt`, `from_arrays`,
-    `circle` or `union`, and take zones out of it with `without`.
+    """The area in which turbines may stand: regions without excluded zones.
 
-    Coordinates are metres, x to the east and y to the north, in the projected coordinate system `crs`; None is one
-    without a name. notes: what was done to the coordinates on the way, in sentences. An area never changes; areas of
-    one shape are equal.
-    bounds: least x and y, greatest x and y of the regions, m; zones do not make it smaller. boundary: the area as the
-    kernels want it, in metres from `origin`, which is in whole metres, so that no digit is lost.
+    Make one with `from_geojson`, `from_wkt`, `from_arrays`, `circle` or `union`, and exclude zones with `without`. An
+    area never changes; areas of the same shape are equal. Coordinates are metres, x to the east and y to the north, in
+    the projected coordinate system `crs`, or in an unnamed one if None. notes: sentences on how the coordinates were
+    transformed. bounds: least x and y, greatest x and y of the regions, m; zones do not reduce it. boundary: the area
+    for the kernels, in metres from `origin`, which is in whole metres to lose no digits.
     """
 
     parts: tuple[Part, ...]
@@ -70,18 +69,17 @@ class Area:
         name: str | None = None,
         crs: str | None = None,
     ) -> "Area":
-        """The polygons of a GeoJSON file, of JSON text or of a dict: a FeatureCollection, a Feature or a geometry.
+        """Return the polygons of a GeoJSON file, text or dict: a FeatureCollection, a Feature or a geometry.
 
-        farm_idx: only the feature with this property `farm_idx` or, where no feature has one, at this position.
-        name: only the feature of this name: its property name, Name, NAME or title. crs: the projected coordinate
-        system that the area shall be in; by default the one that the source names or, for degrees (GeoJSON without a
-        "crs"), that of the UTM zone.
+        farm_idx: select the feature with this property `farm_idx` or, if no feature has one, at this position.
+        name: select the feature with this name: its property name, Name, NAME or title. crs: the projected coordinate
+        system of the area; by default that of the source or, for degrees (GeoJSON without a "crs"), the UTM zone.
         """
         return _of_polygons(read_geojson(source, farm_idx, name, crs))
 
     @staticmethod
     def from_wkt(text: str, *, crs: str | None = None) -> "Area":
-        """A POLYGON or MULTIPOLYGON; crs: what its coordinates are in. Degrees are projected to the UTM zone."""
+        """Return the area of a POLYGON or MULTIPOLYGON. crs: of its coordinates. Degrees are projected to UTM."""
         return _of_polygons(read_wkt(text, crs))
 
     @staticmethod
@@ -92,7 +90,7 @@ class Area:
         holes: Iterable[tuple[npt.ArrayLike, npt.ArrayLike]] = (),
         crs: str | None = None,
     ) -> "Area":
-        """A polygon with corners x, y, shape (corners,); holes: pairs of such. crs: as in `from_wkt`."""
+        """Return a polygon with corners x, y, shape (corners,). holes: pairs of x and y. crs: as in `from_wkt`."""
         rings = [_ring(x, y, "")]
         for i, hole in enumerate(holes):
             if not isinstance(hole, Sequence | np.ndarray) or len(hole) != 2:
@@ -102,7 +100,7 @@ class Area:
 
     @staticmethod
     def circle(x: float, y: float, radius_m: float, *, crs: str | None = None) -> "Area":
-        """A disc, exactly. crs: what x and y are in, as in `from_wkt`."""
+        """Return an exact disc. crs: of x and y, as in `from_wkt`."""
         radius = positive(radius_m, "radius_m")
         centre = shapely.Point(*finite_array([x, y], "the centre"))
         geometries, name, notes = in_metres([centre], crs, None, "the centre")
@@ -110,7 +108,7 @@ class Area:
 
     @staticmethod
     def union(areas: Iterable["Area"]) -> "Area":
-        """All areas together. Polygons that touch or overlap become one region; a circle stays a region of its own."""
+        """Return the union of areas. Polygons that touch or overlap become one region; a circle stays separate."""
         areas = list(areas)
         for area in areas:
             if not isinstance(area, Area):
@@ -121,15 +119,15 @@ class Area:
             for zone in one.zones:
                 if any(zone not in other.zones and zone.meets(part) for other in areas for part in other.parts):
                     raise InputError(
-                        "a zone excluded from one of the areas overlaps another one; "
-                        "expected the union of the areas first, and the zones taken out of it"
+                        "a zone excluded from one of the areas overlaps another area; "
+                        "make the union of the areas first, then exclude the zones from it"
                     )
         zones = in_order(zone for area in areas for zone in area.zones)
         notes = tuple(dict.fromkeys(note for area in areas for note in area.notes))
         return _checked(joined(part for area in areas for part in area.parts), zones, _common_crs(areas), notes)
 
     def without(self, zones: "Area | BaseGeometry | Iterable[Area | BaseGeometry]", buffer_m: float = 0.0) -> "Area":
-        """The area without zones and all that is less than `buffer_m` from them.
+        """Return the area without zones and a buffer around them.
 
         zones: areas, or shapely geometries in the coordinates of this area: polygons, lines (cables), points (wrecks).
         """
@@ -152,7 +150,7 @@ class Area:
                 for part in parts
                 for piece in (as_parts(part.geometry.difference(hole)) if part.is_polygon else [part])
             ]
-        # what was cut out of polygons is still to be kept out of discs
+        # zones cut out of polygons must still be kept out of discs
         kept = [
             zone
             for zone in found
@@ -169,47 +167,47 @@ class Area:
 
     @property
     def regions(self) -> int:
-        """Number of pieces that do not touch."""
+        """The number of pieces that do not touch."""
         return len(shapely.get_parts(self._shape))
 
     @property
     def area_m2(self) -> float:
-        """Exact for polygons and discs; where a curve is cut, to 5 millionths of the area within the curve."""
+        """The size in m2: exact for polygons and discs, to 5 millionths if a curve is cut."""
         if not self.zones and self.regions == len(self.parts):
             return sum(part.area_m2 for part in self.parts)
         return float(self._shape.area)
 
     def signed_distance(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
-        """Metres from the boundary, shape (points,): positive inside, 0 on the boundary, negative outside.
+        """Return the distance from the boundary, m, shape (points,): positive inside, negative outside.
 
-        Exact inside. Outside of an area with zones it is what the most violated condition is violated by: the way
-        back may be longer, where a zone lies across it.
+        It is exact inside. Outside of an area with zones it is the largest violation of one condition; the nearest
+        point inside may be farther away.
         """
         return self._measure(*_points(x, y))[0]
 
     def signed_distance_gradient(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array, Array]:
-        """What `signed_distance` returns, and its derivatives by x and y: a unit vector at every point.
+        """Return `signed_distance`, and its derivatives by x and y: a unit vector at every point.
 
-        Where there are several, as half-way between two edges, it is one of them.
+        If there are several, as half-way between two edges, it is one of them.
         """
         return self._measure(*_points(x, y))
 
     def contains(self, x: npt.ArrayLike, y: npt.ArrayLike, tolerance_m: float = 0.0) -> npt.NDArray[np.bool_]:
-        """Whether points lie inside, or no more than `tolerance_m` outside; shape (points,).
+        """Return whether points lie inside, or no more than `tolerance_m` outside; shape (points,).
 
-        On which side of a boundary a point on it lies, is decided by rounding: give a tolerance of 1e-6, for example.
+        For points on the boundary rounding decides: give a tolerance, for example 1e-6.
         """
         return self.signed_distance(x, y) >= -float(finite_array(tolerance_m, "tolerance_m", (0,)))
 
     def nearest_inside(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Points where they are if inside, else on the boundary: the nearest place at which they may stand.
+        """Return the nearest points inside the area or on its boundary; points inside stay.
 
-        The nearest to 5 millionths of a buffer or radius, where several conditions meet. Their signed distance is at
-        least -1e-9 m.
+        Where several conditions meet, they are nearest to 5 millionths of a buffer or radius. Their signed distance is
+        at least -1e-9 m.
         """
         x, y = _points(x, y)
         there_x, there_y = self._step(x, y, 0.0)
-        # one step to the boundary of the most violated condition cannot be too long; where it violates another, search
+        # a step to the boundary of the most violated condition is never too long; if it violates another, search
         away = np.flatnonzero(self._measure(there_x, there_y)[0] < -NEARLY_M)
         if len(away):
             lines = shapely.shortest_line(self._shape, shapely.points(x[away], y[away]))
@@ -218,10 +216,10 @@ class Area:
             if (self._measure(there_x, there_y)[0] >= -ON_BOUNDARY_M).all():
                 return there_x, there_y
             there_x, there_y = self._step(there_x, there_y, ON_BOUNDARY_M * (1.5**step - 1.0))
-        raise LeewardError(f"nearest_inside found no place inside of {self}; this is a fault in leeward: please report")
+        raise LeewardError(f"nearest_inside found no point inside {self}; this is a bug in leeward: please report it")
 
     def random_points(self, count: int, rng: np.random.Generator) -> tuple[Array, Array]:
-        """Places (x, y) of `count` points, drawn uniformly from the area; the same for generators in the same state."""
+        """Return x and y of `count` points, drawn uniformly from the area."""
         if isinstance(count, bool) or not (isinstance(count, int | np.integer) and count >= 0):
             raise InputError(f"count is {count!r}; expected a whole number, 0 or more")
         if not isinstance(rng, np.random.Generator):
@@ -235,7 +233,7 @@ class Area:
             box = boxes[rng.choice(len(boxes), max(256, 2 * count), p=sizes / sizes.sum())]
             drawn = rng.uniform(box[:, :2], box[:, 2:])
             tried += len(drawn)
-            # where boxes overlap, points come from each of them: keep one of so many
+            # where n boxes overlap, keep one point in n
             east, north = drawn[:, :1], drawn[:, 1:]
             within = (east >= boxes[:, 0]) & (east <= boxes[:, 2]) & (north >= boxes[:, 1]) & (north <= boxes[:, 3])
             kept = rng.random(len(drawn)) * within.sum(axis=1) < 1.0
@@ -243,11 +241,11 @@ class Area:
         return points[:count, 0].copy(), points[:count, 1].copy()
 
     def to_shapely(self) -> BaseGeometry:
-        """A Polygon or MultiPolygon; curves are drawn with 1024 corners to the circle, never beyond the area."""
+        """Return a Polygon or MultiPolygon; a circle has 1024 corners, never beyond the area."""
         return self._shape
 
     def to_geojson(self) -> dict[str, Any]:
-        """A GeoJSON geometry in the area's own coordinates; its member "crs" names them, for `from_geojson`."""
+        """Return a GeoJSON geometry in the area's coordinates, which its member "crs" names."""
         crs = None if self.crs is None else {"type": "name", "properties": {"name": self.crs}}
         return {**shapely.geometry.mapping(self._shape), "crs": crs}
 
@@ -256,13 +254,13 @@ class Area:
         return inner_shape(self.parts, self.zones)
 
     def _measure(self, x: Array, y: Array) -> tuple[Array, Array, Array]:
-        """Signed distance and derivatives."""
+        """Return signed distance and derivatives."""
         distance, by_x, by_y = np.empty((3, len(x)))
         compiled("signed_distances")(x - self.origin[0], y - self.origin[1], self.boundary, distance, by_x, by_y)
         return distance, by_x, by_y
 
     def _step(self, x: Array, y: Array, beyond: float) -> tuple[Array, Array]:
-        """Points moved to the nearest boundary if they are outside, and a little beyond."""
+        """Move points that are outside to the nearest boundary, and a little beyond it."""
         distance, by_x, by_y = self._measure(x, y)
         length = np.where(distance < -ON_BOUNDARY_M, beyond - distance, 0.0)
         return x + length * by_x, y + length * by_y
@@ -273,28 +271,26 @@ def _of_polygons(reading: Reading) -> Area:
 
 
 def _checked(parts: tuple[Part, ...], zones: tuple[Part, ...], crs: str | None, notes: tuple[str, ...]) -> Area:
-    """An area in which there is some place."""
+    """Return the area, or raise InputError if it is empty."""
     area = Area(parts, zones, crs, notes) if parts else None
     if area is None or area.to_shapely().is_empty:
-        raise InputError("nothing is left of the area: the zones and their buffers cover all of it")
+        raise InputError("the area is empty: the zones and their buffers cover all of it")
     return area
 
 
 def _zone(zone: object, buffer: float, where: str) -> list[Part]:
-    """The parts of an excluded zone, grown by its buffer."""
+    """Return the parts of an excluded zone, grown by its buffer."""
     if isinstance(zone, BaseGeometry):
         return zone_parts(shapely.force_2d(zone), buffer, where)
     if not isinstance(zone, Area):
         raise InputError(f"{where} is {zone!r:.60}; expected an Area or a shapely geometry")
     if zone.zones:
-        raise InputError(
-            f"{where} has zones of its own; expected a plain area: take out what shall be excluded piece by piece"
-        )
+        raise InputError(f"{where} has excluded zones itself; expected a plain area: exclude the pieces one by one")
     return [Part(part.geometry, part.margin + buffer) for part in zone.parts]
 
 
 def _common_crs(areas: Iterable[Area]) -> str | None:
-    """The coordinate system of several areas; those without a name are taken to be in that of the others."""
+    """Return the coordinate system of several areas; unnamed ones are assumed to be the same."""
     names = list(dict.fromkeys(area.crs for area in areas if area.crs is not None))
     if len(names) > 1:
         raise InputError(
@@ -308,8 +304,8 @@ def _ring(x: npt.ArrayLike, y: npt.ArrayLike, what: str) -> Array:
 
 
 def _points(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
-    """Coordinates of points, as many x as y."""
+    """Return x and y of points, checked."""
     east, north = finite_array(x, f"{what}x"), finite_array(y, f"{what}y")
     if len(east) != len(north):
-        raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected as many of each")
+        raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected the same number")
     return east, north

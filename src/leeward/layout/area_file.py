@@ -1,4 +1,4 @@
-"""Read areas from GeoJSON and WKT, and bring their coordinates to projected metres."""
+"""Read areas from GeoJSON and WKT, and convert their coordinates to projected metres."""
 
 import os
 from collections.abc import Mapping, Sequence
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     import pyproj
 
 WGS84 = "EPSG:4326"
-HIGHEST_STRETCH = 1.05  # of lengths, by a projection; within a UTM zone it is 1.001
-NAMES = ("name", "Name", "NAME", "title")  # properties that hold the name of a feature, the first that is there
+HIGHEST_STRETCH = 1.05  # of lengths by a projection; 1.001 within a UTM zone
+NAMES = ("name", "Name", "NAME", "title")  # properties with the name of a feature, in order of preference
 LOWEST_UTM, HIGHEST_UTM = -80.0, 84.0  # degrees of latitude
 
 
 class Reading(NamedTuple):
-    """Geometries in projected metres, the name of their coordinate system, and what was done to get there."""
+    """Geometries in projected metres, their coordinate system, and notes on how they were transformed."""
 
     geometries: list[BaseGeometry]
     crs: str | None
@@ -32,7 +32,7 @@ class Reading(NamedTuple):
 
 
 class Feature(NamedTuple):
-    """One geometry of a GeoJSON object, its properties, and what to call it in an error."""
+    """One geometry of a GeoJSON object, its properties, and its name in errors."""
 
     geometry: Mapping[str, Any]
     properties: Mapping[str, Any]
@@ -59,9 +59,9 @@ def read_geojson(
         chosen = [feature for feature in features if feature.geometry.get("type") in POLYGONS]
         if not chosen:
             found = ", ".join(sorted({str(feature.geometry.get("type")) for feature in features}))
-            raise InputError(f"{where}: no polygon in it, only {found}; expected a Polygon or a MultiPolygon")
+            raise InputError(f"{where}: it has no polygons, only {found}; expected a Polygon or a MultiPolygon")
         if len(chosen) < len(features):
-            notes = (f"left out {len(features) - len(chosen)} feature(s) of {len(features)} that are no polygons",)
+            notes = (f"left out {len(features) - len(chosen)} feature(s) of {len(features)} that are not polygons",)
     else:
         chosen = _select(features, farm_idx, name, where)
     polygons = [polygon for feature in chosen for polygon in _polygons(feature)]
@@ -72,7 +72,7 @@ def read_geojson(
         elif crs is None:
             raise InputError(
                 f"{where}: the coordinates cannot be degrees, with {_farthest(polygons)}, and no coordinate system is "
-                "named; say which projected one it is with crs=, for example crs='EPSG:25831'"
+                "named; name the projected one with crs=, for example crs='EPSG:25831'"
             )
     if named is None and crs is not None:
         reading = in_metres(polygons, crs, None, where)
@@ -94,9 +94,9 @@ def read_wkt(text: str, crs: str | None) -> Reading:
 
 
 def in_metres(geometries: Sequence[BaseGeometry], source: str | None, target: str | None, where: str) -> Reading:
-    """Geometries with coordinates in `source` (None: metres without a name), projected to `target`.
+    """Return geometries in `source` (None: unnamed metres), projected to `target`.
 
-    Without a target, projected coordinates stay as they are and degrees go to the UTM zone that they lie in.
+    Without a target, projected coordinates are unchanged, and degrees are projected to their UTM zone.
     """
     if source is None:
         return Reading(list(geometries), None, ())
@@ -108,22 +108,22 @@ def in_metres(geometries: Sequence[BaseGeometry], source: str | None, target: st
                 "expected longitude and latitude, in this order, or name another coordinate system with crs="
             )
         zone = _utm(geometries, known, where) if target is None else target
-        wanted, verb = _in_metres(_crs(zone, "crs"), "crs"), "projected"
+        projected, verb = _in_metres(_crs(zone, "crs"), "crs"), "projected"
     else:
         known = _in_metres(known, where)
-        wanted, verb = known if target is None else _in_metres(_crs(target, "crs"), "crs"), "reprojected"
+        projected, verb = known if target is None else _in_metres(_crs(target, "crs"), "crs"), "reprojected"
     moved = list(geometries)
     notes: tuple[str, ...] = ()
-    if known != wanted:
-        moved = [_transform(geometry, known, wanted, where) for geometry in geometries]
-        utm = f" (UTM zone {wanted.utm_zone})" if wanted.utm_zone else ""
-        notes = (f"{verb} from {known.to_string()} to {wanted.to_string()}{utm}",)
-    _check_scale(moved, wanted, where)
-    return Reading(moved, wanted.to_string(), notes)
+    if known != projected:
+        moved = [_transform(geometry, known, projected, where) for geometry in geometries]
+        utm = f" (UTM zone {projected.utm_zone})" if projected.utm_zone else ""
+        notes = (f"{verb} from {known.to_string()} to {projected.to_string()}{utm}",)
+    _check_scale(moved, projected, where)
+    return Reading(moved, projected.to_string(), notes)
 
 
 def load_geojson(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Mapping[str, Any], str]:
-    """Return the GeoJSON object, and what to call it in an error."""
+    """Return the GeoJSON object, and its name in errors."""
     if isinstance(source, Mapping):
         return source, "the GeoJSON"
     if not isinstance(source, str | os.PathLike):
@@ -141,12 +141,12 @@ def load_geojson(source: str | os.PathLike[str] | Mapping[str, Any]) -> tuple[Ma
 
 
 def features_in(data: Mapping[str, Any], where: str) -> list[Feature]:
-    """Return what is in a FeatureCollection, a Feature or a geometry, one by one."""
+    """Return the features of a FeatureCollection, a Feature or a geometry."""
     kind = data.get("type")
     if kind == "FeatureCollection":
         items = data.get("features")
         if not isinstance(items, Sequence) or not items:
-            raise InputError(f"{where}: no features in it; expected at least one")
+            raise InputError(f"{where}: it has no features; expected at least one")
         places = [f"{where}: feature {i}" for i in range(len(items))]
     elif kind == "Feature":
         items, places = [data], [where]
@@ -160,15 +160,15 @@ def features_in(data: Mapping[str, Any], where: str) -> list[Feature]:
             raise InputError(f"{place} is {item!r:.60}; expected an object of type Feature")
         geometry, properties = item.get("geometry") or {}, item.get("properties") or {}
         if not isinstance(geometry, Mapping) or not isinstance(properties, Mapping):
-            raise InputError(f"{place}: geometry or properties are no objects; expected {{...}} or null")
+            raise InputError(f"{place}: geometry or properties are not objects; expected {{...}} or null")
         if ("crs" in item and item is not data) or "crs" in geometry:
-            raise InputError(f"{place}: a coordinate system (crs) of its own; expected one for all, at the top")
+            raise InputError(f"{place}: it has its own coordinate system (crs); expected one for all, at the top")
         features.append(Feature(geometry, properties, place))
     return features
 
 
 def _select(features: list[Feature], farm_idx: int | None, name: str | None, where: str) -> list[Feature]:
-    """The features that a number or a name stands for."""
+    """Return the features with this number or name."""
     chosen = features
     if farm_idx is not None:
         if isinstance(farm_idx, bool) or not isinstance(farm_idx, int | np.integer):
@@ -182,11 +182,12 @@ def _select(features: list[Feature], farm_idx: int | None, name: str | None, whe
         polygons = [feature for feature in chosen if feature.geometry.get("type") in POLYGONS]
         chosen = polygons or chosen  # a substation may have the name of its farm
     if not chosen:
-        wanted = _described(farm_idx, name, " and ")
-        raise InputError(f"{where}: no feature with {wanted} in it; found the features {_listed(features)}")
+        raise InputError(
+            f"{where}: no feature has {_described(farm_idx, name, ' and ')}; found the features {_listed(features)}"
+        )
     if name is not None and len(chosen) > 1:
         raise InputError(
-            f"{where}: {len(chosen)} features with {_described(farm_idx, name, ' and ')} in it; expected one: choose "
+            f"{where}: {len(chosen)} features have {_described(farm_idx, name, ' and ')}; expected one: choose "
             f"by number (farm_idx) among {_listed(features)}"
         )
     return chosen
@@ -205,7 +206,7 @@ def _described(farm_idx: Any, name: str | None, between: str) -> str:
 
 
 def _polygons(feature: Feature) -> list[BaseGeometry]:
-    """The polygons of a feature, checked, in its own coordinates."""
+    """Return the polygons of a feature, checked, in its own coordinates."""
     kind = feature.geometry.get("type")
     if kind not in POLYGONS:
         raise InputError(f"{feature.where} is a {kind}; expected a Polygon or a MultiPolygon")
@@ -219,7 +220,7 @@ def _polygons(feature: Feature) -> list[BaseGeometry]:
 
 
 def _named_crs(data: Mapping[str, Any], where: str) -> str | None:
-    """The coordinate system in the member "crs" that GeoJSON had until 2016; null stands for one without a name."""
+    """Return the coordinate system in the member "crs" of GeoJSON before 2016; None if it is null, or unnamed."""
     member = data.get("crs")
     if member is None:
         return None
@@ -246,7 +247,7 @@ def _crs(name: str, where: str) -> "pyproj.CRS":
 
 
 def _in_metres(crs: "pyproj.CRS", where: str) -> "pyproj.CRS":
-    """`crs`, projected, with metres."""
+    """Return `crs`, or raise InputError if it is not projected, in metres."""
     if not crs.is_projected:
         raise InputError(f"{where}: {crs.to_string()} is not projected; expected metres, for example 'EPSG:25831'")
     for axis in crs.axis_info[:2]:
@@ -270,7 +271,7 @@ def _farthest(geometries: Sequence[BaseGeometry]) -> str:
 
 
 def _utm(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: str) -> str:
-    """The UTM zone in which the centre of the geometries lies."""
+    """Return the UTM zone of the centre of the geometries."""
     import pyproj
 
     left, low, right, high = shapely.total_bounds(np.array(geometries, dtype=object))
@@ -303,8 +304,8 @@ def _transform(geometry: BaseGeometry, source: "pyproj.CRS", target: "pyproj.CRS
     if bad.any():
         x, y = points[bad][0]
         raise InputError(
-            f"{where}: the point ({x:g}, {y:g}) of {source.to_string()} has no place in {target.to_string()}; expected "
-            "a coordinate system made for this part of the world"
+            f"{where}: the point ({x:g}, {y:g}) of {source.to_string()} cannot be projected to {target.to_string()}; "
+            "expected a coordinate system for this part of the world"
         )
     moved = shapely.transform(geometry, move)
     if moved.geom_type == "Polygon":
@@ -313,7 +314,7 @@ def _transform(geometry: BaseGeometry, source: "pyproj.CRS", target: "pyproj.CRS
 
 
 def _check_scale(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: str) -> None:
-    """Metres of the projection must be metres on the ground (those of web maps, EPSG:3857, are not)."""
+    """Raise InputError unless metres of the projection are metres on the ground (unlike EPSG:3857)."""
     import pyproj
 
     left, low, right, high = shapely.total_bounds(np.array(geometries, dtype=object))
@@ -321,13 +322,13 @@ def _check_scale(geometries: Sequence[BaseGeometry], crs: "pyproj.CRS", where: s
     to_degrees = pyproj.Transformer.from_crs(crs, WGS84, always_xy=True)
     longitude, latitude = to_degrees.transform(np.array([x, x + 1000.0, x]), np.array([y, y, y + 1000.0]))
     if not (np.isfinite(longitude).all() and np.isfinite(latitude).all()):
-        raise InputError(f"{where}: ({x:g}, {y:g}) is nowhere on the globe in {crs.to_string()}; is crs the right one?")
+        raise InputError(f"{where}: ({x:g}, {y:g}) is not on the globe in {crs.to_string()}; is crs the right one?")
     start = np.full(2, longitude[0]), np.full(2, latitude[0])
     length = pyproj.Geod(ellps="WGS84").inv(*start, longitude[1:], latitude[1:])[2]
     stretch = 1000.0 / np.asarray(length)
     if not (stretch < HIGHEST_STRETCH).all() or not (stretch > 1 / HIGHEST_STRETCH).all():
         raise InputError(
             f"{where}: its centre is at longitude {longitude[0]:.2f}, latitude {latitude[0]:.2f}, where 1000 m on the "
-            f"ground are {1000 * stretch[0]:.0f} m in {crs.to_string()}; expected a coordinate system made for this "
+            f"ground are {1000 * stretch[0]:.0f} m in {crs.to_string()}; expected a coordinate system for this "
             "part of the world. Is crs the right one? Are longitude and latitude swapped (GeoJSON has longitude first)?"
         )

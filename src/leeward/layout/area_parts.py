@@ -1,4 +1,4 @@
-"""The parts an area is made of: polygons, discs and buffered zones, checked, and as arrays for the kernels."""
+"""The parts of an area: polygons, discs and buffered zones, checked, and as arrays for the kernels."""
 
 import math
 from collections.abc import Iterable, Sequence
@@ -17,7 +17,7 @@ from leeward.wind.checks import finite_array
 Array = npt.NDArray[np.float64]
 Number = TypeVar("Number", np.float64, np.int64)
 
-QUARTER_SEGMENTS = 256  # of a quarter circle, where a curve must be drawn: off by 5 millionths of the radius
+QUARTER_SEGMENTS = 256  # of a quarter circle that is drawn as a polygon: off by 5 millionths of the radius
 POLYGONS = ("Polygon", "MultiPolygon")
 
 
@@ -30,12 +30,12 @@ class Part:
 
     @property
     def is_polygon(self) -> bool:
-        """Whether its edges are straight."""
+        """True if its edges are straight."""
         return self.margin == 0 and self.geometry.geom_type == "Polygon"
 
     @property
     def area_m2(self) -> float:
-        """Of a polygon or a disc."""
+        """The size of a polygon or a disc, m2."""
         return float(self.geometry.area) + math.pi * self.margin**2
 
     @property
@@ -45,18 +45,18 @@ class Part:
         return left - self.margin, low - self.margin, right + self.margin, high + self.margin
 
     def meets(self, other: "Part") -> bool:
-        """Whether the two have an inner point in common (or may have: both polygons that share an edge)."""
+        """Return whether two parts overlap; also true for polygons that share an edge."""
         reach = self.margin + other.margin
         if reach > 0:
             return bool(self.geometry.distance(other.geometry) < reach)
         return bool(self.geometry.intersects(other.geometry))
 
     def inside_of(self) -> BaseGeometry:
-        """The part, with curves drawn as polygons that are never larger than it."""
+        """Return the part with curves drawn as polygons, never larger than it."""
         return self.geometry.buffer(self.margin, quad_segs=QUARTER_SEGMENTS) if self.margin else self.geometry
 
     def outside_of(self) -> BaseGeometry:
-        """The part, with curves drawn as polygons that are never smaller than it."""
+        """Return the part with curves drawn as polygons, never smaller than it."""
         if not self.margin:
             return self.geometry
         around = self.margin / math.cos(math.pi / (4 * QUARTER_SEGMENTS))
@@ -64,7 +64,7 @@ class Part:
 
 
 def polygon_of(rings: Sequence[npt.ArrayLike], where: str) -> BaseGeometry:
-    """A polygon from its outer ring and its holes, each of shape (points, 2 or more), closed or not."""
+    """Return a polygon from its outer ring and its holes, each of shape (points, 2 or more), closed or not."""
     checked = []
     for i, values in enumerate(rings):
         what = f"{where}: ring" if i == 0 else f"{where}: hole {i - 1}"
@@ -83,18 +83,18 @@ def polygon_of(rings: Sequence[npt.ArrayLike], where: str) -> BaseGeometry:
 
 
 def check_polygon(polygon: BaseGeometry, where: str) -> None:
-    """A polygon that encloses something and whose rings do not cross."""
+    """Raise InputError unless the polygon has an area and its rings do not cross."""
     if not polygon.is_valid:
         raise InputError(
             f"{where} is not a valid polygon: {shapely.is_valid_reason(polygon)} (x and y in brackets); expected rings "
-            "that neither cross nor touch themselves, with the holes inside: mend it there, or with shapely.make_valid"
+            "that neither cross nor touch themselves, with the holes inside: correct it, or use shapely.make_valid"
         )
     if not polygon.area > 0:
-        raise InputError(f"{where} encloses nothing: its points lie on one line; expected a polygon with an area")
+        raise InputError(f"{where} has no area: its points lie on one line; expected a polygon")
 
 
 def polygons_of(geometry: BaseGeometry, where: str) -> list[BaseGeometry]:
-    """The polygons of a geometry, checked."""
+    """Return the polygons of a geometry, checked."""
     if geometry.is_empty:
         raise InputError(f"{where} is empty; expected a polygon")
     if geometry.geom_type not in POLYGONS:
@@ -106,7 +106,7 @@ def polygons_of(geometry: BaseGeometry, where: str) -> list[BaseGeometry]:
 
 
 def zone_parts(geometry: BaseGeometry, buffer_m: float, where: str) -> list[Part]:
-    """The polygons, lines and points of an excluded geometry, grown by a buffer."""
+    """Return the polygons, lines and points of an excluded geometry, grown by a buffer."""
     if geometry.is_empty:
         raise InputError(f"{where} is empty; expected polygons, lines or points")
     parts = []
@@ -118,14 +118,14 @@ def zone_parts(geometry: BaseGeometry, buffer_m: float, where: str) -> list[Part
         else:
             points = finite_array(shapely.get_coordinates(piece), where, (2,))
             if not buffer_m > 0:
-                raise InputError(f"{where} is a {piece.geom_type}, which has no area; give its distance with buffer_m=")
+                raise InputError(f"{where} is a {piece.geom_type}, which has no area; give its buffer_m")
             different = len(np.unique(points, axis=0))
             parts.append(Part(shapely.LineString(points) if different > 1 else shapely.Point(points[0]), buffer_m))
     return parts
 
 
 def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Regions in an order that depends on nothing but themselves; polygons that touch or overlap become one."""
+    """Return regions in a fixed order; polygons that touch or overlap become one."""
     parts = list(parts)
     polygons = [part.geometry for part in parts if part.is_polygon]
     whole = polygons[0] if len(polygons) == 1 else shapely.union_all(polygons)
@@ -133,18 +133,18 @@ def joined(parts: Iterable[Part]) -> tuple[Part, ...]:
 
 
 def as_parts(geometry: BaseGeometry) -> list[Part]:
-    """The polygons of what a union or a difference left; lines and points in it have no area."""
+    """Return the polygons of a union or difference, without lines and points."""
     return [Part(piece) for piece in shapely.get_parts(geometry) if piece.geom_type == "Polygon" and piece.area > 0]
 
 
 def in_order(parts: Iterable[Part]) -> tuple[Part, ...]:
-    """Parts written in one way and sorted, so that equal areas compare equal; each one once."""
+    """Return the parts normalised, sorted and without duplicates, so that equal areas compare equal."""
     normal = {Part(shapely.normalize(part.geometry), part.margin) for part in parts}
     return tuple(sorted(normal, key=lambda part: (part.bounds, part.geometry.wkb_hex)))
 
 
 def inner_shape(regions: Iterable[Part], zones: Iterable[Part]) -> BaseGeometry:
-    """The regions without the zones, as polygons that are never larger."""
+    """Return the regions without the zones, as polygons that are never larger."""
     shape = shapely.union_all([part.inside_of() for part in regions])
     excluded = [part.outside_of() for part in zones]
     left = as_parts(shape.difference(shapely.union_all(excluded)) if excluded else shape)
@@ -152,7 +152,7 @@ def inner_shape(regions: Iterable[Part], zones: Iterable[Part]) -> BaseGeometry:
 
 
 def boundary_of(regions: Sequence[Part], zones: Sequence[Part], origin: tuple[float, float]) -> Boundary:
-    """The parts in the form that the kernels want."""
+    """Return the parts as arrays for the kernels."""
     parts = [*regions, *zones]
     edges = [_edges(part.geometry, np.array(origin)) for part in parts]
     start, end = (np.concatenate(side) for side in zip(*edges, strict=True))
@@ -171,21 +171,21 @@ def boundary_of(regions: Sequence[Part], zones: Sequence[Part], origin: tuple[fl
 
 
 def _fixed(array: npt.NDArray[Number]) -> npt.NDArray[Number]:
-    """A copy without gaps that cannot be written to, because areas do not change."""
+    """Return a contiguous read-only copy: areas never change."""
     copy = np.array(array, order="C")
     copy.flags.writeable = False
     return copy
 
 
 def _edges(geometry: BaseGeometry, origin: Array) -> tuple[Array, Array]:
-    """Where edges start and end, shape (edges, 2) each; a polygon lies to the left of its edges."""
+    """Return the starts and ends of edges, shape (edges, 2) each; a polygon lies to the left of its edges."""
     if geometry.geom_type != "Polygon":
         points = _without_repeats(shapely.get_coordinates(geometry) - origin)
         return points, np.concatenate([points[1:], points[-1:]])
     rings = []
     for i, ring in enumerate(shapely.get_rings(geometry)):
         points = shapely.get_coordinates(ring) - origin
-        anticlockwise = i == 0  # holes the other way round
+        anticlockwise = i == 0  # holes are clockwise
         rings.append(_without_repeats(points if shapely.is_ccw(ring) == anticlockwise else points[::-1]))
     return np.concatenate([ring[:-1] for ring in rings]), np.concatenate([ring[1:] for ring in rings])
 

@@ -1,8 +1,8 @@
 """Stochastic gradient descent with penalties: `start`, `step` and `done` over a plain state; the caller owns the loop.
 
 After Quick et al. (2023, Wind Energy Science 8, 1235): conditions drawn from the continuous wind distribution at every
-step, Adam with a short memory, and a penalty whose weight grows as the steps become shorter. Where the wind rose is
-small, all of it is taken at every step.
+step, Adam with a short memory, and a penalty whose weight grows as the steps become shorter. A small wind rose is
+evaluated completely at every step.
 """
 
 from dataclasses import dataclass, replace
@@ -20,11 +20,11 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Descent:
-    """Settings. first_step_m: length of the first steps; they shrink evenly to the `last_share` of that.
+    """Settings of a descent. first_step_m: length of the first steps, which shrinks linearly to `last_share` of it.
 
     penalty: weight of the constraints; with 1, a violation as long as a step weighs twice as much as the mean gradient.
-    first_moment, second_moment: what is kept of Adam's moments at every step.
-    judged: go by the rose that layouts are judged by, instead of by random samples.
+    first_moment, second_moment: decay of Adam's moments per step. judged: use the rose of `Objective.judge` instead of
+    random samples.
     """
 
     steps: int
@@ -38,8 +38,10 @@ class Descent:
 
 @dataclass(frozen=True)
 class DescentState:
-    """Positions (m), Adam's moments, shape (6, turbines), mean gradient of the first step (GWh/m), and what is known
-    of the positions before the last step: an estimate of their AEP (GWh) and their worst violation (m).
+    """The state of a descent. x, y: m. moments: of Adam, shape (6, turbines).
+
+    first_gradient: mean gradient of the first step, GWh/m. aep_gwh, violation_m: estimated AEP and worst
+    violation of the positions before the last step.
     """
 
     x: Array
@@ -52,7 +54,7 @@ class DescentState:
 
 
 def start(problem: LayoutProblem, x: npt.ArrayLike, y: npt.ArrayLike) -> DescentState:
-    """At these positions, at rest."""
+    """Return the state at these positions, at rest."""
     east, north = problem.positions(x, y)
     return DescentState(east, north, np.zeros((6, len(east))))
 
@@ -64,11 +66,11 @@ def done(settings: Descent, state: DescentState) -> bool:
 def step(
     problem: LayoutProblem, objective: Objective, settings: Descent, state: DescentState, rng: np.random.Generator
 ) -> DescentState:
-    """The state one step further on."""
+    """Return the state after one more step."""
     if not (len(state.x) == len(state.y) == problem.n_turbines and state.moments.shape == (6, problem.n_turbines)):
         raise InputError(
-            f"the state of a descent of {len(state.x)} turbines, for a problem of {problem.n_turbines}; expected one "
-            "that `start` made for this problem"
+            f"the state of the descent has {len(state.x)} turbines, the problem {problem.n_turbines}; expected a state "
+            "from `start` for this problem"
         )
     gone = state.step / settings.steps
     length = settings.first_step_m * max(1.0 - gone, settings.last_share)
@@ -97,7 +99,7 @@ def step(
 
 
 def moved(state: DescentState, x: Array, y: Array, which: list[int]) -> DescentState:
-    """The same state with some turbines elsewhere, at rest there."""
+    """Return the state with the turbines `which` moved, at rest there."""
     moments = state.moments.copy()
     moments[:, which] = 0.0
     return replace(state, x=x, y=y, moments=moments)

@@ -1,4 +1,4 @@
-"""One call from a problem and a seed to a layout that satisfies every constraint: the driver of the recipes."""
+"""The driver of the recipes: from a problem and a seed to a layout that satisfies every constraint."""
 
 import enum
 import itertools
@@ -22,32 +22,32 @@ from leeward.wind.checks import positive
 
 Array = npt.NDArray[np.float64]
 Positions = tuple[npt.ArrayLike, npt.ArrayLike] | list[npt.ArrayLike] | Array  # x and y
-Own = Callable[[LayoutProblem, int], Positions]
+CustomRecipe = Callable[[LayoutProblem, int], Positions]
 OnStep = Callable[[Progress], bool | None]
 
-LARGEST_SEED = 2**32 - 1  # what TopFarm's random stream takes
+LARGEST_SEED = 2**32 - 1  # the limit of TopFarm's random generator
 NO_LIMIT = 2**63
 
 
 class StopReason(enum.Enum):
-    """Why an optimisation ended; the value is a sentence."""
+    """The reason why an optimisation ended; the value is a sentence."""
 
-    COMPLETED = "the recipe came to its end"
-    WORK_DONE = "as much work was done as was asked for"
-    TIME_UP = "the time was up"
-    REQUESTED = "the watcher asked to stop"
-    NOT_A_NUMBER = "a computation gave something that is not a number; this is the best layout from before"
+    COMPLETED = "the recipe is complete"
+    WORK_DONE = "the work budget is spent"
+    TIME_UP = "the time budget is spent"
+    REQUESTED = "a stop was requested"
+    NOT_A_NUMBER = "a computation gave a value that is not finite; this is the best layout before it"
 
 
 @dataclass(frozen=True, eq=False)
 class Solution:
-    """A layout that satisfies all constraints, and how it came about.
+    """A layout that satisfies all constraints, and how it was found.
 
     x, y: metres, in the coordinates of the area. aep_gwh, wake_loss (a share): on the full rose. min_spacing_m: of the
-    closest two turbines, neighbours included. steps: those that a driver sees. work: pair evaluations until it stopped;
+    closest two turbines, neighbours included. steps: calls of the callback. work: pair evaluations until it stopped;
     after WORK_DONE and TIME_UP the same problem, recipe, effort and seed with this `work` give the same layout to the
-    last bit. phases: name, seconds and best AEP at the end of each. start: x and y of the layout that was refined, if
-    any and if feasible. notes: what else is worth knowing, in sentences. value: of the objective, on the full rose.
+    last bit. phases: name, seconds and best AEP at the end of each. start: x and y of the layout that was refined, or
+    None if there was none or it was infeasible. notes: remarks in sentences. value: objective on the full rose.
     """
 
     x: Array
@@ -74,7 +74,7 @@ def optimise(
     problem: LayoutProblem,
     seed: int,
     *,
-    recipe: str | Own = "smart_start+refine",
+    recipe: str | CustomRecipe = "smart_start+refine",
     objective: str | type[ObjectiveFunction] = "aep",
     effort: str = "normal",
     time_budget_s: float | None = None,
@@ -88,17 +88,17 @@ def optimise(
     recipe: "smart_start+refine"; "smart_start" alone; "random+refine" or "random", from turbines placed at random;
     "start+refine", from the layout `start` (x, y), or "start", which only measures it; or a custom function
     (problem, seed) -> (x, y), also by its name "module:function". smart_start: options of SmartStart.
-    objective: what is maximised, "aep"; or a custom class with the methods of `ObjectiveFunction`, made with the
-    problem, also by its name "module:Class".
+    objective: "aep"; or a custom class with the methods of `ObjectiveFunction`, called with the problem, also by its
+    name "module:Class".
     effort: "fast", "normal" or "thorough", an amount of work that does not depend on the clock: results can be
-    reproduced. Instead of it, the refinement can end after `time_budget_s` seconds, or after `work` pair evaluations;
-    then the effort only says how long the descents are.
-    callback: called after every step with a Progress; the optimisation stops when it returns something true.
+    reproduced. Alternatively the refinement ends after `time_budget_s` seconds, or after `work` pair evaluations; then
+    the effort only sets the length of the descents.
+    callback: called after every step with a Progress; the optimisation stops when it returns a true value.
     """
     began = time.perf_counter()
     _check(problem, seed, effort, work, smart_start, callback)
     if time_budget_s is not None and work is not None:
-        raise InputError("time_budget_s and work are both given; expected one of them, or none")
+        raise InputError("time_budget_s and work are both given; give one or the other, not both")
     end = None if time_budget_s is None else began + positive(time_budget_s, "time_budget_s")
     unseen = {"start": start, "smart_start": smart_start, "time_budget_s": end, "work": work}
     custom = _custom_function(recipe, unseen)
@@ -125,14 +125,14 @@ def optimise(
 def _drive(
     search: Search, steps: Iterator[Progress], end: float | None, callback: OnStep | None
 ) -> tuple[StopReason, int]:
-    """Return which of recipe, work, time and callback ended it, and the work done until then."""
+    """Run the steps. Return the reason why they ended, and the work until then."""
     done = 0
     try:
         for progress in steps:
             started, done = progress.work > done, progress.work
             if callback is not None and callback(progress):
                 return StopReason.REQUESTED, done
-            # only where the work tells one step from the next, so that the same work stops at the same step
+            # only if the step did work, so that the same work budget stops at the same step
             if started and len(search.x) == search.problem.n_turbines:
                 if search.limit is not None and done >= search.limit:
                     return StopReason.WORK_DONE, done
@@ -152,13 +152,11 @@ def _steps(
     """Return the steps of the recipe of this name."""
     recipe = RECIPES.get(name)
     if recipe is None:
-        raise InputError(
-            f"recipe is {name!r}; expected one of {', '.join(RECIPES)}, or your own function as 'module:function'"
-        )
+        raise InputError(f"recipe is {name!r}; expected one of {', '.join(RECIPES)}, or a custom 'module:function'")
     if (start is not None) != (recipe.takes == "start"):
-        raise InputError(f"recipe {name!r} and start {'missing' if start is None else 'given'}; expected both or none")
+        raise InputError(f"recipe {name!r} with start {'missing' if start is None else 'given'}; expected both or none")
     if smart_start is not None and recipe.takes != "smart_start":
-        raise InputError(f"smart_start is given with the recipe {name!r}, which has no use for it; expected none")
+        raise InputError(f"smart_start is given, which the recipe {name!r} does not use; remove it")
     given = Given(seed, smart_start, None if start is None else _feasible_start(search.problem, start))
     placing = imported(recipe.placing, "recipe", "function")(search, given)
     return itertools.chain(placing, recipes.refined(search)) if recipe.refines else placing
@@ -169,14 +167,14 @@ def _feasible_start(problem: LayoutProblem, start: Positions) -> tuple[Array, Ar
     violation = problem.violation(x, y)
     if not violation.is_feasible:
         raise InputError(
-            f"start is not feasible: {violation}; expected all inside and far enough apart: problem.repaired(x, y) "
-            "moves them so (on the command line: --repair-start)"
+            f"start is not feasible: {violation}; problem.repaired(x, y) moves the turbines to feasible "
+            "positions (on the command line: --repair-start)"
         )
     return x, y
 
 
 def _pair(problem: LayoutProblem, layout: object, what: str) -> tuple[Array, Array]:
-    """The x and y of somebody's layout: a tuple, a list or an array of two rows."""
+    """Return x and y of a layout: a tuple, a list or an array of two rows."""
     if not (isinstance(layout, tuple | list | np.ndarray) and len(layout) == 2):
         raise InputError(f"{what} {layout!r:.60}; expected a pair of x and y")
     return problem.positions(layout[0], layout[1])
@@ -197,40 +195,39 @@ def _check(problem: object, seed: object, effort: object, work: object, smart_st
         raise InputError(f"callback is {callback!r:.60}; expected a function of a Progress")
 
 
-def _custom_function(recipe: object, unseen: Mapping[str, object]) -> Own | None:
-    """Return the custom function that the recipe is or names, if any. unseen: arguments that it would not see."""
+def _custom_function(recipe: object, unseen: Mapping[str, object]) -> CustomRecipe | None:
+    """Return the custom function of the recipe, or None. unseen: arguments that such a function cannot use."""
     if not (callable(recipe) or isinstance(recipe, str)):
         raise InputError(f"recipe is {recipe!r:.60}; expected a name, or a function (problem, seed) -> (x, y)")
     if isinstance(recipe, str) and ":" not in recipe:
         return None
-    function: Own = imported(recipe, "recipe", "function") if isinstance(recipe, str) else recipe
+    function: CustomRecipe = imported(recipe, "recipe", "function") if isinstance(recipe, str) else recipe
     for name, given in unseen.items():
         if given is not None:
-            raise InputError(f"{name} is given with a recipe of your own, which would not see it; expected neither")
+            raise InputError(f"{name} is given, which a custom recipe cannot use; give one or the other, not both")
     return function
 
 
 def _objective(objective: object, problem: LayoutProblem) -> ObjectiveFunction:
-    """Return what is maximised, made with the problem."""
-    made: Any = objective
+    """Return the objective function for the problem."""
+    factory: Any = objective
     if isinstance(objective, str):
         path = objective if ":" in objective else OBJECTIVES.get(objective)
         if path is None:
             known = ", ".join(OBJECTIVES)
-            raise InputError(f"objective is {objective!r}; expected one of {known}, or your own as 'module:Class'")
-        made = imported(path, "objective", "Class")
-    is_one = callable(made) and all(callable(getattr(made, method, None)) for method in ("value", "gradient"))
-    if not is_one:
+            raise InputError(f"objective is {objective!r}; expected one of {known}, or a custom 'module:Class'")
+        factory = imported(path, "objective", "Class")
+    if not callable(factory) or not all(callable(getattr(factory, name, None)) for name in ("value", "gradient")):
         raise InputError(f"objective is {objective!r:.100}; expected a class with the methods value and gradient")
-    return cast(ObjectiveFunction, made(problem))
+    return cast(ObjectiveFunction, factory(problem))
 
 
 def _name(given: object) -> str:
     return given if isinstance(given, str) else str(getattr(given, "__qualname__", type(given).__qualname__))
 
 
-def _placed_by(custom: Own, search: Search, seed: int) -> Iterator[Progress]:
-    """Take the answer of a custom recipe as it is; there are no steps to tell of."""
+def _placed_by(custom: CustomRecipe, search: Search, seed: int) -> Iterator[Progress]:
+    """Take the layout of a custom recipe, which has no steps."""
     search.begin("own")
     x, y = _pair(search.problem, custom(search.problem, seed), "the recipe's function returned")
     violation = search.problem.violation(x, y)
@@ -242,14 +239,14 @@ def _placed_by(custom: Own, search: Search, seed: int) -> Iterator[Progress]:
 
 
 def _solution(search: Search, reason: StopReason, work: int) -> Solution:
-    """The best layout, measured anew."""
+    """Return the best layout, simulated on the full rose."""
     problem = search.problem
     placed = len(search.x)
     if placed < problem.n_turbines:
         recipes.fill(search)
         search.notes.append(f"stopped after {placed} turbines were placed; the others were placed at random")
     elif reason is not StopReason.COMPLETED:
-        search.offer(search.x, search.y)  # where it was interrupted may be better than all before
+        search.offer(search.x, search.y)  # the current layout may be the best one
     search.end_phase()
     if search.best is None:
         raise InfeasibleError(_no_room(problem))
@@ -257,7 +254,7 @@ def _solution(search: Search, reason: StopReason, work: int) -> Solution:
     violation = problem.violation(x, y)
     if not violation.is_feasible:
         raise InfeasibleError(
-            f"the best layout is not feasible: {violation}; this is a fault in leeward: please report"
+            f"the best layout is not feasible: {violation}; this is a bug in leeward: please report it"
         )
     simulation = problem.farm.simulate(x, y)
     return Solution(
@@ -282,6 +279,6 @@ def _no_room(problem: LayoutProblem) -> str:
     apart = float(problem.min_distances_m.max())
     return (
         f"no feasible layout of {problem.n_turbines} turbines was found in {problem.area.area_m2 / 1e6:.6g} km2: "
-        f"{fit} stand on a triangular lattice {apart:g} m apart, and more than {problem.most_turbines} cannot fit; "
-        "expected fewer turbines, a smaller spacing or a larger area"
+        f"{fit} fit on a triangular lattice {apart:g} m apart, and more than {problem.most_turbines} cannot fit; "
+        "use fewer turbines, a smaller spacing or a larger area"
     )

@@ -1,4 +1,4 @@
-"""The objective as recipes ask for it, on several wind roses, and how much work that was."""
+"""The objective on several wind roses, and the work of its evaluations."""
 
 import functools
 from collections import Counter
@@ -15,7 +15,7 @@ from leeward.wind.engine import LANES
 
 Array = npt.NDArray[np.float64]
 
-FEW = 6  # turbines: in smaller farms other work outweighs that of pairs
+FEW = 6  # turbines: in smaller farms other work exceeds that of pairs
 SAMPLE = 100  # conditions of one step of stochastic descent
 JUDGING_DIRECTIONS, JUDGING_SPEEDS = 360, 8
 PROPOSING_DIRECTIONS, PROPOSING_SPEEDS = 120, 4
@@ -25,9 +25,9 @@ SMART_START_SPEEDS = (6.0, 8.0, 10.0, 12.0, 14.0)  # those of TopFarm
 
 
 class ObjectiveFunction(Protocol):
-    """What is maximised: a function of the layout and of its AEP, with its gradient. Made with the problem.
+    """The function to maximise, of a layout and its AEP, with its gradient. Its class is called with the problem.
 
-    leeward computes the AEP and its derivatives, from samples of the wind where these will do. Larger is better.
+    leeward computes the AEP and its derivatives, from samples of the wind where they are accurate enough.
     """
 
     def value(self, x: Array, y: Array, aep_gwh: float) -> float:
@@ -38,7 +38,7 @@ class ObjectiveFunction(Protocol):
 
 
 class Aep:
-    """The AEP itself, GWh."""
+    """The AEP, GWh."""
 
     def __init__(self, problem: LayoutProblem) -> None:
         pass
@@ -53,9 +53,9 @@ class Aep:
 class Objective:
     """An objective on several wind roses: random samples and coarse ones to move by, the full one to report.
 
-    Recipes propose layouts by their energy (SmartStart, `worth`, `gain`); what they keep, the objective decides.
+    Recipes propose layouts by their energy (SmartStart, `worth`, `gain`) and keep the best by the objective.
     work: pair evaluations so far. One is the wake of a turbine on another in one wind direction at up to four wind
-    speeds; with its derivatives it counts twice, and pairs whose wakes do not touch count as well.
+    speeds. With derivatives it counts twice; pairs whose wakes do not touch count as well.
     """
 
     def __init__(self, problem: LayoutProblem, function: ObjectiveFunction | None = None) -> None:
@@ -70,24 +70,24 @@ class Objective:
 
     @functools.cached_property
     def samples(self) -> bool:
-        """Whether descent goes by random samples: the full rose is too large to take all of it at every step."""
+        """True if descent uses random samples, because the full rose is too large for every step."""
         return _cost(self.farm.site) > 2 * SAMPLE
 
     @property
     def effort_unit(self) -> int:
-        """Pair evaluations of a gradient from a sample, of a farm that is not tiny: what efforts are counted in."""
+        """The unit of efforts: pair evaluations of a gradient from a sample, of a farm that is not tiny."""
         return 2 * max(self._all, FEW) ** 2 * SAMPLE
 
     @functools.cached_property
     def step_work(self) -> int:
-        """Pair evaluations of one gradient."""
+        """The pair evaluations of one gradient."""
         return 2 * self._all**2 * (SAMPLE if self.samples else _cost(self.farm.site))
 
     def gradient(self, x: Array, y: Array, rng: np.random.Generator) -> tuple[float, Array, Array]:
         """Return the AEP (GWh) and the derivatives of the objective, from a sample or, if small, from the full rose.
 
-        Of a sample the AEP is an estimate, with the gross yield as its control variate: the error that the sample makes
-        in the gross yield, which is known, is subtracted. What is left is the error in the wake loss.
+        The AEP of a sample is an estimate with the gross yield as its control variate: the known error of the sample in
+        the gross yield is subtracted. Only the error in the wake loss remains.
         """
         self.work += self.step_work
         if not self.samples:
@@ -112,12 +112,12 @@ class Objective:
         return self._valued(x, y, self._proposing.aep(x, y))[0]
 
     def worth(self, x: Array, y: Array) -> Array:
-        """About what the farm would lose without each turbine, GWh."""
+        """Return roughly what the farm would lose without each turbine, GWh."""
         self.work += 2 * self._all**2 * _cost(self._proposing.site)
         return self._proposing.marginal_aep_gwh(x, y)
 
     def gain(self, x: Array, y: Array, moved: int, at_x: Array, at_y: Array) -> Array:
-        """About what the farm without the turbine `moved` would gain from it at each point, GWh."""
+        """Return roughly what the farm would gain from the turbine `moved` at each point, GWh."""
         self.work += (len(x) + 2 * len(at_x)) * self._all * _cost(self._proposing.site)
         farm, turbine = self._proposing, self._turbines[moved]
         if not self._one_type:
@@ -125,18 +125,18 @@ class Objective:
         return farm.next_turbine_gain(np.delete(x, moved), np.delete(y, moved), at_x, at_y, turbine=turbine)
 
     def full(self, x: Array, y: Array, judged: tuple[float, float]) -> tuple[float, float]:
-        """Return objective and AEP (GWh) on the full rose. judged: the answer of `judge`, which may be the same."""
+        """Return objective and AEP (GWh) on the full rose. judged: the result of `judge`, which may be the same."""
         if self._judging is self.farm:
             return judged
         self.work += self._all**2 * _cost(self.farm.site)
         return self._valued(x, y, self.farm.aep(x, y))
 
     def smart_start_farm(self) -> WindFarm:
-        """The farm in the conditions that TopFarm's SmartStart goes by."""
+        """Return the farm in the wind conditions of TopFarm's SmartStart."""
         return self._on(self.farm.site.coarser(SMART_START_DIRECTIONS, SMART_START_SPEEDS))
 
     def count_map(self, farm: WindFarm, places: int) -> None:
-        """Add the work of bringing a map up to date after one more turbine: its wake at so many places."""
+        """Add the work of updating a map after one more turbine: its wake at this many places."""
         self.work += _cost(farm.site) * places
 
     def _valued(self, x: Array, y: Array, aep: float) -> tuple[float, float]:
@@ -164,7 +164,7 @@ class Objective:
 
     @functools.cached_property
     def _gross_power(self) -> Array:
-        """Power of all turbines without wakes at `GROSS_SPEEDS`, MW: a table is faster to evaluate than curves."""
+        """Power of all turbines without wakes at `GROSS_SPEEDS`, MW: a table is faster than the curves."""
         counts = Counter(self._turbines)
         return np.asarray(sum(count * turbine.power_mw(GROSS_SPEEDS) for turbine, count in counts.items()))
 
@@ -177,13 +177,13 @@ class Objective:
         return self._coarse(PROPOSING_DIRECTIONS, PROPOSING_SPEEDS)
 
     def _coarse(self, directions: int, speeds: int) -> WindFarm:
-        """The farm on a rose of so many conditions, or as it is if its own is no larger."""
+        """Return the farm on a coarser rose, or unchanged if its rose is no larger."""
         if _cost(self.farm.site) <= directions * speeds // LANES:
             return self.farm
         return self._on(self.farm.site.coarser(directions, _telling_speeds(self._turbines, speeds)))
 
     def _on(self, site: Site, turbines: Turbine | list[Turbine] | None = None) -> WindFarm:
-        """The farm with another rose, or with other turbines as well."""
+        """Return the farm with another rose, and possibly other turbines."""
         farm = self.farm
         return WindFarm(
             site, turbines or farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=farm.threads
@@ -191,13 +191,13 @@ class Objective:
 
 
 def _cost(site: Site) -> int:
-    """Evaluations of one pair on the whole of a site's rose."""
+    """Return the evaluations of one pair on the whole rose of a site."""
     directions, speeds = map(int, site.conditions.speed.shape)
     return directions * -(-speeds // LANES)
 
 
 def _telling_speeds(turbines: list[Turbine], count: int) -> Array:
-    """A few wind speeds (m/s) at which a wake costs energy: from cut-in to well above rated."""
+    """Return a few wind speeds (m/s) at which wakes cost energy: from cut-in to well above rated."""
     speeds = np.arange(0.5, 40.0, 0.25)
     powers = [turbine.power_mw(speeds) for turbine in turbines]
     lowest = min(float(speeds[np.argmax(power > 0.01 * power.max())]) for power in powers)

@@ -1,4 +1,4 @@
-"""What all pictures of layouts agree on: where names stand, which neighbours are shown, what colours cover."""
+"""Rules shared by all pictures of layouts: places of names, neighbours shown, range of colours."""
 
 from collections.abc import Sequence
 
@@ -9,13 +9,13 @@ import shapely
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float, float, float]  # left, low, right, high, m
 
-PLACES = 24  # a side of the grid of places that a name can have in its area
-NEAR = 0.35  # of the longer side of what is shown: how far beyond it neighbours are shown too
-LEAST_LOSS_SPAN = 1e-4  # share: a scale of colours over less would show rounding errors
+PLACES = 24  # per side of the grid of candidate places for a name
+NEAR = 0.35  # of the longer side of the picture: neighbours this far beyond it are shown
+LEAST_LOSS_SPAN = 1e-4  # share: a colour scale over less would show rounding errors
 
 
 def near(bounds: Bounds, x: Array, y: Array) -> tuple[Array, Array]:
-    """Those of the turbines at x, y that are within the bounds or close to them."""
+    """Return the turbines at x, y that are within the bounds or close to them."""
     left, low, right, high = bounds
     reach = NEAR * max(right - left, high - low)
     is_near = (x >= left - reach) & (x <= right + reach) & (y >= low - reach) & (y <= high + reach)
@@ -23,7 +23,7 @@ def near(bounds: Bounds, x: Array, y: Array) -> tuple[Array, Array]:
 
 
 def widened(bounds: Bounds, x: Array, y: Array) -> Bounds:
-    """The bounds with these turbines inside."""
+    """Return the bounds, extended to contain these turbines."""
     left, low, right, high = bounds
     return (
         float(x.min(initial=left)),
@@ -34,7 +34,7 @@ def widened(bounds: Bounds, x: Array, y: Array) -> Bounds:
 
 
 def loss_span(losses: Array) -> tuple[float, float]:
-    """The least and the largest of these wake losses, shares, and some room where they are all but the same."""
+    """Return the smallest and largest wake loss, shares, a little apart if they are almost equal."""
     low, high = float(losses.min()), float(losses.max())
     if high - low >= LEAST_LOSS_SPAN:
         return low, high
@@ -43,7 +43,7 @@ def loss_span(losses: Array) -> tuple[float, float]:
 
 
 def label_place(shape: shapely.Geometry, x: npt.ArrayLike = (), y: npt.ArrayLike = ()) -> tuple[float, float]:
-    """The point of an area, m, that is farthest from its border and from the turbines at x, y."""
+    """Return the point of an area, m, that is farthest from its border and from the turbines at x, y."""
     left, low, right, high = shape.bounds
     across, up = np.meshgrid(np.linspace(left, right, PLACES), np.linspace(low, high, PLACES))
     places = shapely.points(across.ravel(), up.ravel())
@@ -61,7 +61,7 @@ def label_place(shape: shapely.Geometry, x: npt.ArrayLike = (), y: npt.ArrayLike
 
 
 def apart(places: Sequence[tuple[float, float]], widths: Sequence[float], height: float) -> list[int]:
-    """Which of the names in the middle of these places can be read, one after the other: those over others cannot."""
+    """Return the indices of the names, centred on these places, that do not overlap an earlier one."""
     x, y = np.array(places, dtype=np.float64).reshape(-1, 2).T
     wide = np.array(widths, dtype=np.float64)
     shown: list[int] = []

@@ -1,4 +1,4 @@
-"""The question: how many turbines, where they may stand, and how far apart."""
+"""The layout problem: number of turbines, area and spacing."""
 
 import functools
 from collections.abc import Mapping, Sequence
@@ -17,12 +17,12 @@ from leeward.wind.checks import finite_array, positive
 
 Array = npt.NDArray[np.float64]
 
-TOLERANCE_M = 1e-6  # by no more than this may a layout violate a constraint
+TOLERANCE_M = 1e-6  # the largest violation of a feasible layout
 
 
 @dataclass(frozen=True)
 class Violation:
-    """By how much turbines are outside, and closer to another than allowed; metres, shape (turbines,), 0 if not."""
+    """The distances by which turbines are outside or too close to another; m, shape (turbines,), 0 if not."""
 
     outside_m: Array
     too_close_m: Array
@@ -36,26 +36,26 @@ class Violation:
         return self.worst_m <= TOLERANCE_M
 
     def __str__(self) -> str:
-        """Which turbines, and by how much."""
-        said = []
+        """Return which turbines violate a constraint, and by how much."""
+        found = []
         for what, values in (("outside the area", self.outside_m), ("too close to another", self.too_close_m)):
             bad = np.flatnonzero(values > TOLERANCE_M)
             if len(bad):
                 named = ", ".join(f"{i} (by {values[i]:.6g} m)" for i in bad[:8])
                 more = f" and {len(bad) - 8} more" if len(bad) > 8 else ""
-                said.append(f"{what}: turbine {named}{more}")
-        return "; ".join(said) or "none"
+                found.append(f"{what}: turbine {named}{more}")
+        return "; ".join(found) or "none"
 
 
 class LayoutProblem:
-    """A farm, the area it may stand in, the number of its turbines and their spacing.
+    """A farm, its area, the number of its turbines and their spacing.
 
-    n_turbines: may be left out where the farm has a list of turbines, one for each position.
-    spacing_m or spacing_diameters: how far apart two turbines must be. One number; or one for each type, as a dict from
-    Turbine, where types mix: then two must be apart by the mean of theirs. Rotor diameters count likewise, so that 3
-    diameters of one type and 3 of another are 3 of their mean. Neighbours of the farm count as turbines; in a dict that
-    does not name their type, with the largest number in it.
-    min_distances_m: what each turbine, and each neighbour after them, must keep from others of its type (m).
+    n_turbines: may be left out if the farm has a list of turbines, one for each position.
+    spacing_m or spacing_diameters: the minimum distance between two turbines. One number; or, for mixed types, a dict
+    with one for each Turbine: two turbines must then be apart by the mean of theirs. The same holds for rotor
+    diameters: 3 diameters of one type and 3 of another are 3 of their mean. Neighbours of the farm count as turbines;
+    if a dict lacks their type, with its largest number.
+    min_distances_m: minimum distance of each turbine, then of each neighbour, from others of its type (m).
     """
 
     def __init__(
@@ -72,7 +72,7 @@ class LayoutProblem:
         if not isinstance(area, Area):
             raise InputError(f"area is {area!r:.60}; expected an Area, for example Area.from_geojson(path)")
         if (spacing_m is None) == (spacing_diameters is None):
-            raise InputError("expected one of spacing_m and spacing_diameters: how far apart turbines must be")
+            raise InputError("expected one of spacing_m and spacing_diameters, the minimum distance between turbines")
         self.farm = farm
         self.area = area
         self.turbines = _one_each(farm, n_turbines)
@@ -97,17 +97,17 @@ class LayoutProblem:
 
     @property
     def mean_spacing_m(self) -> float:
-        """Side of the square that each turbine has to itself."""
+        """The side of a square with the area per turbine, m."""
         return float(np.sqrt(self.area.area_m2 / self.n_turbines))
 
     def violation(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Violation:
-        """By how much each turbine violates the constraints."""
+        """Return by how much each turbine violates the constraints."""
         worst = np.zeros((2, self.n_turbines))
         compiled("violations")(*self.relative(*self.positions(x, y)), *self.constraints, worst)
         return Violation(worst[0], worst[1])
 
     def min_spacing_m(self, x: npt.ArrayLike, y: npt.ArrayLike) -> float:
-        """Distance of the closest two turbines, neighbours included; infinite for a single one."""
+        """Return the distance of the closest two turbines, neighbours included, m; infinite for a single one."""
         east, north = self.relative(*self.positions(x, y))
         apart = np.hypot(east[: self.n_turbines, None] - east, north[: self.n_turbines, None] - north)
         apart[np.arange(self.n_turbines), np.arange(self.n_turbines)] = np.inf
@@ -116,17 +116,18 @@ class LayoutProblem:
     def free(
         self, x: Array, y: Array, standing: npt.NDArray[np.int64], turbine: int, at_x: Array, at_y: Array
     ) -> npt.NDArray[np.bool_]:
-        """At which points the turbine of this index would be inside, and far enough from the neighbours and from the
-        turbines with the indices `standing`, which stand at x, y.
+        """Return whether a turbine could stand at each point: inside, and far enough from others.
+
+        The others are the neighbours, and the turbines with the indices `standing`, which are at x, y.
         """
         east, north = np.r_[x, self._fixed[0]], np.r_[y, self._fixed[1]]
-        room = np.r_[self.min_distances_m[standing], self.min_distances_m[self.n_turbines :]]
+        others = np.r_[self.min_distances_m[standing], self.min_distances_m[self.n_turbines :]]
         square = (at_x[:, None] - east) ** 2 + (at_y[:, None] - north) ** 2
-        apart = (0.5 * (self.min_distances_m[turbine] + room)) ** 2
+        apart = (0.5 * (self.min_distances_m[turbine] + others)) ** 2
         return np.asarray((square >= apart).all(axis=1) & (self.area.signed_distance(at_x, at_y) >= 0.0))
 
     def far_from_neighbours(self, x: Array, y: Array) -> npt.NDArray[np.bool_]:
-        """At which points any turbine would be far enough from the neighbours."""
+        """Return whether any turbine at each point would be far enough from the neighbours."""
         if len(self._fixed[0]) == 0:
             return np.ones(len(x), dtype=bool)
         apart = 0.5 * (self.min_distances_m[: self.n_turbines].max() + self.min_distances_m[self.n_turbines :])
@@ -134,13 +135,13 @@ class LayoutProblem:
         return np.asarray((distance >= apart).all(axis=1))
 
     def repaired(self, x: npt.ArrayLike, y: npt.ArrayLike, sweeps: int = 4000) -> tuple[Array, Array]:
-        """The layout with turbines pushed apart and inside until all is feasible, or nearly so if that fails."""
+        """Return the layout with turbines pushed apart and inside until it is feasible, or nearly so."""
         east, north = self.relative(*self.positions(x, y))
         compiled("repair")(east, north, *self.constraints, 0.25 * TOLERANCE_M, sweeps)
         return east[: self.n_turbines] + self.area.origin[0], north[: self.n_turbines] + self.area.origin[1]
 
     def positions(self, x: npt.ArrayLike, y: npt.ArrayLike) -> tuple[Array, Array]:
-        """Coordinates of as many turbines as the problem has."""
+        """Return x and y as arrays, one value for each turbine, or raise InputError."""
         east, north = finite_array(x, "x"), finite_array(y, "y")
         for name, values in (("x", east), ("y", north)):
             if len(values) != self.n_turbines:
@@ -150,19 +151,19 @@ class LayoutProblem:
         return east, north
 
     def relative(self, x: Array, y: Array) -> tuple[Array, Array]:
-        """Positions in metres from the area's origin, the neighbours' after the farm's: what the kernels take."""
+        """Return positions for the kernels: metres from the area's origin, neighbours after the farm."""
         if len(self._fixed[0]):
             x, y = np.concatenate([x, self._fixed[0]]), np.concatenate([y, self._fixed[1]])
         return x - self.area.origin[0], y - self.area.origin[1]
 
     @property
     def constraints(self) -> tuple[Any, ...]:
-        """Number of turbines, their room and the boundary: what the kernels take after the positions."""
+        """The arguments of the kernels after the positions: number of turbines, minimum distances, boundary."""
         return self.n_turbines, self.min_distances_m, self.area.boundary
 
     @functools.cached_property
     def most_turbines(self) -> int:
-        """More turbines than this cannot be as far apart as they must be; how many really fit may be fewer.
+        """An upper bound on the number of turbines that fit.
 
         Points in a plane that are at least 1 apart: at most 2 / sqrt(3) of the area, half the perimeter and 1 (Oler,
         1961; Folkman and Graham, 1969, for more than one piece).
@@ -170,7 +171,7 @@ class LayoutProblem:
         shape = self.area.to_shapely()
         apart = float(self.min_distances_m[: self.n_turbines].min())
         pieces = 2.0 / np.sqrt(3.0) * shape.area / apart**2 + 0.5 * shape.length / apart + self.area.regions
-        return int(pieces * (1.0 + 1e-4))  # the shape's curves are drawn a little too small
+        return int(pieces * (1.0 + 1e-4))  # curves of the shape are slightly too small
 
     def _refuse_what_cannot_fit(self) -> None:
         rotor = max(t.rotor_diameter_m for t in self.turbines)
@@ -182,7 +183,7 @@ class LayoutProblem:
         if self.n_turbines > self.most_turbines:
             raise InputError(
                 f"{self.n_turbines} turbines {self.min_distances_m[: self.n_turbines].min():g} m apart do not fit into "
-                f"{self.area.area_m2 / 1e6:.6g} km2: there is room for {self.most_turbines} at the very most"
+                f"{self.area.area_m2 / 1e6:.6g} km2: there is room for {self.most_turbines} at most"
             )
 
 
@@ -194,7 +195,7 @@ def _one_each(farm: WindFarm, count: int | None) -> list[Turbine]:
             raise InputError("n_turbines is missing; expected the number of turbines to place")
         return [farm.turbine] * int(count)
     if count is not None and count != len(farm.turbine):
-        raise InputError(f"n_turbines is {count}, and the farm has a list of {len(farm.turbine)} turbines")
+        raise InputError(f"n_turbines is {count}, but the farm has a list of {len(farm.turbine)} turbines")
     return list(farm.turbine)
 
 
@@ -202,8 +203,8 @@ def _neighbours(farm: WindFarm) -> tuple[list[Turbine], Array, Array]:
     if farm.neighbours is None:
         return [], np.empty(0), np.empty(0)
     x, y = finite_array(farm.neighbours.x, "neighbours: x"), finite_array(farm.neighbours.y, "neighbours: y")
-    kinds = farm.neighbours.turbine
-    return [kinds] * len(x) if isinstance(kinds, Turbine) else list(kinds), x, y
+    types = farm.neighbours.turbine
+    return [types] * len(x) if isinstance(types, Turbine) else list(types), x, y
 
 
 def _spacing_of(
@@ -213,15 +214,15 @@ def _spacing_of(
     in_diameters: bool,
     name: str,
 ) -> dict[Turbine, float]:
-    """Metres that turbines of each type must be apart."""
+    """Return the minimum distance of turbines of each type, m. own: types of the farm itself."""
     if isinstance(spacing, Mapping):
-        for kind in own:
-            if kind not in spacing:
-                raise InputError(f"{name} says nothing about {kind.name}; expected one number for each type")
-        each = {kind: positive(spacing[kind], f"{name} of {kind.name}") for kind in types if kind in spacing}
-        numbers = {kind: each.get(kind, max(each.values())) for kind in types}
+        for t in own:
+            if t not in spacing:
+                raise InputError(f"{name} has no entry for {t.name}; expected one number for each type")
+        each = {t: positive(spacing[t], f"{name} of {t.name}") for t in types if t in spacing}
+        numbers = {t: each.get(t, max(each.values())) for t in types}
     elif isinstance(spacing, Sequence | np.ndarray):
         raise InputError(f"{name} is {spacing!r:.60}; expected a number, or a dict from Turbine to a number")
     else:
         numbers = dict.fromkeys(types, positive(spacing, name))  # type: ignore[arg-type]
-    return {kind: number * (kind.rotor_diameter_m if in_diameters else 1.0) for kind, number in numbers.items()}
+    return {t: number * (t.rotor_diameter_m if in_diameters else 1.0) for t, number in numbers.items()}

@@ -1,6 +1,6 @@
-"""Recipes: ways from a seed to a layout, as generators that yield after every step: a driver can watch and stop them.
+"""Recipes: generators that find a layout from a seed and yield after every step, so that a driver can stop them.
 
-Whatever has been found by then is in the `Search`: the best feasible layout, and the one in hand.
+The `Search` holds the best feasible layout so far, and the current one.
 """
 
 import time
@@ -23,7 +23,7 @@ Array = npt.NDArray[np.float64]
 
 
 class Given(NamedTuple):
-    """What a recipe is given besides the problem. start: x and y of a feasible layout, m."""
+    """The arguments of a recipe besides the problem. start: x and y of a feasible layout, m."""
 
     seed: int
     smart_start: SmartStart | None = None
@@ -32,9 +32,7 @@ class Given(NamedTuple):
 
 @dataclass(frozen=True)
 class Effort:
-    """How much work refinement is: as many pair evaluations as `steps` of stochastic descent take; and how many of
-    these, at most, a descent from a start has.
-    """
+    """The work of a refinement, in steps of stochastic descent. first_descent: the most steps of one descent."""
 
     steps: int
     first_descent: int
@@ -42,31 +40,30 @@ class Effort:
 
 EFFORTS = {"fast": Effort(400, 250), "normal": Effort(1600, 900), "thorough": Effort(16000, 2200)}
 
-# lengths are shares of the mean spacing: the side of the square that a turbine has to itself
+# lengths are shares of the mean spacing, see `LayoutProblem.mean_spacing_m`
 FIRST_STEP = 0.06
 HOP_STEP = 0.02
-SMALL_ROSE_STEPS = 300  # of a descent that sees all of the wind rose at every step
+SMALL_ROSE_STEPS = 300  # of a descent that uses the whole wind rose at every step
 HOP_STEPS = 100
-LATTICES = 50  # of so many the best one is where a new start begins
+LATTICES = 50  # drawn for a new start, which uses the best one
 POLISH_STEP = 0.01
 POLISH_STEPS = 30
 HOP_POLISH_STEPS = 20
 PATIENCE = 4  # hops without success, then a new start
-PROMISING = 2 / 3  # hops are for descents that ended better than this share of all
-RELOCATE_EVERY = 75  # steps of a descent, in its middle
+PROMISING = 2 / 3  # quantile: hop only from descents that ended at least as well
+RELOCATE_EVERY = 75  # steps, in the middle of a descent
 RELOCATED = 0.06  # share of the turbines
 
-SEARCH = "search"  # the phase after the first refinement: many descents, of which only the best counts
+SEARCH = "search"  # the phase after the first refinement: many descents, of which the best is kept
 
 
 @dataclass(frozen=True)
 class Progress:
-    """What a driver sees after every step.
+    """The state of an optimisation after a step.
 
-    aep_gwh: of the layout in hand, feasible or not, as the step estimates it from a sample of the wind or from a coarse
-    rose (not a number while turbines are being placed); violation_m: its worst violation of a constraint.
-    best_aep_gwh: of the best feasible layout so far, on the full rose (not a number before there is one). work: pair
-    evaluations so far.
+    aep_gwh: estimate for the current layout, feasible or not, from a sample of the wind or a coarse rose (NaN while
+    turbines are being placed). violation_m: its worst violation of a constraint. best_aep_gwh: of the best feasible
+    layout so far, on the full rose (NaN before there is one). work: pair evaluations so far.
     """
 
     step: int
@@ -79,7 +76,7 @@ class Progress:
 
 @dataclass(frozen=True)
 class Phase:
-    """One part of a recipe: its name, how long it took, and the best AEP on the full rose at its end."""
+    """One part of a recipe: its name, its duration, and the best AEP on the full rose at its end."""
 
     name: str
     seconds: float = 0.0
@@ -98,10 +95,10 @@ class Layout:
 
 @dataclass
 class Search:
-    """What a recipe works on, and what it has found.
+    """The data and the findings of a recipe.
 
-    x, y: the layout in hand; limit: the work at which the driver stops; if there is none, refinement sets it by the
-    effort, which placing the turbines does not count in.
+    x, y: the current layout. limit: the work at which the driver stops; if None, refinement sets it from the effort,
+    not counting the work of placing the turbines.
     """
 
     problem: LayoutProblem
@@ -122,7 +119,7 @@ class Search:
     _began: float = 0.0
 
     def begin(self, name: str) -> None:
-        """Close the phase before, with the AEP that it led to, and begin another."""
+        """End the current phase, and begin another."""
         self.end_phase()
         self.phases.append(Phase(name))
         self._began = time.perf_counter()
@@ -133,16 +130,16 @@ class Search:
             self.phases[-1] = replace(self.phases[-1], seconds=seconds, aep_gwh=self.best_aep_gwh)
 
     def progress(self, aep_gwh: float, violation_m: float) -> Progress:
-        """Count a step, and tell of it."""
+        """Count a step, and return its progress."""
         self.steps += 1
         return Progress(self.steps, self.phases[-1].name, aep_gwh, violation_m, self.best_aep_gwh, self.objective.work)
 
     def placed(self) -> Progress:
-        """The step in which all turbines found a place."""
+        """Return the progress of the step that placed all turbines."""
         return self.progress(self.best_aep_gwh, self.problem.violation(self.x, self.y).worst_m)
 
     def offer(self, x: Array, y: Array) -> Layout | None:
-        """The layout, repaired and judged, if it is feasible; the best one so far is kept."""
+        """Return the layout, repaired and judged, or None if it is infeasible. Keep the best one."""
         x, y = self.problem.repaired(x, y)
         return self.keep(x, y) if self.problem.violation(x, y).is_feasible else None
 
@@ -156,7 +153,7 @@ class Search:
         return layout
 
     def descend(self, x: Array, y: Array, settings: Descent, relocate_every: int = 0) -> Iterator[Progress]:
-        """Go uphill in the objective from a layout; where it ends is the layout in hand."""
+        """Improve a layout by gradient steps; the result is the current layout."""
         state = descent.start(self.problem, x, y)
         count = max(1, round(RELOCATED * self.problem.n_turbines))
         beyond = self._beyond_judged if settings.judged else 0.0
@@ -167,18 +164,18 @@ class Search:
                 state = descent.moved(state, x, y, which)
             state = descent.step(self.problem, self.objective, settings, state, self.rng)
             if not np.isfinite(state.aep_gwh + state.x.sum() + state.y.sum()):
-                raise NotANumberError(f"the descent left the finite numbers at its step {state.step}")
+                raise NotANumberError(f"the descent gave a value that is not finite at step {state.step}")
             self.x, self.y = state.x, state.y
             yield self.progress(state.aep_gwh + beyond, state.violation_m)
 
     @property
     def _beyond_judged(self) -> float:
-        """Return how much more the best layout yields on the full rose than as judged, GWh."""
+        """Return the AEP of the best layout on the full rose minus its judged AEP, GWh."""
         return 0.0 if self.best is None else self.best_aep_gwh - self.best.judged_aep_gwh
 
 
 def placed_smartly(search: Search, given: Given) -> Iterator[Progress]:
-    """SmartStart; what it cannot place on its grid is placed at random."""
+    """Place turbines by SmartStart, and at random those that do not fit on its grid."""
     options = given.smart_start or SmartStart()
     search.begin("smart_start")
     for layout in smart_start.place(search.problem, search.objective, options, given.seed):
@@ -196,14 +193,14 @@ def placed_smartly(search: Search, given: Given) -> Iterator[Progress]:
 
 
 def placed_at_random(search: Search, given: Given) -> Iterator[Progress]:
-    """Every turbine anywhere in the area where it is far enough from the others."""
+    """Place turbines at random, far enough from each other."""
     search.begin("random")
     fill(search)
     yield search.placed()
 
 
 def fill(search: Search) -> None:
-    """Place the turbines that are missing at random; if they cannot be made to fit, all of them on a dense lattice."""
+    """Place the missing turbines at random or, if they do not fit, all turbines on a dense lattice."""
     search.x, search.y = starts.fill_at_random(search.problem, search.x, search.y, search.rng)
     if search.offer(search.x, search.y) is None:
         x, y = starts.densest_lattice(search.problem)
@@ -215,9 +212,9 @@ def fill(search: Search) -> None:
 
 
 def placed_as_given(search: Search, given: Given) -> Iterator[Progress]:
-    """A layout that somebody has."""
+    """Start from a given layout."""
     if given.start is None:
-        raise TypeError("a recipe that needs a start, without one")
+        raise TypeError("the recipe needs a start")
     search.begin("given")
     search.x, search.y = given.start
     search.keep(search.x, search.y)
@@ -225,7 +222,7 @@ def placed_as_given(search: Search, given: Given) -> Iterator[Progress]:
 
 
 def refined(search: Search) -> Iterator[Progress]:
-    """The layout in hand, improved for as long as the driver lets it: never ends by itself."""
+    """Improve the current layout until the driver stops it: the generator never ends."""
     stochastic = search.objective.samples
     steps = search.effort.first_descent if stochastic else SMALL_ROSE_STEPS
     settings = Descent(steps, FIRST_STEP * search.problem.mean_spacing_m)
@@ -253,7 +250,7 @@ def refined(search: Search) -> Iterator[Progress]:
 
 
 def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Progress, None, Layout | None]:
-    """What random samples of the wind cannot tell apart: a descent on the rose that layouts are judged by."""
+    """Descend on the judging rose, which is more accurate than random samples. Return the better layout."""
     if layout is None:
         return None
     settings = Descent(steps, POLISH_STEP * search.problem.mean_spacing_m, judged=True)
@@ -266,7 +263,7 @@ def polished(search: Search, layout: Layout | None, steps: int) -> Generator[Pro
 
 
 def hops(search: Search, layout: Layout) -> Iterator[Progress]:
-    """Relocate turbines of a layout and descend from there, until that has failed several times in a row."""
+    """Relocate turbines and descend from there, until this fails several times in a row."""
     settings = Descent(HOP_STEPS, HOP_STEP * search.problem.mean_spacing_m)
     failures = 0
     while failures < PATIENCE:
@@ -284,7 +281,7 @@ def hops(search: Search, layout: Layout) -> Iterator[Progress]:
 
 
 def best_lattice(search: Search) -> tuple[Array, Array]:
-    """The best of many lattices, or turbines at random where none fits."""
+    """Return the best of many lattices, or turbines at random if no lattice fits."""
     lattices = [starts.random_lattice(search.problem, search.rng) for _ in range(LATTICES)]
     judged = [(search.objective.estimate(*layout), layout) for layout in lattices if layout is not None]
     if judged:

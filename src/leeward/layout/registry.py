@@ -1,6 +1,6 @@
-"""The recipes and objectives that can be named: a new one is a function or class in one file, and an entry here.
+"""The built-in recipes and objectives: a new one is a function or class in one file, and an entry here.
 
-Nothing is imported before it is used, so that campaign files can be read quickly.
+Nothing is imported before it is used, so that campaign files are read quickly.
 """
 
 import importlib
@@ -10,9 +10,9 @@ from leeward.errors import InputError
 
 
 class Recipe(NamedTuple):
-    """placing: the function that places the turbines; refines: the layout is then improved until the effort is spent.
+    """A recipe. placing: the function that places the turbines. refines: the layout is then improved.
 
-    settings: those of a campaign's optimiser that change its layouts. takes: the argument of `optimise` made for it.
+    settings: keys of a campaign's optimiser that it uses. takes: the argument of `optimise` that it uses.
     """
 
     placing: str
@@ -36,10 +36,10 @@ OBJECTIVES = {"aep": "leeward.layout.objective:Aep"}
 
 
 def imported(path: str, what: str, expected: str) -> Any:
-    """Return what `module:name` stands for. what, expected: how an error begins, and what it expects."""
+    """Return the object `module:name`. what, expected: words for errors."""
     module, colon, name = path.partition(":")
     if not colon or not all(part.isidentifier() for part in module.split(".")):
-        raise InputError(f"{what} {path!r} has no name of a module before the colon; expected 'module:{expected}'")
+        raise InputError(f"{what} {path!r} has no module name before the colon; expected 'module:{expected}'")
     try:
         found = importlib.import_module(module)
     except ModuleNotFoundError as error:

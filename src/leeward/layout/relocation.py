@@ -1,4 +1,4 @@
-"""Moving the turbines that are worth least to the best free places."""
+"""Move the turbines with the smallest worth to the best free places."""
 
 import numpy as np
 import numpy.typing as npt
@@ -10,7 +10,7 @@ from leeward.layout.problem import LayoutProblem
 Array = npt.NDArray[np.float64]
 
 CANDIDATES = 150
-ON_THE_BOUNDARY = 0.4  # share of them: good places are often there
+ON_THE_BOUNDARY = 0.4  # share of the candidates: good places are often there
 INWARDS_M = 1e-3
 
 
@@ -23,10 +23,10 @@ def relocate(
     chance: float,
     rng: np.random.Generator,
 ) -> tuple[Array, Array, list[int]]:
-    """Move up to `count` turbines, one after the other, to where they gain most: new positions, and which moved.
+    """Move up to `count` turbines, one by one, to the best places. Return x, y and the indices of those moved.
 
-    Which to move: those whose worth is least, blurred by `chance` times the spread of all worths. A turbine stays if no
-    place would be better for the farm than its own.
+    It picks turbines of the smallest worth, with noise of `chance` times the spread of all worths. A turbine stays if
+    no place is better than its own.
     """
     x, y = x.copy(), y.copy()
     worth = objective.worth(x, y)
@@ -47,7 +47,7 @@ def relocate(
 
 
 def candidates(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Places all over the area, some of them on its boundary."""
+    """Return random places in the area, some of them on its boundary."""
     count = int(CANDIDATES * ON_THE_BOUNDARY)
     x, y = problem.area.random_points(CANDIDATES - count, rng)
     outline = problem.area.to_shapely().boundary

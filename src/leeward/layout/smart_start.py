@@ -1,4 +1,4 @@
-"""SmartStart: turbine by turbine onto the best points of a grid, with some chance in it, as TopFarm 2.7 does it."""
+"""SmartStart as in TopFarm 2.7: place turbines one by one, at random from the best points of a grid."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -16,8 +16,9 @@ Array = npt.NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SmartStart:
-    """Options. grid_size: points a side over the area's bounding box. random_pct: of the points that are left, so many
-    per cent, those with the highest yield, are the ones that chance chooses from; 0 takes the best, 100 any.
+    """Options of SmartStart. grid_size: points per side of the area's bounding box.
+
+    random_pct: pick at random from the best N % of the free points; 0 takes the best one, 100 any.
     """
 
     grid_size: int = 18
@@ -29,11 +30,11 @@ class SmartStart:
         ):
             raise InputError(f"grid_size is {self.grid_size!r}; expected a whole number, 2 or more")
         if not (isinstance(self.random_pct, int | float | np.number) and 0 <= self.random_pct <= 100):
-            raise InputError(f"random_pct is {self.random_pct!r}; expected per cent, from 0 to 100")
+            raise InputError(f"random_pct is {self.random_pct!r}; expected a percentage from 0 to 100")
 
 
 def grid_points(problem: LayoutProblem, size: int) -> tuple[Array, Array]:
-    """Points of the grid that lie in the area, row by row."""
+    """Return the points of the grid that lie in the area, row by row."""
     left, low, right, high = problem.area.bounds
     x, y = (c.ravel() for c in np.meshgrid(np.linspace(left, right, size), np.linspace(low, high, size)))
     inside = problem.area.signed_distance(x, y) >= 0.0
@@ -43,10 +44,10 @@ def grid_points(problem: LayoutProblem, size: int) -> tuple[Array, Array]:
 def place(
     problem: LayoutProblem, objective: Objective, options: SmartStart, seed: int
 ) -> Iterator[tuple[Array, Array]]:
-    """The layout after each turbine placed. Ends early when no point of the grid is left."""
+    """Yield the layout after each turbine placed. End early if no point of the grid is left."""
     at_x, at_y = grid_points(problem, options.grid_size)
     farm = objective.smart_start_farm()
-    random = np.random.RandomState(seed)  # TopFarm's own stream: the same seed gives the same layout
+    random = np.random.RandomState(seed)  # as in TopFarm, so that a seed gives the same layout
     maps: dict[object, NextTurbineMap] = {}
     x, y = np.empty(0), np.empty(0)
     for turbine, kind in enumerate(problem.turbines):

@@ -1,4 +1,4 @@
-"""First layouts: at random, and on lattices; and whether the turbines fit at all."""
+"""First layouts, at random and on lattices, and a check whether the turbines fit."""
 
 from dataclasses import dataclass
 
@@ -20,15 +20,16 @@ NONE = np.empty(0)
 
 @dataclass(frozen=True)
 class Room:
-    """fits: a layout of all turbines exists. packed: how many turbines a quick packing placed if it does not."""
+    """The room in an area. fits: a layout of all turbines exists. packed: turbines in a quick packing if not."""
 
     fits: bool
     packed: int
 
 
 def fill_at_random(problem: LayoutProblem, x: Array, y: Array, rng: np.random.Generator) -> tuple[Array, Array]:
-    """Put the turbines that are missing after those at x, y anywhere in the area: feasible if chance allows, else as
-    far from the others as chance offers, to be repaired.
+    """Return the layout with missing turbines added at random places.
+
+    A turbine for which no feasible place is drawn goes as far from the others as possible, to be repaired later.
     """
     x, y = x.copy(), y.copy()
     for turbine in range(len(x), problem.n_turbines):
@@ -46,9 +47,9 @@ def fill_at_random(problem: LayoutProblem, x: Array, y: Array, rng: np.random.Ge
 
 
 def random_lattice(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Array, Array] | None:
-    """Turbines in rows: a lattice of any angle, skew and proportions, as wide as the number of turbines allows.
+    """Return a lattice of random angle, skew and proportions, as wide as the number of turbines allows.
 
-    None if such a lattice has too few points in the area. Turbines of several types are mixed at random.
+    Return None if it has too few points in the area. Turbines of several types are mixed at random.
     """
     angle = rng.uniform(0.0, np.pi)
     skew = rng.uniform(0.25 * np.pi, 0.75 * np.pi)
@@ -72,7 +73,7 @@ def random_lattice(problem: LayoutProblem, rng: np.random.Generator) -> tuple[Ar
 
 
 def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
-    """Points of a triangular lattice, as close as the spacing allows: of many angles and offsets the one with most."""
+    """Return the densest triangular lattice of many angles and offsets, as close as the spacing allows."""
     rng = np.random.default_rng(0)
     apart = float(problem.min_distances_m.max()) * (1.0 + 1e-9) + 2e-6
     most, best = -1, (np.empty((2, 2)), np.empty(2))
@@ -89,27 +90,27 @@ def densest_lattice(problem: LayoutProblem) -> tuple[Array, Array]:
 
 
 def room_for(problem: LayoutProblem) -> Room:
-    """Return whether all turbines fit, by the placements that the recipes themselves start with."""
-    wanted = problem.n_turbines
+    """Return whether all turbines fit, by the placements that the recipes start with."""
+    count = problem.n_turbines
     apart = float(problem.min_distances_m.max())
-    has_neighbours = len(problem.min_distances_m) > wanted
-    # In a packing to which no turbine can be added, discs of the spacing's radius cover the area.
-    if not has_neighbours and wanted * np.pi * apart**2 <= problem.area.area_m2:
-        return Room(True, wanted)
+    has_neighbours = len(problem.min_distances_m) > count
+    # If no turbine can be added to a packing, discs with the spacing as radius cover the area.
+    if not has_neighbours and count * np.pi * apart**2 <= problem.area.area_m2:
+        return Room(True, count)
     packed = len(densest_lattice(problem)[0])
-    if packed >= wanted:
-        return Room(True, wanted)
+    if packed >= count:
+        return Room(True, count)
     x, y = problem.repaired(*fill_at_random(problem, NONE, NONE, np.random.default_rng(0)))
     return Room(problem.violation(x, y).is_feasible, packed)
 
 
 def lattice_count(area: Area, rows: Array, offset: Array) -> int:
-    """Number of points of a lattice in the area. rows: its basis vectors, m; offset: of one point, in these vectors."""
+    """Return the number of lattice points in the area. rows: basis vectors, m; offset: of a point, in these vectors."""
     return _fill_lattice(area, rows, offset, NONE, NONE)
 
 
 def lattice_points(area: Area, rows: Array, offset: Array) -> tuple[Array, Array]:
-    """Points of a lattice in the area, as in `lattice_count`."""
+    """Return the lattice points in the area; see `lattice_count`."""
     x, y = np.empty((2, lattice_count(area, rows, offset)))
     _fill_lattice(area, rows, offset, x, y)
     return x + area.origin[0], y + area.origin[1]

@@ -1,4 +1,4 @@
-"""Loops over turbines, edges and lattices, compiled when they are first used and shared by all of this process."""
+"""Loops over turbines, edges and lattices, compiled on first use."""
 
 import functools
 import importlib

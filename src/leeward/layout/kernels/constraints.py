@@ -1,7 +1,7 @@
-"""Constraints in compiled code: by how much a layout violates them, a step of descent with penalties, and repair.
+"""Compiled constraints: violations of a layout, a step of descent with penalties, and repair.
 
-Turbines stand at x, y (metres from the area's origin), shape (all,): the farm's `count` first, then neighbours, which
-stay where they are. `room` (m), same shape: two turbines must be apart by the mean of their rooms.
+Turbines are at x, y (metres from the area's origin), shape (all,): the `count` turbines of the farm, then neighbours,
+which do not move. `room` (m), same shape: the minimum distance of two turbines is the mean of their rooms.
 """
 
 import math
@@ -15,7 +15,7 @@ from leeward.wind.kernels.compile import formula
 def penalise(
     x: Floats, y: Floats, count: int, room: Floats, boundary: Boundary, by_x: Floats, by_y: Floats
 ) -> tuple[float, float]:
-    """The worst violations of the boundary and of the spacing (m); fill the gradient of the sum of their squares."""
+    """Return the worst violations of boundary and spacing (m); fill the gradient of the sum of their squares."""
     outside = 0.0
     for i in range(count):
         distance, inwards_x, inwards_y = signed_distance(x[i], y[i], boundary)
@@ -33,7 +33,7 @@ def penalise(
                 distance = math.sqrt(square)
                 missing = apart - distance
                 close = max(close, missing)
-                # on one spot there is no direction to prefer: to the east
+                # turbines at the same point have no direction: take east
                 slope = -2.0 * missing
                 to_east, to_north = (east / distance, north / distance) if distance > 0.0 else (1.0, 0.0)
                 by_x[i] += slope * to_east
@@ -56,10 +56,10 @@ def descend(
     settings: tuple[float, float, float, float, float],
     violation: Floats,
 ) -> None:
-    """One step of Adam on the energy's gradient (uphill) and the penalties; changes x, y and the moments in place.
+    """Take one step of Adam on the energy's gradient (uphill) and the penalties; change x, y and moments in place.
 
-    moments: shape (6, count), first and second by x and by y, and room for two more rows. settings: length of the step
-    (m), weight of the penalty, decay of the first and of the second moment, number of steps, this one included.
+    moments: shape (6, count), first and second by x and by y, and two scratch rows. settings: length of the step (m),
+    weight of the penalty, decay of the first and of the second moment, number of steps, this one included.
     violation: filled with the worst violations of the boundary and of the spacing (m), before the step.
     """
     length, weight, first, second, steps = settings
@@ -80,7 +80,7 @@ def descend(
 
 
 def violations(x: Floats, y: Floats, count: int, room: Floats, boundary: Boundary, worst: Floats) -> None:
-    """Fill, for each turbine, by how much it is outside and by how much too close to another (m); shape (2, count)."""
+    """Fill `worst`, shape (2, count): the distance by which each turbine is outside, and too close to another (m)."""
     worst[:] = 0.0
     for i in range(count):
         worst[0, i] = max(-signed_distance(x[i], y[i], boundary)[0], 0.0)
@@ -96,8 +96,8 @@ def repair(
 ) -> tuple[float, int]:
     """Push turbines apart and back inside, pair by pair, until all constraints hold; changes x and y in place.
 
-    Each push goes a `margin` (m) beyond what is needed. Returns the worst violation (m) that the last sweep found, 0.0
-    if the layout is feasible, and the number of sweeps.
+    Each push goes `margin` (m) further than needed. Return the worst violation (m) in the last sweep, 0.0 if the layout
+    is feasible, and the number of sweeps.
     """
     worst = 0.0
     for sweep in range(sweeps):

@@ -1,8 +1,8 @@
 """Signed distance from the boundary of an area: positive where turbines may stand, 0 on the boundary.
 
-A polygon's distance is that of the nearest edge or corner, its sign tells whether a ray to the east crosses the edges
-an odd number of times. The derivative is a unit vector; on an edge it is the normal that points inwards, so that it
-does not turn about where rounding decides on which side a point lies.
+The distance of a polygon is that of the nearest edge or corner. A point is inside if a ray to the east crosses the
+edges an odd number of times. The derivative is a unit vector; on an edge it is the inward normal, so that it does not
+flip where rounding decides on which side a point lies.
 """
 
 import math
@@ -13,9 +13,9 @@ from leeward.wind.kernels.compile import formula
 
 @formula
 def nearest_edge(px: float, py: float, boundary: Boundary, part: int) -> tuple[int, bool]:
-    """The edge of a part that is nearest to a point, and whether the part's edges go round the point.
+    """Return the edge of a part nearest to a point, and whether the edges enclose the point.
 
-    An edge stands for its start and what lies before its end; the end is the start of the next one.
+    An edge includes its start and excludes its end, which is the start of the next one.
     """
     nearest = boundary.first[part]
     least = math.inf
@@ -27,7 +27,7 @@ def nearest_edge(px: float, py: float, boundary: Boundary, part: int) -> tuple[i
         from_y = py - boundary.start_y[e]
         cross = along_x * from_y - along_y * from_x
         share = (along_x * from_x + along_y * from_y) * boundary.inverse_square[e]
-        # the same comparison for the end of one edge and the start of the next: no ray slips through between them
+        # the same comparison for the end of one edge and the start of the next: no ray passes between them
         upwards = py < boundary.end_y[e]
         if (py < boundary.start_y[e]) != upwards and (cross > 0.0) == upwards:
             inside = not inside
@@ -44,7 +44,7 @@ def nearest_edge(px: float, py: float, boundary: Boundary, part: int) -> tuple[i
 
 @formula
 def part_distance(px: float, py: float, boundary: Boundary, part: int) -> tuple[float, float, float]:
-    """How far inside of a part a point lies (m, negative outside), and the derivatives by x and y."""
+    """Return how far a point is inside a part (m, negative outside), and the derivatives by x and y."""
     e, inside = nearest_edge(px, py, boundary, part)
     sign = 1.0 if inside else -1.0
     along_x = boundary.end_x[e] - boundary.start_x[e]
@@ -66,7 +66,7 @@ def part_distance(px: float, py: float, boundary: Boundary, part: int) -> tuple[
         if away > 0.0:
             left_x = sign * from_x / away
             left_y = sign * from_y / away
-        elif inverse == 0.0:  # in the centre of a disc every direction is as good
+        elif inverse == 0.0:  # at the centre of a disc any direction will do
             left_x = 1.0
             left_y = 0.0
     return sign * away + boundary.margin[part], left_x, left_y
@@ -74,9 +74,9 @@ def part_distance(px: float, py: float, boundary: Boundary, part: int) -> tuple[
 
 @formula
 def signed_distance(px: float, py: float, boundary: Boundary) -> tuple[float, float, float]:
-    """Signed distance of one point (m), and its derivatives by x and y.
+    """Return the signed distance of one point (m), and its derivatives by x and y.
 
-    px, py: metres from the area's origin. The farthest inside of all regions, and outside of all excluded parts.
+    px, py: metres from the area's origin. It is the largest over the regions, limited by the excluded parts.
     """
     distance, by_x, by_y = part_distance(px, py, boundary, 0)
     for part in range(1, boundary.regions):
@@ -91,6 +91,6 @@ def signed_distance(px: float, py: float, boundary: Boundary) -> tuple[float, fl
 
 
 def signed_distances(x: Floats, y: Floats, boundary: Boundary, distance: Floats, by_x: Floats, by_y: Floats) -> None:
-    """Fill in what `signed_distance` says of many points; all of shape (points,)."""
+    """Fill `signed_distance` of many points; all arrays have the shape (points,)."""
     for i in range(len(x)):
         distance[i], by_x[i], by_y[i] = signed_distance(x[i], y[i], boundary)

@@ -1,4 +1,4 @@
-"""Points of a lattice that lie in an area."""
+"""Find the points of a lattice in an area."""
 
 import math
 
@@ -9,7 +9,7 @@ from leeward.wind.kernels.compile import formula
 
 @formula
 def is_in_a_box(px: float, py: float, boxes: Floats) -> bool:
-    """Whether a point may lie in the area: cheap to tell where regions are far from each other."""
+    """Return whether a point is in a bounding box: a cheap test if regions are far apart."""
     for box in range(len(boxes)):
         if boxes[box, 0] <= px <= boxes[box, 2] and boxes[box, 1] <= py <= boxes[box, 3]:
             return True
@@ -17,10 +17,10 @@ def is_in_a_box(px: float, py: float, boxes: Floats) -> bool:
 
 
 def lattice_points(rows: Floats, offset: Floats, boxes: Floats, boundary: Boundary, x: Floats, y: Floats) -> int:
-    """Number of the points offset + i * rows[0] + j * rows[1] in the area; fill x and y with as many as they hold.
+    """Return the number of points offset + i * rows[0] + j * rows[1] in the area; fill x and y with as many as fit.
 
-    rows: basis vectors (m), shape (2, 2), of which neither may be along the other. boxes: least x and y, greatest x and
-    y of the area's regions, shape (regions, 4). All coordinates are metres from the area's origin.
+    rows: basis vectors (m), shape (2, 2), not parallel. boxes: least x and y, greatest x and y of the area's regions,
+    shape (regions, 4). All coordinates are metres from the area's origin.
     """
     left, low, right, high = math.inf, math.inf, -math.inf, -math.inf
     for box in range(len(boxes)):
@@ -35,7 +35,7 @@ def lattice_points(rows: Floats, offset: Floats, boxes: Floats, boundary: Bounda
     count = 0
     for i in range(math.ceil(first), math.floor(last) + 1):
         start_x, start_y = offset[0] + i * rows[0, 0], offset[1] + i * rows[0, 1]
-        # which j lie between the bounds, by x and by y
+        # the range of j within the bounds, by x and by y
         lowest, highest = -math.inf, math.inf
         for start, step, least, greatest in (
             (start_x, rows[1, 0], left, right),
