@@ -121,7 +121,7 @@ def _finish(folder: Path, process: subprocess.Popen, frozen: int, browser) -> No
     process.wait(PATIENCE_S)
     assert process.returncode == 3
     browser.until_text("4 of 6 layouts", "#progress")
-    browser.until_text("Nobody is at work", "#workers")
+    browser.until_text("There are no live workers", "#workers")
     until(lambda: len(browser.all("#map .farm circle")) == 3, "the map has the best layout")
 
 
@@ -155,7 +155,7 @@ def test_the_page_of_a_task_in_work_becomes_that_of_its_layout(browser, live):
     with dashboard("layouts.run", folder) as (_, address):
         browser.enter(address)
         browser.open("/task/farm0_t0_s0")
-        assert "in work" in browser.text("#state")
+        assert "running" in browser.text("#state")
         browser.run("window.mark = 1")
         (folder / "go0").touch()
         until(lambda: len(browser.all("#plan .turbine")) == 3, "the layout is shown")
@@ -333,7 +333,7 @@ def test_tasks_are_filtered_by_keyboard_alone(shown):
 
     shown.open("/tasks")
     shown.press(Keys.TAB)
-    assert "to the content" in shown.focused()
+    assert "Skip to content" in shown.focused()
     assert shown.run(IN_SIGHT, ".skip"), "where the focus is cannot be seen"
     shown.press(Keys.ENTER)
     until(lambda: shown.run("return location.hash") == "#content", "the content is gone to")

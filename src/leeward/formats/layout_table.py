@@ -1,4 +1,4 @@
-"""Layouts from a CSV file with one row per turbine, as `leeward export` and others write it."""
+"""Read layouts from a CSV file with one row per turbine, such as `leeward export` writes."""
 
 import csv
 import math
@@ -12,9 +12,9 @@ from leeward.parsing import LARGEST_DATA, read_text
 from leeward.store import Key, is_key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
-TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that tell layouts apart
+TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
 FIGURES = ("rotor_diameter_m", "hub_height_m", "rated_power_mw", "layout_aep_gwh")
-HINT = "several layouts in one file need a column that tells them apart: key, or farm_idx, type_idx and seed"
+HINT = "several layouts in one file need a column that distinguishes them: key, or farm_idx, type_idx and seed"
 
 Row = tuple[int, dict[str, str]]  # the number of its line, and its cells by column
 Identity = tuple[str | int, ...]
@@ -22,10 +22,9 @@ Identity = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TableLayout:
-    """One layout. x, y: m, as many of each. name: what tells it from others, "" where the file has no such column.
+    """One layout; fields that the file does not give are None or "". layout_aep_gwh: as stated in the file.
 
-    What the file does not tell is None or "". Lengths are in m, the rated power of one turbine is in MW, and the AEP
-    that the file states for the layout is in GWh.
+    x, y: m, same length. name: distinguishes the layout from others, "" if the file has no column for that.
     """
 
     name: str
@@ -43,16 +42,15 @@ class TableLayout:
 
 
 def read_layouts(path: Path) -> list[TableLayout]:
-    """Return the layouts of a CSV file with the columns x_m and y_m, in the order in which they begin.
+    """Return the layouts of a CSV file with the columns x_m and y_m, in the order of their first rows.
 
-    The columns that `leeward export` writes tell them apart: key, farm_idx, type_idx, seed, farm and turbine_type, or
-    some of these. A file with none of these columns is one layout. Raise InputError where columns contradict each
-    other, or where it is not clear which rows belong together.
+    Any of the columns key, farm_idx, type_idx, seed, farm and turbine_type distinguish them; a file with none of
+    these is one layout. Raise InputError if columns contradict each other or it is unclear which rows belong together.
     """
     header, rows = _rows(path)
     _demand_columns(path, header)
     if not rows:
-        raise InputError(f"{path}: no turbines in it; expected one per line")
+        raise InputError(f"{path}: no turbines; expected one row per turbine")
     telling = [column for column in TELLING if column in header and any(cells[column] for _, cells in rows)]
     groups: dict[Identity, list[Row]] = {}
     for line, cells in rows:
@@ -86,18 +84,18 @@ def _demand_columns(path: Path, header: list[str]) -> None:
 
 
 def _identity(path: Path, line: int, cells: dict[str, str], telling: Sequence[str]) -> Iterator[str | int]:
-    """Return what a row says in the columns that tell layouts apart."""
+    """Yield the values of a row in the columns that distinguish layouts."""
     for column in telling:
         cell = cells[column]
         if not cell:
-            raise InputError(f"{path}, line {line}: {column} is empty, and other lines have one; expected one in each")
+            raise InputError(f"{path}, line {line}: {column} is empty, but not in other lines; fill in all or none")
         yield _whole(path, line, column, cell) if column in NUMBERS else _unguarded(cell)
 
 
 def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]) -> None:
-    """Raise InputError where one column says that two rows are of one layout, and another one says that they are not.
+    """Raise InputError if one column puts two rows into one layout and another column does not.
 
-    firsts: of each layout the number of its first line, and what the columns say.
+    firsts: for each layout, the number of its first line and the values of its distinguishing columns.
     """
     for line, told in firsts:
         key = str(told.get("key", ""))
@@ -105,7 +103,7 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
             for column, number in zip(NUMBERS, Key.parse(key), strict=True):
                 if told.get(column, number) != number:
                     raise InputError(
-                        f"{path}, line {line}: key is {key} and {column} is {told[column]}; expected columns that agree"
+                        f"{path}, line {line}: key is {key} but {column} is {told[column]}; they must agree"
                     )
     for of, other in (("key",), TELLING), (NUMBERS, TELLING), (("farm_idx",), ("farm",)), (("type_idx",), TELLING[-1:]):
         seen: dict[tuple[str | int, ...], tuple[int, dict[str, str | int]]] = {}
@@ -117,19 +115,19 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
                 if first.get(column) != told.get(column):
                     same = ", ".join(f"{name} {told[name]}" for name in of)
                     raise InputError(
-                        f"{path}, lines {before} and {line}: {same} has the {column} {first[column]!r} and "
-                        f"{told[column]!r}; expected one"
+                        f"{path}, lines {before} and {line}: {same} has two values of {column}, {first[column]!r} "
+                        f"and {told[column]!r}; expected one"
                     )
 
 
 def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLayout:
-    """Return one layout. All of its rows must agree about its turbines and its coordinate system."""
+    """Return one layout, whose rows must agree on turbine type and coordinate system."""
     first, cells = rows[0]
     seen: dict[str, int] = {}
     for line, others in rows:
         number = others.get("turbine")
         if number and seen.setdefault(number, line) != line:
-            raise InputError(f"{path}, lines {seen[number]} and {line}: two turbines {number} in one layout; {HINT}")
+            raise InputError(f"{path}, lines {seen[number]} and {line}: turbine {number} twice in one layout; {HINT}")
     for column in (*FIGURES, "crs"):
         for line, others in rows:
             if others.get(column) != cells.get(column):
@@ -159,14 +157,14 @@ def _number(path: Path, line: int, column: str, cell: str) -> float:
 
 
 def _whole(path: Path, line: int, column: str, cell: str) -> int:
-    """Return a whole number, also where a spreadsheet has put decimals behind it."""
+    """Return a whole number; a spreadsheet may have added decimals to it."""
     value = _number(path, line, column, cell)
     if not (math.isfinite(value) and value.is_integer() and value >= 0):
-        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a whole number from 0 on")
+        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a whole number, 0 or more")
     return int(value)
 
 
 def _unguarded(cell: str) -> str:
-    """Return a text without the apostrophe that `leeward export` puts before what looks like a formula."""
+    """Return a text without the apostrophe that `leeward export` puts before text that looks like a formula."""
     plain = cell.removeprefix(GUARD)
     return plain if guarded(plain) == cell else cell
