@@ -218,7 +218,7 @@ def test_where_there_is_no_layout_yet():
     """A table of headings only told nothing."""
     listed = best_list({}, {}, None, LINKS)
     assert "<table" not in listed
-    assert "There is no layout yet." in listed
+    assert "There are no layouts yet." in listed
     picture = best_map([FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS)
     assert "The best layout" not in picture
     assert "The areas of the farms, to scale." in picture
@@ -425,11 +425,11 @@ def test_a_site_of_one_wind():
     [
         (
             {"weibull": {"weibull_a_m_s": [9.0] * 4, "turbulence_intensity": [0.06, 0.1], "interpolation": "linear"}},
-            "Weibull distributions of 4 sectors, linear between sectors, turbulence intensity 0.06 to 0.1",
+            "Weibull distributions in 4 sectors, interpolated linearly, turbulence intensity 0.06 to 0.1",
         ),
         (
             {"weibull": {"weibull_a_m_s": [9.0], "wind_directions_deg": [0.0, 1.0], "wind_speeds_m_s": [9.0]}},
-            "Weibull distributions of 1 sectors, 2 directions × 1 speeds",
+            "Weibull distributions in 1 sectors, 2 directions × 1 speeds",
         ),
         (
             {"table": {"wind_directions_deg": [0, 90], "wind_speeds_m_s": [8, 9, 10], "turbulence_intensity": 0.1}},

@@ -140,7 +140,7 @@ def test_nothing_is_written_to_the_run(ran):
         (["layouts.run", "-o", "layouts.run/report.html"], "lies in the run directory"),
         (["layouts.run", "-o", "nowhere/report.html"], "cannot be written"),
         (["nowhere.run"], "no such file or folder"),
-        (["."], "no run directory"),
+        (["."], "not a run directory"),
     ],
 )
 def test_wrong_use(ran, arguments, says):

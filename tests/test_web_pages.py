@@ -95,9 +95,9 @@ def test_wake_losses_come_later(finished, monkeypatch):
     monkeypatch.setattr(model_module, "layout_view", slow)
     with serving(finished) as browser:
         first = Checked(browser.text(TASK))
-        assert "the wake losses are being worked out" in first.text
+        assert "they are being computed" in first.text
         may_end.set()
-        until(lambda: "being worked out" not in Checked(browser.text(TASK)).text, "the wake losses", 600)
+        until(lambda: "being computed" not in Checked(browser.text(TASK)).text, "the wake losses", 600)
         page = Checked(browser.text(TASK))
     assert "wake loss of a turbine" not in page.text  # in an attribute, for screen readers
     assert "No wake losses" not in page.text

@@ -12,7 +12,7 @@ from leeward.parsing import LARGEST_DATA, read_text
 from leeward.store import Key, is_key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
-TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
+NAMING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
 FIGURES = ("rotor_diameter_m", "hub_height_m", "rated_power_mw", "layout_aep_gwh")
 HINT = "several layouts in one file need a column that distinguishes them: key, or farm_idx, type_idx and seed"
 
@@ -51,13 +51,13 @@ def read_layouts(path: Path) -> list[TableLayout]:
     _demand_columns(path, header)
     if not rows:
         raise InputError(f"{path}: no turbines; expected one row per turbine")
-    telling = [column for column in TELLING if column in header and any(cells[column] for _, cells in rows)]
+    columns = [column for column in NAMING if column in header and any(cells[column] for _, cells in rows)]
     groups: dict[Identity, list[Row]] = {}
     for line, cells in rows:
-        groups.setdefault(tuple(_identity(path, line, cells, telling)), []).append((line, cells))
-    firsts = [(members[0][0], dict(zip(telling, identity, strict=True))) for identity, members in groups.items()]
+        groups.setdefault(tuple(_identity(path, line, cells, columns)), []).append((line, cells))
+    firsts = [(members[0][0], dict(zip(columns, identity, strict=True))) for identity, members in groups.items()]
     _demand_agreement(path, firsts)
-    return [_layout(path, told, members) for (_, told), members in zip(firsts, groups.values(), strict=True)]
+    return [_layout(path, values, members) for (_, values), members in zip(firsts, groups.values(), strict=True)]
 
 
 def _rows(path: Path) -> tuple[list[str], list[Row]]:
@@ -78,14 +78,14 @@ def _demand_columns(path: Path, header: list[str]) -> None:
         if column not in header:
             more = "; it has a row per layout: export it with --per turbine" if "n_turbines" in header else ""
             raise InputError(f"{path}: no column {column}; found {', '.join(filter(None, header)) or 'nothing'}{more}")
-    for column in ("x_m", "y_m", "turbine", "crs", *TELLING, *FIGURES):
+    for column in ("x_m", "y_m", "turbine", "crs", *NAMING, *FIGURES):
         if header.count(column) > 1:
             raise InputError(f"{path}: {header.count(column)} columns are called {column}; expected one")
 
 
-def _identity(path: Path, line: int, cells: dict[str, str], telling: Sequence[str]) -> Iterator[str | int]:
+def _identity(path: Path, line: int, cells: dict[str, str], columns: Sequence[str]) -> Iterator[str | int]:
     """Yield the values of a row in the columns that distinguish layouts."""
-    for column in telling:
+    for column in columns:
         cell = cells[column]
         if not cell:
             raise InputError(f"{path}, line {line}: {column} is empty, but not in other lines; fill in all or none")
@@ -97,30 +97,30 @@ def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]
 
     firsts: for each layout, the number of its first line and the values of its distinguishing columns.
     """
-    for line, told in firsts:
-        key = str(told.get("key", ""))
+    for line, values in firsts:
+        key = str(values.get("key", ""))
         if is_key(key):
             for column, number in zip(NUMBERS, Key.parse(key), strict=True):
-                if told.get(column, number) != number:
+                if values.get(column, number) != number:
                     raise InputError(
-                        f"{path}, line {line}: key is {key} but {column} is {told[column]}; they must agree"
+                        f"{path}, line {line}: key is {key} but {column} is {values[column]}; they must agree"
                     )
-    for of, other in (("key",), TELLING), (NUMBERS, TELLING), (("farm_idx",), ("farm",)), (("type_idx",), TELLING[-1:]):
+    for of, other in (("key",), NAMING), (NUMBERS, NAMING), (("farm_idx",), ("farm",)), (("type_idx",), NAMING[-1:]):
         seen: dict[tuple[str | int, ...], tuple[int, dict[str, str | int]]] = {}
-        for line, told in firsts:
-            if not all(column in told for column in of):
+        for line, values in firsts:
+            if not all(column in values for column in of):
                 break
-            before, first = seen.setdefault(tuple(told[column] for column in of), (line, told))
+            before, first = seen.setdefault(tuple(values[column] for column in of), (line, values))
             for column in other:
-                if first.get(column) != told.get(column):
-                    same = ", ".join(f"{name} {told[name]}" for name in of)
+                if first.get(column) != values.get(column):
+                    same = ", ".join(f"{name} {values[name]}" for name in of)
                     raise InputError(
                         f"{path}, lines {before} and {line}: {same} has two values of {column}, {first[column]!r} "
-                        f"and {told[column]!r}; expected one"
+                        f"and {values[column]!r}; expected one"
                     )
 
 
-def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLayout:
+def _layout(path: Path, values: dict[str, str | int], rows: list[Row]) -> TableLayout:
     """Return one layout, whose rows must agree on turbine type and coordinate system."""
     first, cells = rows[0]
     seen: dict[str, int] = {}
@@ -135,18 +135,18 @@ def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLay
                     f"{path}, lines {first} and {line}: {column} is {cells[column] or 'empty'} and "
                     f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
                 )
-    key = str(told.get("key", ""))
+    key = str(values.get("key", ""))
     numbers = Key.parse(key)._asdict() if is_key(key) else {}
-    numbers |= {column: int(told[column]) for column in NUMBERS if column in told}
+    numbers |= {column: int(values[column]) for column in NUMBERS if column in values}
     figures = {column: _number(path, first, column, cells[column]) for column in FIGURES if cells.get(column)}
     x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))
     name = key or ", ".join(
         str(value) if column in ("farm", "turbine_type") else f"{column.removesuffix('_idx')} {value}"
-        for column, value in told.items()
+        for column, value in values.items()
     )
-    kind = str(told.get("turbine_type", ""))
-    told_otherwise = {"turbine_type": kind, "crs": cells.get("crs", ""), **figures}
-    return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **told_otherwise)  # type: ignore[arg-type]
+    turbine_type = str(values.get("turbine_type", ""))
+    other_fields = {"turbine_type": turbine_type, "crs": cells.get("crs", ""), **figures}
+    return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **other_fields)  # type: ignore[arg-type]
 
 
 def _number(path: Path, line: int, column: str, cell: str) -> float:

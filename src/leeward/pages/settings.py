@@ -59,8 +59,8 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 def _rest(settings: Mapping[str, Any]) -> str:
     """Return the settings of the optimiser other than recipe and effort."""
-    told = ("recipe", "effort", "time_budget_s", "work")
-    rest = _words({name: value for name, value in settings.items() if name not in told})
+    shown = ("recipe", "effort", "time_budget_s", "work")
+    rest = _words({name: value for name, value in settings.items() if name not in shown})
     return f"; {rest}" if rest else ""
 
 
@@ -84,7 +84,7 @@ def _site(figures: Mapping[str, Any]) -> str:
         "time_series": [f"time series of {counts[2]} values"],
     }.get(kind, ["not known"])
     if inner.get("interpolation") == "linear":
-        words.append("linear interpolation between sectors")
+        words.append("interpolated linearly")
     turbulence = np.asarray(inner.get("turbulence_intensity", ()), dtype=float)
     if turbulence.size:
         low, high = float(turbulence.min()), float(turbulence.max())

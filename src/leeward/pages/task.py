@@ -42,8 +42,8 @@ def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
     if not view.spacing_m:
         return None
     box = tag("input", {"type": "checkbox", "class": "show-spacing"})
-    told = words or f"circles of the minimum spacing, {view.spacing_m:g} m wide"
-    return tag("label", {"class": "switch"}, box, f" {told}")
+    label = words or f"circles of the minimum spacing, {view.spacing_m:g} m wide"
+    return tag("label", {"class": "switch"}, box, f" {label}")
 
 
 def result_facts(view: LayoutView) -> Markup:

@@ -140,8 +140,8 @@ def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> 
 
 def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[AepCell]:
     """Return AEP over the seeds for each farm and type, named by the campaign, else by number."""
-    farms = {} if campaign is None else _told_apart(campaign.farms)
-    types = {} if campaign is None else _told_apart(campaign.types)
+    farms = {} if campaign is None else _unambiguous(campaign.farms)
+    types = {} if campaign is None else _unambiguous(campaign.types)
     cells: dict[tuple[int, int], dict[int, float]] = {}
     for key, aep in known_aeps(path, choice).items():
         cells.setdefault((key.farm_idx, key.type_idx), {})[key.seed] = aep
@@ -162,7 +162,7 @@ def _with_power(name: str, installed: Mapping[tuple[int, int], float | None], ki
     return f"{shortened(name, LONGEST_NAME - len(power) - 5)}, {power} MW"
 
 
-def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
+def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
     """Return the names, with the number added to those that occur several times."""
     times = Counter(names.values())
     return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
