@@ -173,7 +173,7 @@ def test_report(path):
 
 def test_a_finished_run_has_no_rate(path):
     seen = replace(snapshot(path), rate_per_hour=60.0)
-    assert "an hour" not in progress(seen)
+    assert "per hour" not in progress(seen)
     assert "recipe smart_start+refine, effort normal" in progress(seen)
 
 

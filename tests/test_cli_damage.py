@@ -118,7 +118,7 @@ def failure(paths, **changes):
 def test_a_record_of_wrong_types_is_counted_as_unreadable(paths, inside, changes):
     failure(paths, **changes)
     seen = snapshot(paths.root)
-    assert any("1 record(s) of failures cannot be read" in note for note in seen.notes)
+    assert any("1 failure record(s) cannot be read" in note for note in seen.notes)
     assert inside("status")[0] == 3
     assert len(absent_tasks(paths.root).tasks) == 1
 
@@ -136,7 +136,7 @@ def test_folders_among_records_and_heartbeats(paths, inside):
     (paths.workers / "w1.json").mkdir()
     code, out, _ = inside("status")
     assert code == 3
-    assert "1 record(s) of failures cannot be read" in out
+    assert "1 failure record(s) cannot be read" in out
     assert inside("missing", "layouts.run")[0] == 3
 
 

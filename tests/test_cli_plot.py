@@ -173,21 +173,21 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         (["layout", "-o", "layouts.run/logs/a.png"], 2, "lies in the run directory"),
         (["layout", "-o", "nowhere/a.png"], 2, "cannot be written"),
         (["layout", "nowhere.run", "-o", "a.png"], 2, "nowhere.run: no such file or folder"),
-        (["layout", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is not there"),
-        (["convergence", "--key", "0,0,0", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is not there"),
+        (["layout", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is missing"),
+        (["convergence", "--key", "0,0,0", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is missing"),
         (["layout", "--key", "farm0", "-o", "a.png"], 2, "farm0"),
         (["layout", "--key", "0,0,0", "--key", "0,0,1", "-o", "a.png"], 2, "expected one --key"),
         (
             ["layout", "--farm", "7", "-o", "a.png"],
             1,
-            "no result of farm 7 whose AEP is known, of 0 there and 8 in all",
+            "no result of farm 7 has a known AEP (0 results of farm 7, 8 in all)",
         ),
         (
             ["layout", "--farm", "square 1", "--type", "7", "-o", "a.png"],
             1,
-            "no result of farm 1 with type 7 whose AEP",
+            "no result of farm 1 with type 7 has a known AEP",
         ),
-        (["layout", "--key", "square 1/generic 15 MW/9", "-o", "a.png"], 1, "farm1_t1_s9 is not there"),
+        (["layout", "--key", "square 1/generic 15 MW/9", "-o", "a.png"], 1, "farm1_t1_s9 is missing"),
         (["layout", "--farm", "circle", "-o", "a.png"], 2, "no farm has the name 'circle'; the farms are 0 'square 0'"),
         (["map", "--key", "0,0,0", "-o", "a.png"], 2, "--key is of no use for map"),
         (["layout", "--speed", "8", "-o", "a.png"], 2, "--speed is of no use for layout; it belongs to flow"),
@@ -252,7 +252,7 @@ def test_absent_empty_and_damaged_are_three_answers(made, tmp_path):
     assert {done.returncode for done in said.values()} == {1}
     assert "truncated" in said["cut"].stderr
     assert "empty" in said["empty"].stderr.partition("empty.h5: ")[2]
-    assert "no result of any farm whose AEP is known, of 0 there" in said["none"].stderr
+    assert "no result of any farm has a known AEP (0 results of any farm" in said["none"].stderr
 
 
 @pytest.mark.parametrize(("aep", "told"), [(123.4, "123.4 GWh a year, "), (None, "AEP not known, ")])
@@ -292,5 +292,5 @@ def test_letters_that_no_font_has_are_told_in_a_line(tmp_path, monkeypatch):
     path.write_text(f"name: 風力\n{path.read_text()}", encoding="utf-8")
     done = plot(tmp_path, "rose", "--campaign", "campaign.yaml", "-o", "rose.png")
     assert (done.returncode, done.stdout) == (0, "written: rose.png\n")
-    assert done.stderr.startswith("leeward: note: no font that is installed has the letters 風力: ")
+    assert done.stderr.startswith("leeward: note: no installed font has the characters 風力, ")
     assert done.stderr.count("\n") == 1

@@ -200,7 +200,7 @@ def test_missing_of_a_run(paths, campaign, inside, tmp_path):
     code, out, _ = inside("missing", "layouts.run")
     assert code == 3
     assert "2 of 6 layouts missing" in out
-    assert re.search(r"farm1_t0_s1 +1 +0 +1  not there", out)
+    assert re.search(r"farm1_t0_s1 +1 +0 +1  no result", out)
     assert "--only-from missing.csv --retry-failed" in out
     code, out, _ = inside("missing", "layouts.run", "--csv", "-")
     rows = list(csv.DictReader(out.splitlines()))
@@ -519,7 +519,7 @@ def test_show_csv(paths, campaign, inside, tmp_path):
 def test_show_what_is_not_there(paths, inside):
     code, out, err = inside("show", "farm0_t0_s9")
     assert (code, out) == (1, "")
-    assert "farm0_t0_s9 is not there" in err
+    assert "farm0_t0_s9 is missing" in err
     assert inside("show", "farm0")[0] == 2
 
 

@@ -234,15 +234,15 @@ WRONG = [
         ["-o", "all.xlsx"],
         ", ".join(f"{'/'.join(form.endings)} ({form.name})" for form in FORMATS.values()),
     ),
-    (["-o", "all"], "has no ending"),
-    (["-o", "all.nc", "--format", "csv"], "--format csv is for files that end in .csv"),
-    (["-o", "one.yaml"], "leeward: 8 layouts were chosen (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0, ...); expected one"),
-    (["-o", "one.npz", "--best"], "4 layouts were chosen (farm0_t0_s"),
-    (["-o", "one.csv", "--farm", "7"], "none of its 8 results is of farm 7; there are farms 0, 1"),
+    (["-o", "all"], "has no extension"),
+    (["-o", "all.nc", "--format", "csv"], "--format csv needs the extension .csv"),
+    (["-o", "one.yaml"], "leeward: 8 layouts selected (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0, ...); expected one"),
+    (["-o", "one.npz", "--best"], "4 layouts selected (farm0_t0_s"),
+    (["-o", "one.csv", "--farm", "7"], "none of its 8 results matches farm 7; it has farms 0, 1"),
     (["-o", "one.csv", "--key", "farm"], "'farm' is not a key"),
     (["-o", "layouts.run/all.csv"], "only `leeward run` writes"),
     (["-o", "layouts.run/results/all.csv"], "only `leeward run` writes"),
-    (["-o", "campaign.yaml", "--key", "0,0,0", "--campaign", "campaign.yaml"], "is what is read"),
+    (["-o", "campaign.yaml", "--key", "0,0,0", "--campaign", "campaign.yaml"], "is also the input"),
     (["-o", "nowhere/all.csv"], "cannot be written"),
     (["-o", "folder.csv"], "is a folder"),
     (["-o", "all.csv", "--campaign", "none.yaml"], "no such file"),
@@ -265,7 +265,7 @@ def test_the_file_that_is_read_is_not_written(tmp_path):
     content = path.read_bytes()
     done = leeward_here("export", "layouts.nc", "-o", "./layouts.nc", cwd=tmp_path)
     assert done.returncode == 2
-    assert "is what is read" in done.stderr
+    assert "is also the input" in done.stderr
     assert path.read_bytes() == content
 
 
@@ -281,7 +281,7 @@ def test_what_is_not_there(run, tmp_path):
     assert "none.h5: no such file" in done.stderr
     write_own_file(tmp_path / "empty.h5", [])
     done = leeward_here("export", "empty.h5", "-o", "one.csv", cwd=tmp_path)
-    assert (done.returncode, "no results in it" in done.stderr) == (2, True)
+    assert (done.returncode, "has no results" in done.stderr) == (2, True)
     assert [path.name for path in tmp_path.iterdir()] == ["empty.h5"]
 
 
@@ -313,13 +313,13 @@ def test_a_campaign_that_is_not_that_of_the_results(run, tmp_path):
 
     done = export("one.yaml", "--key", "0,0,0", spacing_diameters=2.5)
     assert done.returncode == 2
-    assert "made with other settings" in done.stderr
+    assert "was not made with the settings" in done.stderr
     done = export("all.geojson", crs=None)
     assert done.returncode == 2
-    assert "names no coordinate system" in done.stderr
+    assert "has no coordinate system" in done.stderr
     done = export("all.geojson", farms=campaign_data()["farms"][:1])
     assert done.returncode == 2
-    assert "layouts of farm 1, of which the campaign sample knows no area" in done.stderr
+    assert "layouts of farm 1, which is not in the campaign sample" in done.stderr
     assert [path.name for path in tmp_path.iterdir()] == ["other.yaml"]
 
 

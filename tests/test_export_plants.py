@@ -192,7 +192,7 @@ def test_holes_are_exclusions():
 def test_floris_has_no_counterpart_of_a_new_wake_model(monkeypatch):
     plant, _ = plant_and_aep(**CASES["neighbours"])
     monkeypatch.delitem(floris.NEAREST, plant.wake_model.name)
-    says = f"the wake model {plant.wake_model.name} has no counterpart in FLORIS; expected one of"
+    says = f"the wake model {plant.wake_model.name} has no counterpart in FLORIS; use one of"
     with pytest.raises(InputError, match=says):
         floris.floris_input(plant)
 

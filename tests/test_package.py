@@ -87,7 +87,7 @@ def test_a_file_from_a_spreadsheet(tmp_path):
     [
         ("x_m\n1\n", "no column y_m; found x_m"),
         ("x_m,y_m\n1,2\n3,north\n", "line 3: y_m is 'north'; expected a number"),
-        ("x_m,y_m\n", "no turbines in it"),
+        ("x_m,y_m\n", "no turbines; expected one row"),
         ("x_m,y_m\n1,2\n1,2\n", "turbines 0 and 1 are at the same point"),
         ("", "no column x_m; found nothing"),
     ],

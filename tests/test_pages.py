@@ -208,17 +208,17 @@ def test_steps_are_told_of_where_they_are_drawn():
     """Of one turbine there is one step, and no line."""
     details = {"phases": "smart_start", "aep_by_phase": np.array([7.0])}
     one = replace(own_result(aep=7.0), details=details, history=np.array([[1.0], [7.0]]))
-    assert "at the right" not in phases(one)
+    assert "over the steps" not in phases(one)
     assert phases(replace(one, details={})) is None
     many = replace(one, history=np.array([[1.0, 2.0], [6.0, 7.0]]))
-    assert "at the right, over the steps: the layout in hand" in phases(many)
+    assert "Right: AEP over the steps, of the current layout" in phases(many)
 
 
 def test_where_there_is_no_layout_yet():
     """A table of headings only told nothing."""
     listed = best_list({}, {}, None, LINKS)
     assert "<table" not in listed
-    assert "There is no layout yet." in listed
+    assert "There are no layouts yet." in listed
     picture = best_map([FarmShape(0, "x", (SQUARE,), None)], {}, np.zeros((2, 0)), "The best layout of each.", LINKS)
     assert "The best layout" not in picture
     assert "The areas of the farms, to scale." in picture
@@ -261,7 +261,7 @@ def test_a_plan_shows_neighbours_beside_the_area():
     width, _ = size_of(picture)
     places = re.findall(r'<circle cx="(\S+)" cy="\S+" r="\S+" class="neighbour"', picture)
     assert [float(x) for x in places] == pytest.approx([width - 16] * 2, abs=0.1)
-    assert "Rings: turbines that stand already" in plan(beside)
+    assert "Rings: existing turbines" in plan(beside)
     assert "Rings" not in plan(view(inside))
 
 
@@ -319,7 +319,7 @@ def test_a_map():
     picture = best_map(shapes, best, np.array([[-9e3, -90e3], [0.0, 0.0]]), "Where.", LINKS)
     numbers(picture)
     assert picture.count('class="neighbour"') == 1  # the other one is far away
-    assert "Where. Rings: turbines that stand already." in picture
+    assert "Where. Rings: existing turbines." in picture
     assert "Rings" not in best_map(shapes, best, np.zeros((2, 0)), "Where.", LINKS)
     assert picture.count("no layout yet") == 1
     assert picture.count("<a ") == 2
@@ -425,11 +425,11 @@ def test_a_site_of_one_wind():
     [
         (
             {"weibull": {"weibull_a_m_s": [9.0] * 4, "turbulence_intensity": [0.06, 0.1], "interpolation": "linear"}},
-            "Weibull distributions of 4 sectors, linear between sectors, turbulence intensity 0.06 to 0.1",
+            "Weibull distributions in 4 sectors, interpolated linearly, turbulence intensity 0.06 to 0.1",
         ),
         (
             {"weibull": {"weibull_a_m_s": [9.0], "wind_directions_deg": [0.0, 1.0], "wind_speeds_m_s": [9.0]}},
-            "Weibull distributions of 1 sectors, 2 directions × 1 speeds",
+            "Weibull distributions in 1 sectors, 2 directions × 1 speeds",
         ),
         (
             {"table": {"wind_directions_deg": [0, 90], "wind_speeds_m_s": [8, 9, 10], "turbulence_intensity": 0.1}},

@@ -216,7 +216,7 @@ def test_phases_are_marked_by_their_feasible_layouts(ax):
     history = np.array([[0.0, 10.0, 20.0, 21.0, 30.0], [100.0, 109.5, 110.0, 108.0, 108.5]])
     plots.plot_convergence(ax, [Convergence("a", ["start", "descent", "polish"], [100.0, 108.0, 108.5], history)])
     assert marks(ax) == [(0, 100), (21, 108), (30, 108.5)]
-    assert "the layout in hand, feasible or not" in ax.get_xlabel()
+    assert "current layout, feasible or not" in ax.get_xlabel()
 
 
 def test_over_the_phases_where_one_has_no_history(ax):
@@ -244,7 +244,7 @@ def test_the_best_of_many_stands_out(ax):
 @pytest.mark.parametrize(
     ("curves", "over", "says"),
     [
-        ([], None, "no result to draw"),
+        ([], None, "no results to draw"),
         ([curve("a", history=False)], "steps", "a has no history"),
         ([Convergence("theirs")], None, "theirs has no AEP by phase"),
         ([Convergence("a", ["one"], [1.0, 2.0])], None, "1 phases and 2 AEPs"),
@@ -417,7 +417,7 @@ def test_neighbours_are_drawn_in_grey_where_they_are_near(problem, ax):
     for axes in (layout, flow, together):
         assert grey_in(axes) == [[[near_x, near_y]]]
         assert near_x < axes.get_xlim()[1] < far
-        assert "grey: turbines that stand already" in axes.get_xlabel()
+        assert "grey: existing turbines" in axes.get_xlabel()
     plots.plot_layout(ax, problem.area, x, y)
     assert "grey" not in ax.get_xlabel()
     one = plots.flow_figure(beside, x, y, direction_deg=270.0, speed_m_s=9.0, points=20).axes[0]
@@ -484,7 +484,7 @@ def test_letters_that_no_font_has_are_told_once(tmp_path, monkeypatch, ending):
         warnings.simplefilter("always")
         plots.save_figure(tmp_path / f"a.{ending}", titled(f"\U000e0f0f{LETTER}\n{LETTER} and 35 °"))
     assert [warning.category for warning in told] == ([] if ending == "svg" else [fonts.MissingLettersWarning])
-    assert all(f"letters {LETTER}:" in str(warning.message) for warning in told)
+    assert all(f"characters {LETTER}," in str(warning.message) for warning in told)
 
 
 def test_dollars_in_names_are_no_formulas(problem):

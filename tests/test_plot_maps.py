@@ -139,5 +139,5 @@ def test_a_map_of_farms_in_a_row(east, north):
 
 
 def test_no_farm(ax):
-    with pytest.raises(InputError, match="no farm to draw"):
+    with pytest.raises(InputError, match="no farms to draw"):
         plots.plot_best_layouts(ax, [])

@@ -103,7 +103,7 @@ def test_spacing_is_drawn_where_it_can_be_seen(ax):
     ("wrong", "says"),
     [
         ({"wake_loss": [0.1, 0.2]}, "wake_loss has the shape"),
-        ({"start": ([1, 2], [3])}, "start has x and y of the shapes"),
+        ({"start": ([1, 2], [3])}, "start has x and y of shapes"),
     ],
 )
 def test_wrong_shapes(ax, wrong, says):

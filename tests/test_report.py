@@ -77,7 +77,7 @@ def test_what_it_shows(report):
     words = " ".join(Page(report).texts)
     for farm in FARMS:
         assert farm["name"] in words  # as it was written, harmless
-    assert "to scale. Rings: turbines that stand already." in words
+    assert "to scale. Rings: existing turbines." in words
     assert "6 of 8 layouts" in words
     assert "farm0_t0_s3, farm1_t0_s3" in words  # what is missing
     assert "ValueError: no layout today: <b>bold</b>" in words
@@ -124,7 +124,7 @@ def test_of_a_lone_file(ran, tmp_path):
     assert (result.returncode, result.stdout) == (0, "")
     words = " ".join(Page((tmp_path / "mine.html").read_text()).texts)
     assert "6 of 8 layouts" in words
-    assert "There is none here." in words  # an audit trail
+    assert "There is no audit trail." in words  # an audit trail
 
 
 def test_nothing_is_written_to_the_run(ran):
@@ -140,7 +140,7 @@ def test_nothing_is_written_to_the_run(ran):
         (["layouts.run", "-o", "layouts.run/report.html"], "lies in the run directory"),
         (["layouts.run", "-o", "nowhere/report.html"], "cannot be written"),
         (["nowhere.run"], "no such file or folder"),
-        (["."], "no run directory"),
+        (["."], "not a run directory"),
     ],
 )
 def test_wrong_use(ran, arguments, says):
@@ -167,18 +167,18 @@ def test_more_than_can_be_drawn(ran, monkeypatch):
     monkeypatch.setattr(document, "MOST_DRAWN", 1)
     text = report_html(ran / "layouts.run")
     assert re.findall(r'<article id="(farm\d+)', text) == ["farm0"]
-    assert "The best of each farm, the first 1 of 2; turbines are coloured" in text
+    assert "The best layout of each farm, the first 1 of 2. Turbines are coloured" in text
     assert "The best layout of each farm, the first 1 of 2, to scale." in text
-    assert "These are the first 1 of 2 farms." in text
+    assert "Shown: the first 1 of 2 farms." in text
     monkeypatch.setattr(document, "MOST_DRAWN", 2)
     text = report_html(ran / "layouts.run")
-    assert "The best of each farm and turbine type; turbines are coloured" in text
+    assert "The best layout of each farm and turbine type. Turbines are coloured" in text
 
 
 def test_more_tasks_than_a_table_holds(ran, monkeypatch):
     monkeypatch.setattr(document, "MOST_TASKS", 1)
     words = " ".join(Page(report_html(ran / "layouts.run")).texts)
-    assert "1 more farms and types are left out here." in words
+    assert "1 more farms and types are not shown." in words
     assert "leeward export layouts.run -o layouts.csv --per layout" in words
 
 
@@ -200,4 +200,4 @@ def test_what_is_said_of_a_second_chart_is_true(tmp_path):
         make_campaign(tmp_path, seeds=seeds, turbines=turbines)
         assert leeward_here("run", "campaign.yaml", "--engine", "inline", "-q", cwd=tmp_path).returncode == 0
         text = report_html(tmp_path / "layouts.run")
-        assert text.count("above its own median") == text.count("% above median") == seeds - 1
+        assert text.count("above the median of each type") == text.count("% above median") == seeds - 1

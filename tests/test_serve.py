@@ -80,7 +80,7 @@ def test_it_ends_at_once_whatever_it_is_doing(tmp_path):
         cookie = connection.getresponse().headers["Set-Cookie"].partition(";")[0]
         connection.close()
         connection.request("GET", "/task/farm0_t0_s0", headers={"Cookie": cookie})
-        assert b"are being worked out" in connection.getresponse().read()
+        assert b"are being computed" in connection.getresponse().read()
         until((tmp_path / "compiling").exists, "it compiles")
         process.send_signal(signal.SIGINT)
         assert process.wait(timeout=PATIENCE_S) == 0
@@ -112,7 +112,7 @@ def test_a_port_that_is_taken_is_an_error(place):
             timeout=PATIENCE_S,
         )
     assert ended.returncode == 1
-    assert "cannot be listened on" in ended.stderr
+    assert "cannot listen there" in ended.stderr
     assert ended.stderr.count("\n") == 1
 
 

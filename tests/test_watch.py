@@ -260,7 +260,7 @@ def test_an_owner_elsewhere_whose_counter_stands_still_is_not_known(paths, monke
     left_lock(paths, host="another-host", token="still")
     seen = snapshot(paths.root, now=time.time())
     assert seen.owner.state == "unknown"
-    assert "not known from here whether it runs: its counter has not moved for" in seen.activity
+    assert "it may be running, but its heartbeat has not advanced for" in seen.activity
     assert not seen.is_running
     left_lock(paths, counter=1, host="another-host", token="still")
     assert snapshot(paths.root, now=NOW).owner.state == "alive"  # the next look compares with the last
@@ -379,7 +379,7 @@ def test_other_scripts_file(tmp_path):
 def test_what_is_no_run(tmp_path):
     with pytest.raises(InputError, match="no such file"):
         snapshot(tmp_path / "layouts.run")
-    with pytest.raises(InputError, match="no run directory"):
+    with pytest.raises(InputError, match="not a run directory"):
         snapshot(tmp_path)
     (tmp_path / "layouts.h5").touch()
     with pytest.raises(BadSourceError, match="empty"):
@@ -430,8 +430,8 @@ def test_absent_tasks(paths):
     assert absence.expected == 10
     assert [(str(task.key), task.reason, task.failed) for task in absence.tasks] == [
         ("farm1_t0_s2", "failed: ValueError: why", True),
-        ("farm1_t0_s3", "in the hands of busy", False),
-        ("farm1_t0_s4", "not there", False),
+        ("farm1_t0_s3", "running on busy", False),
+        ("farm1_t0_s4", "no result", False),
     ]
 
 
@@ -467,7 +467,7 @@ def test_find_result(paths, tmp_path):
     assert find_result(paths.root, Key(0, 0, 0)).file == paths.shard(Key(0, 0, 0))
     assert find_result(paths.root, Key(1, 0, 0)).file == paths.output
     assert find_result(paths.output, Key(0, 0, 0)).result.key == Key(0, 0, 0)
-    with pytest.raises(LeewardError, match="farm0_t0_s3 is not there"):
+    with pytest.raises(LeewardError, match="farm0_t0_s3 is missing"):
         find_result(paths.root, Key(0, 0, 3))
     paths.shard(Key(0, 0, 0)).write_bytes(b"")
     with pytest.raises(LeewardError, match="damaged"):

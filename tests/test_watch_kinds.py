@@ -85,7 +85,7 @@ def test_progress(paths):
     assert seen.is_running
     assert not seen.is_complete
     assert seen.activity.startswith("running: ")
-    assert seen.notes == (f"1 file(s) in {paths.results} are no shards by their names",)
+    assert seen.notes == (f"1 file(s) in {paths.results} do not have the name of a shard",)
     assert seen.as_data()["expected"] == 8
     assert "cells" not in seen.as_data()
 
@@ -105,7 +105,7 @@ def test_lists_are_in_the_order_of_the_keys(paths):
     assert (absence.campaign, absence.expected) == ("neighbours", 8)
     assert [(task.key, task.reason.partition(":")[0]) for task in absence.tasks] == [
         (KEYS[4], "failed"),
-        (KEYS[5], "in the hands of w1"),
-        (KEYS[6], "not there"),
-        (KEYS[7], "not there"),
+        (KEYS[5], "running on w1"),
+        (KEYS[6], "no result"),
+        (KEYS[7], "no result"),
     ]

@@ -42,7 +42,7 @@ def test_nothing_without_the_token(browser, path):
     status, headers, body = browser.ask(path, cookie=False)
     assert status == 403
     assert "Set-Cookie" not in headers
-    assert body == b"403 open the address that `leeward serve` printed, token and all\n"
+    assert body == b"403 open the address that `leeward serve` printed, including the token\n"
 
 
 @pytest.mark.parametrize("token", ["x", "x" * 43, "%00", "%ff", "é", "", "x" * 60_000])
@@ -368,10 +368,10 @@ def test_who_has_to_make_room_may_take_a_moment(place, monkeypatch, moment):
 def test_an_address_that_is_taken(place):
     with socket.create_server(("127.0.0.1", 0)) as other:
         port = other.getsockname()[1]
-        with pytest.raises(LeewardError, match=f"127.0.0.1, port {port}: cannot be listened on .*in use"):
+        with pytest.raises(LeewardError, match=f"127.0.0.1, port {port}: cannot listen there .*in use"):
             Dashboard(Model(place), "127.0.0.1", port, Access())
     for host in ("no.such.host.invalid", "a" * 70, "é..b"):
-        with pytest.raises(LeewardError, match="cannot be listened on"):
+        with pytest.raises(LeewardError, match="cannot listen there"):
             Dashboard(Model(place), host, 0, Access())
 
 

@@ -63,7 +63,7 @@ def test_nothing_is_written(finished):
             assert browser.ask(path)[0] in (400, 404)
     assert contents(finished.parent) == before
     assert "2 of 2 layouts" in pages["/"].text
-    assert "to scale. Rings: turbines that stand already." in pages["/map"].text
+    assert "to scale. Rings: existing turbines." in pages["/map"].text
     assert pages["/tasks.csv"].count("\r\n") == 3
     assert "farm0_t0_s1" in pages["/compare?a=farm0_t0_s0&b=farm0_t0_s1"].text
     assert pages[f"{TASK}.geojson"].startswith('{"type": "FeatureCollection"')
@@ -95,12 +95,12 @@ def test_wake_losses_come_later(finished, monkeypatch):
     monkeypatch.setattr(model_module, "layout_view", slow)
     with serving(finished) as browser:
         first = Checked(browser.text(TASK))
-        assert "the wake losses are being worked out" in first.text
+        assert "they are being computed" in first.text
         may_end.set()
-        until(lambda: "being worked out" not in Checked(browser.text(TASK)).text, "the wake losses", 600)
+        until(lambda: "being computed" not in Checked(browser.text(TASK)).text, "the wake losses", 600)
         page = Checked(browser.text(TASK))
     assert "wake loss of a turbine" not in page.text  # in an attribute, for screen readers
-    assert "No colours" not in page.text
+    assert "No wake losses" not in page.text
 
 
 # --- kinds of places -------------------------------------------------------------------------------------------------
@@ -112,7 +112,7 @@ def test_a_lone_file(finished, tmp_path):
     with serving(lone) as browser:
         pages = visited(browser, TASK)
     assert "2 of 2 layouts" in pages["/"].text
-    assert "to scale. Rings: turbines that stand already." in pages["/map"].text
+    assert "to scale. Rings: existing turbines." in pages["/map"].text
     assert "a merged file" in pages["/"].text
     assert "square 0" in pages["/settings"].text
 
@@ -142,7 +142,7 @@ def test_an_empty_run(tmp_path):
     with serving(empty_run(tmp_path).root) as browser:
         pages = visited(browser, TASK)
     assert "0 of 10 layouts" in pages["/"].text
-    assert "not begun" in pages[TASK].text
+    assert "not started" in pages[TASK].text
 
 
 def test_a_run_without_its_campaign(tmp_path):
@@ -164,7 +164,7 @@ def test_a_run_that_goes_on(tmp_path):
         with serving(paths.root) as browser:
             pages = visited(browser, "/task/farm0_t0_s1")
             assert "running: process" in pages["/"].text
-            assert "in work" in pages["/task/farm0_t0_s1"].text
+            assert "running" in pages["/task/farm0_t0_s1"].text
             assert "1 live worker" in pages["/workers"].text
             store(paths, own_result(0, 0, 1, turbines=3))
             assert "2 of 10 layouts" in Checked(browser.text("/")).text
@@ -253,7 +253,7 @@ def test_an_empty_folder_has_no_table_without_rows(tmp_path):
     (tmp_path / "empty.run").mkdir()
     with serving(tmp_path / "empty.run") as browser:
         page = browser.text("/")
-    assert "None is known: there is no result yet, and no campaign tells what to expect." in page
+    assert "There are no results yet, and the campaign is not known." in page
     assert "best, GWh" not in page
 
 

@@ -59,7 +59,7 @@ def test_a_place_that_does_not_answer_is_told(tmp_path, monkeypatch):
 
     monkeypatch.setattr(looks_module, "observe", hanging)
     monkeypatch.setattr(looks_module, "time", clock)
-    words = "the place has not answered for"
+    words = "the storage has not responded for"
     with serving(paths.root, look_s=0.05) as browser:
         assert words not in browser.text("/")
         hangs.set()

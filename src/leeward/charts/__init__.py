@@ -1,1 +1,1 @@
-"""What the charts of pages (SVG text) and of plots (matplotlib) share: functions from plain data to plain data."""
+"""Scales, colours and series shared by the charts of pages (SVG) and of plots (matplotlib)."""

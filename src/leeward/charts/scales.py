@@ -1,4 +1,4 @@
-"""Scales of charts: from numbers to places, round ticks, and labels that fit."""
+"""Linear scales, round ticks, and labels that fit."""
 
 import math
 from collections.abc import Sequence
@@ -9,7 +9,7 @@ SAME_SHARE = 1e-5  # of an AEP, or of 100 %: axes show no smaller differences
 
 @dataclass(frozen=True)
 class Scale:
-    """From numbers to pixels, in a straight line."""
+    """A linear scale from numbers to pixels."""
 
     low: float
     high: float
@@ -17,7 +17,7 @@ class Scale:
     end: float
 
     def share(self, value: float) -> float:
-        """Return how far along the scale a value is, from 0 to 1."""
+        """Return the position of a value on the scale, from 0 to 1."""
         span = self.high - self.low
         return (value - self.low) / span if span > 0 else 0.5
 
@@ -25,7 +25,7 @@ class Scale:
         return round(self.start + self.share(value) * (self.end - self.start), 2)
 
     def ticks(self, most: int = 5) -> list[float]:
-        """Round numbers within the scale."""
+        """Return round numbers within the scale."""
         span = self.high - self.low
         if not (span > 0 and math.isfinite(span)):
             return [self.low]
@@ -37,7 +37,7 @@ class Scale:
 
 
 def padded(values: Sequence[float], start: float, end: float) -> Scale:
-    """A scale over these values, with some room at both ends; it does not magnify rounding errors."""
+    """Return a scale over these values with some room at both ends; it does not magnify rounding errors."""
     low, high = min(values), max(values)
     is_flat = high - low < SAME_SHARE * max(abs(high), 100.0)  # of an AEP in GWh, or of per cent
     room = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
@@ -45,11 +45,11 @@ def padded(values: Sequence[float], start: float, end: float) -> Scale:
 
 
 def decimals(ticks: Sequence[float], most: int = 6) -> int:
-    """Return the number of decimals, at most so many, that show all ticks without rounding."""
+    """Return the number of decimals, at most `most`, that show all ticks without rounding."""
     texts = [f"{tick:z.{most}f}" for tick in ticks]
     return most - min((len(text) - len(text.rstrip("0")) for text in texts), default=most)
 
 
 def shortened(words: str, longest: int) -> str:
-    """At most so many letters: longer ones would push the axes off the figure."""
+    """Return a text cut to this many characters."""
     return words if len(words) <= longest else f"{words[: max(longest - 1, 0)]}…"

@@ -1,4 +1,4 @@
-"""One layout as plain arrays, from which PyWake and FLORIS models are built: .npz, or the same names in .json."""
+"""Export one layout as plain arrays, to build PyWake and FLORIS models from: .npz, or .json with the same names."""
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -14,23 +14,23 @@ if TYPE_CHECKING:
 
 
 def write_arrays(file: BinaryIO, request: "Request") -> None:
-    """Write .npz, or .json by its ending."""
+    """Write .npz or .json, depending on the file extension."""
     (write_npz if request.ending == ".npz" else write_json)(file, request.plant)
 
 
 def write_npz(file: BinaryIO, plant: Plant) -> None:
-    """For `numpy.load`; nothing in it is pickled, texts are arrays without a dimension."""
+    """Write a file for `numpy.load`: nothing is pickled, texts are zero-dimensional arrays."""
     np.savez_compressed(file, allow_pickle=False, **{name: np.asarray(value) for name, value in arrays(plant).items()})
 
 
 def write_json(file: BinaryIO, plant: Plant) -> None:
-    """Numbers to their last digit; null for an AEP that nobody knows."""
+    """Write all digits of all numbers; an unknown AEP is null."""
     plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays(plant).items()}
     file.write((json_text(plain) + "\n").encode())
 
 
 def arrays(plant: Plant) -> dict[str, Any]:
-    """Names tell the units; `docs/export.md` lists shapes."""
+    """Return the arrays by name. The names contain the units; `docs/export.md` lists the shapes."""
     conditions = plant.conditions
     found: dict[str, Any] = {
         "source": f"leeward {__version__}",

@@ -1,4 +1,4 @@
-"""Which results are exported."""
+"""Select the results to export."""
 
 import math
 import warnings
@@ -14,9 +14,9 @@ from leeward.watch import demand_place, present_at, run_of
 
 @dataclass(frozen=True)
 class Choice:
-    """keys: only these. farms, types, seeds: only of these numbers. best: of each farm and type the highest AEP only.
+    """A selection of results by key, farm, type and seed; an empty one selects all.
 
-    What is empty does not restrict.
+    best: only the highest AEP of each farm and type.
     """
 
     keys: Collection[Key] = ()
@@ -31,13 +31,13 @@ class Choice:
 
 
 def open_results(path: Path) -> Layouts:
-    """The results of a run directory, a file or a folder of files; what is damaged is in `bad`.
+    """Return the results of a run directory, a file or a folder of files; damaged ones are in `bad`.
 
-    Of a run directory also those whose own files were removed after merging, which only the merged file has.
+    For a run directory this includes results that only the merged file still has.
     """
     demand_place(path)
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", UserWarning)  # of what is damaged: `bad` tells it
+        warnings.simplefilter("ignore", UserWarning)  # `bad` lists what is damaged
         layouts = Layouts(path, rated_powers=rated_powers)
         run = run_of(path)
         if path.is_file() or run is None or not run.output.is_file():
@@ -47,32 +47,32 @@ def open_results(path: Path) -> Layouts:
 
 
 def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
-    """What is bad, not to be had from elsewhere, and was asked for as far as can be told."""
+    """Return the damaged results and files that may hold a selected result which no other file has."""
 
     def counts(bad: FoundResult | FoundFile) -> bool:
         if isinstance(bad, FoundFile) or bad.key is None:
-            return not choice.keys  # it may have held anything but what was named, which is there
+            return not choice.keys  # the named keys are all there, so this file held others
         return bad.key in choice and bad.key not in layouts
 
     return [bad for bad in layouts.bad if counts(bad)]
 
 
 def chosen(layouts: Layouts, choice: Choice) -> Layouts:
-    """Those that were asked for, at least one."""
+    """Return the selected results, or raise if there are none."""
     if not len(layouts) and layouts.bad:
-        raise BadSourceError(f"{layouts.path}: {len(layouts.bad)} damaged, no other results in it; see `leeward check`")
+        raise BadSourceError(f"{layouts.path}: {len(layouts.bad)} damaged, no intact results; see `leeward check`")
     if not len(layouts):
-        raise InputError(f"{layouts.path}: no results in it")
+        raise InputError(f"{layouts.path}: has no results")
     for key in choice.keys:
-        layouts[key]  # says which are near, or that it is damaged
+        layouts[key]  # raises an error that names similar keys, or says that it is damaged
     keys = [key for key in layouts if key in choice]
     if not keys:
-        raise InputError(f"{layouts.path}: none of its {len(layouts)} results is of {_wanted(choice, layouts)}")
+        raise InputError(f"{layouts.path}: none of its {len(layouts)} results matches {_wanted(choice, layouts)}")
     return layouts.only(_best(layouts.only(keys)) if choice.best else keys)
 
 
 def _best(layouts: Layouts) -> list[Key]:
-    """One of each farm and type; of equal ones that with the lowest seed."""
+    """Return the best key of each farm and type; among equals, the one with the lowest seed."""
     found: dict[tuple[int, int], tuple[float, Key]] = {}
     for result in layouts.results():
         pair = result.key.farm_idx, result.key.type_idx
@@ -82,7 +82,6 @@ def _best(layouts: Layouts) -> list[Key]:
 
 
 def _wanted(choice: Choice, layouts: Layouts) -> str:
-    """What was asked for, and what there is."""
     asked, there = [], []
     for word, position, some in (("farm", 0, choice.farms), ("type", 1, choice.types), ("seed", 2, choice.seeds)):
         if some:
@@ -90,4 +89,4 @@ def _wanted(choice: Choice, layouts: Layouts) -> str:
             known = sorted({key[position] for key in layouts})
             more = ", ..." if len(known) > 20 else ""
             there.append(f"{word}s {', '.join(map(str, known[:20]))}{more}")
-    return f"{', '.join(asked)}; there are {'; '.join(there)}"
+    return f"{', '.join(asked)}; it has {'; '.join(there)}"

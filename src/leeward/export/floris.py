@@ -1,7 +1,7 @@
-"""One layout as an input of FLORIS 4: a YAML file that `FlorisModel` loads.
+"""Export one layout as an input file of FLORIS 4, for `FlorisModel`.
 
-FLORIS has no place for probabilities in its input: those of the conditions, in the same order, are the array
-`probability` of the format `arrays`. Its wake models are its own; without wakes the energy is the same.
+FLORIS input has no probabilities: the array `probability` of the format `arrays` has them, in the same order. FLORIS
+uses its own wake models; the gross yield is the same.
 """
 
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -17,8 +17,8 @@ if TYPE_CHECKING:
     from leeward.export.write import Request
     from leeward.wind import Turbine
 
-AIR_DENSITY = 1.225  # kg/m3; of the curves and of the air alike, so that FLORIS corrects nothing
-# what comes nearest: velocity model, and how wakes add up
+AIR_DENSITY = 1.225  # kg/m3; the same for the curves and the air, so that FLORIS corrects nothing
+# the closest velocity model, and how wakes are combined
 NEAREST = {
     "nygaard_2022": ("turboparkgauss", "sosfs"),
     "jensen": ("jensen", "sosfs"),
@@ -29,12 +29,11 @@ NEAREST = {
 
 
 def write_floris(file: BinaryIO, request: "Request") -> None:
-    """Write the input of FLORIS."""
     file.write(yaml_text(_comments(request.plant), floris_input(request.plant)).encode())
 
 
 def floris_input(plant: Plant) -> dict[str, Any]:
-    """What `FlorisModel` takes. No shear: the wind speed of a site is that at hub height, over the whole rotor."""
+    """Return the input of `FlorisModel`. No shear: the site's hub-height wind speed holds over the whole rotor."""
     conditions = plant.conditions
     directions = np.broadcast_to(conditions.direction[:, None], conditions.speed.shape)
     machines = [_turbine(turbine, number) for number, turbine in enumerate(plant.turbines)]
@@ -68,18 +67,17 @@ def floris_input(plant: Plant) -> dict[str, Any]:
 def _comments(plant: Plant) -> list[str]:
     known = [
         f"{plant.key} of the campaign {plant.campaign}, as a FLORIS 4 input; written by leeward {__version__}",
-        f"annual energy production: {plant.energy_words}; by leeward's wake model {plant.wake_model.name}: FLORIS "
-        "has wake models of its own, which give another figure",
-        "every condition of the site is in flow_field; how probable each is, FLORIS takes from elsewhere: the array "
+        f"annual energy production: {plant.energy_words}; with leeward's wake model {plant.wake_model.name}; "
+        "FLORIS has its own wake models, which give a different figure",
+        "flow_field has every condition of the site; FLORIS needs their probabilities separately: the array "
         "probability of `leeward export -o FILE.npz`, in the same order",
     ]
     if len(plant.neighbour_x):
-        known.append(f"the last {len(plant.neighbour_x)} turbines are neighbours: give them the weight 0")
+        known.append(f"the last {len(plant.neighbour_x)} turbines are neighbours: give them weight 0")
     return known
 
 
 def _turbine(turbine: "Turbine", number: int) -> dict[str, Any]:
-    """Power in kW, as FLORIS has it."""
     speeds, power, thrust = closed_curve_points(turbine)
     return {
         "turbine_type": f"{turbine.name} ({number})",
@@ -101,8 +99,8 @@ def _wake(plant: Plant) -> dict[str, Any]:
     name = plant.wake_model.name
     if name not in NEAREST:
         raise InputError(
-            f"{plant.key}: the wake model {name} has no counterpart in FLORIS; expected one of {', '.join(NEAREST)}, "
-            "or another format, such as windio"
+            f"{plant.key}: the wake model {name} has no counterpart in FLORIS; use one of {', '.join(NEAREST)}, or "
+            "another format, such as windio"
         )
     velocity, combination = NEAREST[name]
     settings = plant.wake_settings
@@ -123,7 +121,7 @@ def _wake(plant: Plant) -> dict[str, Any]:
         "enable_yaw_added_recovery": False,
         "enable_transverse_velocities": False,
         "enable_active_wake_mixing": False,
-        "wake_velocity_parameters": {velocity: own.get(velocity, {})},  # the rest is as FLORIS has it
+        "wake_velocity_parameters": {velocity: own.get(velocity, {})},  # FLORIS defaults for the rest
         "wake_deflection_parameters": {},
         "wake_turbulence_parameters": {},
     }

@@ -1,4 +1,4 @@
-"""All layouts as one GeoJSON file, written as the results are read."""
+"""Export all layouts as one GeoJSON file, written as the results are read."""
 
 from typing import TYPE_CHECKING, BinaryIO
 
@@ -10,14 +10,14 @@ if TYPE_CHECKING:
 
 
 def write_geojson(file: BinaryIO, request: "Request") -> None:
-    """First the area of every farm that has a layout, then the neighbours, then the turbines of all layouts."""
+    """Write the area of every farm that has a layout, then the neighbours, then the turbines of all layouts."""
     layouts, campaign = request.layouts, request.campaign
     farms = sorted({key.farm_idx for key in layouts})
     for farm in farms:
         if farm not in campaign.farms:
             raise InputError(
-                f"{layouts.path}: has layouts of farm {farm}, of which the campaign {campaign.name} knows no area; "
-                "leave them out with --farm, or name another campaign with --campaign"
+                f"{layouts.path}: has layouts of farm {farm}, which is not in the campaign {campaign.name}; "
+                "select other farms with --farm, or another campaign with --campaign"
             )
     for piece in collection(farms, layouts.results(), campaign):
         file.write(piece.encode())

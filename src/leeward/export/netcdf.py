@@ -1,4 +1,4 @@
-"""Layouts as a NetCDF file, farm × type × seed × turbine, with attributes after the CF conventions."""
+"""Export layouts as a NetCDF file, farm × type × seed × turbine, with CF attributes."""
 
 import io
 import time
@@ -24,12 +24,12 @@ LONG_NAMES = {column.name: column.meaning for column in LAYOUT_COLUMNS} | {
     "y": "northing of the turbine",
     "aep": "annual energy production",
     "installed_mw": "installed power of the layout",
-    "n_turbines": "number of turbines, 0 where there is no layout; beyond it x and y are not a number",
+    "n_turbines": "number of turbines, 0 if there is no layout; x and y beyond it are NaN",
     "diameter": "rotor diameter",
     "hub_height": "hub height",
     "rated_power": "rated power of one turbine",
     "turbine": "number of the turbine in its layout",
-    "key": "name of the layout, empty where there is none",
+    "key": "name of the layout, empty if there is none",
 }
 STANDARD_NAMES = {"x": "projection_x_coordinate", "y": "projection_y_coordinate", "hub_height": "height"}
 GRID_MAPPING = "crs"
@@ -37,12 +37,12 @@ NO_NUMBER = -1
 
 
 def write_netcdf(file: BinaryIO, request: "Request") -> None:
-    """Made in memory: libhdf5 can crash where a disk is full, and plain writes cannot."""
+    """Build the file in memory, because libhdf5 can crash on a full disk, and write its bytes."""
     dataset = netcdf_dataset(request)
     numbers = [name for name in dataset.variables if dataset[name].dtype.kind in "fi" and dataset[name].ndim]
     encoding: dict[Any, dict[str, Any]] = {name: {"zlib": True, "complevel": 4, "shuffle": True} for name in numbers}
     for name in ("steps", "seed"):
-        if dataset[name].dtype.kind == "f":  # whole numbers, and NaN where there is no layout
+        if dataset[name].dtype.kind == "f":  # whole numbers, NaN if there is no layout
             encoding[name] |= {"dtype": "int64", "_FillValue": NO_NUMBER}
     content = io.BytesIO()
     dataset.to_netcdf(content, engine="h5netcdf", encoding=encoding)
@@ -50,7 +50,7 @@ def write_netcdf(file: BinaryIO, request: "Request") -> None:
 
 
 def netcdf_dataset(request: "Request") -> "xarray.Dataset":
-    """What `Layouts.to_xarray` gives, with names, units and the coordinate system for other programs."""
+    """Return `Layouts.to_xarray`, with names, units and the coordinate system added."""
     campaign, crs = request.known_campaign, request.crs
     dataset = request.layouts.to_xarray(by_seed=request.by_seed)
     if campaign is not None:
@@ -77,14 +77,14 @@ def netcdf_dataset(request: "Request") -> "xarray.Dataset":
 
 
 def grid_mapping(crs: str) -> dict[str, Any]:
-    """The attributes of a CF grid mapping variable, crs_wkt among them."""
+    """Return the attributes of a CF grid mapping variable, including crs_wkt."""
     import pyproj
 
     return pyproj.CRS.from_user_input(crs).to_cf()
 
 
 def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
-    """Names by farm and type, and what is known of a turbine; blank where the campaign does not know them."""
+    """Add names by farm and type, and turbine data; blank where the campaign does not have them."""
     farms, types = dataset["farm_idx"].values.tolist(), dataset["type_idx"].values.tolist()
     dataset.coords["farm"] = ("farm_idx", [campaign.farms.get(farm, "") for farm in farms])
     dataset.coords["turbine_type"] = ("type_idx", [campaign.types.get(kind, "") for kind in types])
@@ -92,7 +92,7 @@ def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
     dataset["hub_height"] = ("type_idx", [known.get(kind, np.nan) for kind in types], {"units": "m"})
     rated = {kind: campaign.physics.rated_power_mw(kind) for kind in known}
     dataset["rated_power"] = ("type_idx", [rated.get(kind, np.nan) for kind in types], {"units": "MW"})
-    # from the campaign where the results and their own campaign do not tell the installed power
+    # from this campaign if neither the results nor their own campaign give the installed power
     planned = (dataset["n_turbines"] * dataset["rated_power"]).where(dataset["n_turbines"] > 0)
     dataset["installed_mw"] = dataset["installed_mw"].fillna(planned)
     dataset["capacity_factor"] = dataset["aep"] / (GWH_PER_MW * dataset["installed_mw"])

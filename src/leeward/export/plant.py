@@ -1,4 +1,4 @@
-"""One layout with all that its energy depends on, for other programs: curves as tables, the wind as conditions."""
+"""One layout with everything that its AEP depends on, for other programs: curves as tables, wind as conditions."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
@@ -19,16 +19,16 @@ if TYPE_CHECKING:
 
 Array = npt.NDArray[np.float64]
 
-CURVE_STEP_M_S = 0.002  # between the points that stand for a piece of a curve that is no straight line
-FASTEST_M_S = 100.0  # the last point of curves, where a program takes what lies beyond the points for 0
+CURVE_STEP_M_S = 0.002  # spacing of the points that replace a curved piece of a power curve
+FASTEST_M_S = 100.0  # last point of curves for programs that assume 0 beyond it
 
 
 @dataclass(frozen=True)
 class Plant:
     """A layout, its turbine, its wind and its wake model.
 
-    turbines: the type of the layout, then those of the neighbours. neighbour_types: for each neighbour, which of them.
-    site: the figures of the site, as in a campaign file. fingerprint: "" of a layout of another program.
+    turbines: the type of the layout, then those of the neighbours. neighbour_types: an index into turbines for each
+    neighbour. site: settings, as in a campaign file. fingerprint: "" for a layout of another program.
     """
 
     key: str
@@ -51,30 +51,30 @@ class Plant:
 
     @property
     def energy_words(self) -> str:
-        """AEP, installed power and capacity factor, for a comment."""
+        """Return AEP, installed power and capacity factor as text, for a comment."""
         return f"{self.aep_gwh!r} GWh; {yield_words(self.aep_gwh, self.installed_mw)}"
 
     @property
     def types(self) -> list[int]:
-        """Which of `turbines` stands at each place, those of the neighbours last."""
+        """Return the index into `turbines` of each turbine, neighbours last."""
         return [0] * len(self.x) + list(self.neighbour_types)
 
     @property
     def wake_settings(self) -> dict[str, Any]:
-        """The wake model as a campaign file has it."""
+        """Return the wake model as in a campaign file."""
         return {"name": self.wake_model.name, **vars(self.wake_model)}
 
 
 def plant_of(result: "Result", campaign: "Campaign") -> Plant:
-    """The campaign has to be the one that the layout was made for: else site and turbine would be others."""
+    """Return the plant of a result, or raise InputError if it was not made with the settings of this campaign."""
     key = result.key
     if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
-        raise InputError(f"{key} is of a farm or turbine type that the campaign {campaign.name} does not have")
+        raise InputError(f"{key}: the campaign {campaign.name} does not have its farm or turbine type")
     expected = campaign.fingerprint(key.farm_idx, key.type_idx)
     if result.origin == "leeward" and result.fingerprint != expected:
         raise InputError(
-            f"{key} was made with other settings than those of the campaign {campaign.name}: its fingerprint is "
-            f"{result.fingerprint[:12]}..., expected {expected[:12]}...; name its own campaign with --campaign"
+            f"{key} was not made with the settings of the campaign {campaign.name}: its fingerprint is "
+            f"{result.fingerprint[:12]}..., expected {expected[:12]}...; name the right campaign with --campaign"
         )
     problem = campaign.problem(key.farm_idx, key.type_idx)
     farm, turbine = problem.farm, campaign.physics.turbine(key.type_idx)
@@ -103,10 +103,10 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
 
 
 def curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
-    """Wind speeds (m/s), power (MW) and thrust coefficient, between which curves are straight lines.
+    """Return wind speeds (m/s), power (MW) and thrust coefficients of points to interpolate linearly between.
 
-    Those of the curve itself where it has straight lines only: then nothing is lost. Where it jumps there are two
-    points as close together as numbers can be. Other pieces are cut every 2 mm/s.
+    They are the points of the curve itself if it is piecewise linear. A jump is two points at adjacent floats. Curved
+    pieces have a point every 2 mm/s.
     """
     ends, coefficients = turbine.curve.ends[:-1], turbine.curve.coefficients
     speeds = [ends]
@@ -122,7 +122,7 @@ def curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
 
 
 def closed_curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
-    """The same from 0 to 100 m/s, for programs that take what lies outside of the points for 0."""
+    """Return the same from 0 to 100 m/s, for programs that assume 0 outside the points."""
     speeds = curve_points(turbine)[0]
     first = [0.0] if speeds[0] > 0.0 else []
     last = [FASTEST_M_S] if speeds[-1] < FASTEST_M_S else []

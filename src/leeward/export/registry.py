@@ -1,4 +1,4 @@
-"""The formats that results are exported to. A new one is a module of this package, and an entry in `FORMATS`."""
+"""The export formats. A new one is a module of this package and an entry in `FORMATS`."""
 
 import importlib
 from dataclasses import dataclass
@@ -13,11 +13,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Format:
-    """A format, and the endings of its files: the first format with an ending has it unless another one is asked for.
+    """An export format. Of two formats with the same file extension, the first is the default.
 
-    what: in a few words. writer: module and name of the function that writes, of a file and a Request. on_request: the
-    endings that it has only if it is asked for. needs_campaign: it cannot do without one. A writer of one layout takes
-    `Request.plant`, which refuses several.
+    what: a short description. writer: module and name of a function of a file and a Request. on_request: extensions
+    that it has only if named with --format. A writer of a single layout uses `Request.plant`, which rejects several.
     """
 
     name: str
@@ -28,7 +27,6 @@ class Format:
     needs_campaign: bool = False
 
     def write(self, file: BinaryIO, request: "Request") -> None:
-        """Write what the request names to a file."""
         module, _, function = self.writer.partition(":")
         getattr(importlib.import_module(f"leeward.export.{module}"), function)(file, request)
 
@@ -55,18 +53,18 @@ FORMATS = {
 
 
 def format_of(output: Path, name: str | None) -> Format:
-    """By the ending of the file, or the one that is asked for, which has to fit."""
+    """Return the format with this name, which must fit the file extension; without a name, by the extension alone."""
     ending = output.suffix.lower()
     fitting = [form for form in FORMATS.values() if ending in form.endings]
     if not fitting:
         known = ", ".join(f"{'/'.join(form.endings)} ({form.name})" for form in FORMATS.values())
-        found = f"ends in {ending}" if ending else "has no ending"
-        raise InputError(f"{output}: {found}; the ending says what is written, expected one of {known}")
+        found = f"the extension {ending} is not known" if ending else "has no extension"
+        raise InputError(f"{output}: {found}; the extension selects the format, expected one of {known}")
     if name is None:
         return next(form for form in fitting if ending not in form.on_request)
     if FORMATS[name] not in fitting:
         raise InputError(
-            f"{output}: --format {name} is for files that end in {' or '.join(FORMATS[name].endings)}; expected such "
-            f"a name, or --format {' or '.join(form.name for form in fitting)}"
+            f"{output}: --format {name} needs the extension {' or '.join(FORMATS[name].endings)}; change the name, or "
+            f"use --format {' or '.join(form.name for form in fitting)}"
         )
     return FORMATS[name]

@@ -1,4 +1,4 @@
-"""Tables with a row for each turbine, or for each layout: CSV and Parquet, written as the results are read."""
+"""Export a table with a row per turbine or per layout, CSV or Parquet, written as the results are read."""
 
 import dataclasses
 import itertools
@@ -19,14 +19,14 @@ NEEDS_PYARROW = 'Parquet needs pyarrow, which is not installed: pip install "lee
 
 
 def write_csv(file: BinaryIO, request: "Request") -> None:
-    """UTF-8, lines end in CR LF, as RFC 4180 has it."""
+    """Write CSV in UTF-8 with CR LF line ends (RFC 4180)."""
     file.write(csv_lines([[column.name for column in columns_of(request.per)]]).encode())
     for rows in _pieces(request):
         file.write(csv_lines(rows).encode())
 
 
 def write_parquet(file: BinaryIO, request: "Request") -> None:
-    """Units and meanings are in the metadata of the columns; what is not known is null."""
+    """Write Parquet with units and meanings in the metadata of the columns; unknown values are null."""
     try:
         import pyarrow
         import pyarrow.parquet
@@ -44,7 +44,7 @@ def write_parquet(file: BinaryIO, request: "Request") -> None:
 
 
 def _pieces(request: "Request") -> Iterator[list[tuple[Cell, ...]]]:
-    """Yield the rows of all layouts, many at once."""
+    """Yield the rows of all layouts in batches."""
     rows = (
         row
         for result in request.layouts.results()

@@ -1,4 +1,4 @@
-"""One layout as a windIO plant: a `wind_energy_system` after the schema of windIO 2."""
+"""Export one layout as a windIO plant: a `wind_energy_system` of the windIO 2 schema."""
 
 from typing import TYPE_CHECKING, Any, BinaryIO
 
@@ -24,12 +24,12 @@ DEFICITS = {
 
 
 def write_windio(file: BinaryIO, request: "Request") -> None:
-    """Write the plant, which refers to no other file."""
+    """Write the plant as one self-contained file."""
     file.write(yaml_text(_comments(request.plant), windio_plant(request.plant)).encode())
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:
-    """Name, site, wind farm, and how its energy was computed."""
+    """Return name, site, wind farm, and how the AEP was computed."""
     name = f"{plant.campaign}, {plant.farm}, {plant.key}"
     return {
         "name": name,
@@ -50,7 +50,7 @@ def _comments(plant: Plant) -> list[str]:
     known += [f"wake model: {plant.wake_model.name}{f' ({options})' if options else ''}"]
     known += [f"fingerprint: {plant.fingerprint}"] if plant.fingerprint else []
     if len(plant.neighbour_x):
-        known.append("the second layout are neighbours: their wakes count, their energy does not")
+        known.append("the second layout holds the neighbours: their wakes count, their energy does not")
     return known
 
 
@@ -60,7 +60,7 @@ def _coordinates(x: Any, y: Any, crs: str) -> dict[str, Any]:
 
 
 def _boundaries(plant: Plant) -> dict[str, Any]:
-    """Outlines; the holes in them are exclusions. Curves are drawn with many corners."""
+    """Return outlines, with holes as exclusions. Curves become polygons with many corners."""
 
     def polygon(ring: Any) -> dict[str, Any]:
         x, y = shapely.get_coordinates(ring)[:-1].T
@@ -77,9 +77,9 @@ def _data(values: Any, *dims: str) -> dict[str, Any]:
 
 
 def _resource(plant: Plant) -> dict[str, Any]:
-    """Weibull distributions by sector where the site is that; else the probability of every condition.
+    """Return Weibull distributions by sector if the site has them; else the probability of every condition.
 
-    windIO has no word for values that are interpolated between sectors: such a site is a table of probabilities too.
+    windIO cannot express interpolation between sectors, so such a site becomes a table of probabilities too.
     """
     conditions, site = plant.conditions, plant.site
     wind: dict[str, Any]
@@ -107,10 +107,10 @@ def _resource(plant: Plant) -> dict[str, Any]:
 
 
 def _conditions(plant: Plant) -> dict[str, Any]:
-    """The directions and speeds, each in the middle of its bin, that the energy was summed over."""
+    """Return the directions and speeds, as bin centres, that the AEP was summed over."""
     conditions = plant.conditions
     if conditions.speed.shape[1] == 1 and "weibull_k" not in plant.site:
-        return {"times_run": {"all_occurences": True}}  # as the schema spells it
+        return {"times_run": {"all_occurences": True}}  # the schema's spelling
     return {
         "directions_run": {"specific_values": conditions.direction.tolist()},
         "wind_speeds_run": {"specific_values": conditions.speed[0].tolist()},
@@ -132,7 +132,6 @@ def _farm(plant: Plant) -> dict[str, Any]:
 
 
 def _turbine(turbine: "Turbine") -> dict[str, Any]:
-    """Power in W, as windIO has it."""
     speeds, power, thrust = (values.tolist() for values in curve_points(turbine))
     return {
         "name": turbine.name,
@@ -147,7 +146,7 @@ def _turbine(turbine: "Turbine") -> dict[str, Any]:
 
 
 def _analysis(plant: Plant) -> dict[str, Any]:
-    """The wake model as far as the schema has words for it; all of it is in the comments on top."""
+    """Return the wake model as far as the schema can express it; the comments at the top have all of it."""
     model = plant.wake_model
     if model.name not in DEFICITS:
         return {}

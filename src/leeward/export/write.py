@@ -1,4 +1,4 @@
-"""From results to a file of another format, which appears whole or not at all."""
+"""Write results to a file of another format, atomically."""
 
 import os
 from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Request:
-    """What is written. ending: of the file, in small letters. per, by_seed: as of `export_layouts`."""
+    """The input of a writer. ending: file extension in lower case. per, by_seed: see `export_layouts`."""
 
     form: Format
     ending: str
@@ -32,29 +32,29 @@ class Request:
 
     @property
     def campaign(self) -> "Campaign":
-        """The campaign, of a format that cannot do without one."""
+        """Return the campaign, or raise InputError if there is none."""
         if self.known_campaign is None:
             where = self.layouts.path
-            raise InputError(f"{where}: no campaign in it, and {self.form.name} needs one; name it with --campaign")
+            raise InputError(f"{where}: has no campaign, but {self.form.name} needs one; name it with --campaign")
         return self.known_campaign
 
     @cached_property
     def plant(self) -> "Plant":
-        """The only layout, of a format for one."""
+        """Return the only layout, or raise InputError if there are several."""
         from leeward.export.plant import plant_of
 
         keys = list(self.layouts)
         if len(keys) > 1:
             raise InputError(
-                f"{len(keys)} layouts were chosen ({', '.join(map(str, keys[:3]))}{', ...' if len(keys) > 3 else ''}); "
-                f"expected one for {self.form.what}: name it with --key, or the farm and turbine type of which it is "
-                "the best with --farm, --type and --best"
+                f"{len(keys)} layouts selected ({', '.join(map(str, keys[:3]))}{', ...' if len(keys) > 3 else ''}); "
+                f"expected one for {self.form.what}: name it with --key, or select the best layout of one farm and "
+                "turbine type with --farm, --type and --best"
             )
         return plant_of(self.layouts[keys[0]], self.campaign)
 
     @property
     def crs(self) -> str:
-        """The name of the coordinate system, from the campaign or the file; "" if nobody knows it."""
+        """Return the name of the coordinate system, from the campaign or the file; "" if unknown."""
         if self.known_campaign is not None:
             return self.known_campaign.crs or ""
         return str(self.layouts.attributes.get("crs", ""))
@@ -69,11 +69,11 @@ def export_layouts(
     per: Per = "turbine",
     by_seed: bool = True,
 ) -> int:
-    """Write results to a file, which appears whole or not at all; how many layouts are in it.
+    """Write results to a file atomically, and return the number of layouts written.
 
-    The ending of `output` says what it becomes; format_name: one of `FORMATS`, where an ending leaves that open.
-    campaign: names, coordinate system, and what else the results do not know. per: of a table, what a row stands for.
-    by_seed: of NetCDF, whether seeds are a dimension; False for one layout of each farm and type, with its seed beside.
+    The extension of `output` selects the format; format_name: one of `FORMATS`, if an extension has several.
+    campaign: source of names and coordinate system. per: what a row of a table stands for. by_seed: in NetCDF, make
+    seeds a dimension; False for one layout of each farm and type, with its seed as a variable.
     """
     form = format_of(output, format_name)
     check_output(output, [layouts.path])
@@ -84,19 +84,19 @@ def export_layouts(
 
 
 def check_output(output: Path, sources: Sequence[Path]) -> None:
-    """Refuse what must not be overwritten, and a run directory, in which only `leeward run` writes."""
+    """Raise InputError if the output is one of the sources or lies in a run directory."""
     place = Path(os.path.realpath(output))
     for source in sources:
         if place == Path(os.path.realpath(source)):
-            raise InputError(f"{output}: is what is read; expected another file to write to")
+            raise InputError(f"{output}: is also the input; write to another file")
     demand_outside_runs(output)
 
 
 def _write_whole(output: Path, request: Request) -> None:
-    """Fill a file that gets its name when all of it is on the disk."""
+    """Write a temporary file and rename it when all of it is on the disk."""
     target = Path(os.path.realpath(output))
     try:
-        remove_left_overs_of(target)  # of an export that was killed
+        remove_left_overs_of(target)  # from a killed export
         with Temporary(target) as temporary:
             with os.fdopen(os.dup(temporary.handle), "wb") as file:
                 request.form.write(file, request)

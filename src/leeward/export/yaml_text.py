@@ -1,4 +1,4 @@
-"""YAML for other programs: sections in lines, lists of numbers in one line each, comments on top."""
+"""YAML for other programs: each list of numbers on one line, comments at the top."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -7,7 +7,7 @@ import yaml
 
 
 class _Dumper(yaml.SafeDumper):
-    """References only to whole sections that occur again, as a turbine does; people want a list where it belongs."""
+    """A dumper that uses aliases for repeated sections, such as turbines, but not for lists."""
 
     def ignore_aliases(self, data: Any) -> bool:
         return not isinstance(data, dict)
@@ -22,6 +22,6 @@ _Dumper.add_representer(list, _list)
 
 
 def yaml_text(comments: Sequence[str], data: dict[str, Any]) -> str:
-    """Numbers are written so that the same are read back."""
+    """Return the YAML text of data. Numbers round-trip exactly."""
     top = "".join(f"# {' '.join(line.split())}\n" for line in comments)
     return top + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)

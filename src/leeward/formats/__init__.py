@@ -1,7 +1,4 @@
-"""Texts that several parts write: tables as CSV, and layouts as CSV and GeoJSON. From data to text; nothing is written.
-
-Pages offer one layout by them, and `leeward export` writes thousands. `layout_table` reads layouts from CSV again.
-"""
+"""CSV and GeoJSON text of tables and layouts, for pages and `leeward export`; `layout_table` reads layouts from CSV."""
 
 from leeward.formats.geojson import layout_geojson
 from leeward.formats.rows import layout_csv

@@ -1,4 +1,4 @@
-"""Layouts as GeoJSON (RFC 7946): longitude and latitude in WGS84, whatever the campaign's own coordinates are."""
+"""Layouts as GeoJSON (RFC 7946), with longitude and latitude in WGS84 whatever the campaign's coordinates are."""
 
 import functools
 import json
@@ -21,21 +21,18 @@ if TYPE_CHECKING:
 Array = npt.NDArray[np.float64]
 
 DECIMALS = 9  # of degrees: a tenth of a millimetre
-# A straight edge of a projection is no straight line in degrees: over 30 km it would be 26 m off in the North Sea, and
-# turbines on the boundary would seem to stand outside. Edges are cut so short that 3 cm are left of it.
+# A straight edge in a projection is curved in degrees: 26 m off over 30 km in the North Sea, so turbines on the
+# boundary would seem to lie outside. Edges of this length are at most 3 cm off.
 LONGEST_EDGE_M = 1000.0
 
 
 def layout_geojson(result: "Result", campaign: "Campaign") -> str:
-    """One layout: the area of its farm, and a point for each turbine, those that stand already first."""
+    """Return one layout: the area of its farm, a point for each existing turbine, and one for each of its turbines."""
     return "".join(collection([result.key.farm_idx], [result], campaign))
 
 
 def collection(farms: Iterable[int], results: "Iterable[Result]", campaign: "Campaign") -> Iterator[str]:
-    """Yield the text of a file piece by piece, a feature a line: areas of farms, existing turbines, then layouts.
-
-    There is no "crs": it is WGS84.
-    """
+    """Yield the text of a file piece by piece, one feature a line: farm areas, existing turbines, then layouts."""
     facts = {"type": "FeatureCollection", "campaign": campaign.name, "projected_crs": demanded_crs(campaign)}
     first = [*(_area_feature(farm, campaign) for farm in farms), *_neighbour_features(campaign)]
     yield _dumped(facts)[:-1] + ', "features": [\n' + ",\n".join(map(_dumped, first))
@@ -45,19 +42,16 @@ def collection(farms: Iterable[int], results: "Iterable[Result]", campaign: "Cam
 
 
 def _dumped(data: dict[str, Any]) -> str:
-    """As JSON, which has no word for "not a number"."""
-    return json.dumps(data, ensure_ascii=False, allow_nan=False)
+    return json.dumps(data, ensure_ascii=False, allow_nan=False)  # JSON has no NaN
 
 
 def _area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
-    """Where turbines of a farm may stand: a Polygon or MultiPolygon."""
     area, name = campaign.physics.area(farm_idx), campaign.farms.get(farm_idx)
     properties = {"kind": "area", "farm_idx": farm_idx, "name": name, "area_km2": area.area_m2 / 1e6}
     return {"type": "Feature", "properties": properties, "geometry": _geometry(area, demanded_crs(campaign))}
 
 
 def _turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
-    """A Point for each turbine of a layout."""
     about = description(result, campaign)
     properties = {
         "kind": "turbine",
@@ -78,7 +72,7 @@ def _turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[s
 
 
 def _neighbour_features(campaign: "Campaign") -> Iterator[dict[str, Any]]:
-    """A Point for each turbine that stands already. Their wakes reach all farms, so a file has them once."""
+    """Yield a Point for each existing turbine: once per file, because their wakes reach all farms."""
     crs = demanded_crs(campaign)
     for group in campaign.neighbours:
         machine: Any = group.turbine
@@ -94,21 +88,20 @@ def _neighbour_features(campaign: "Campaign") -> Iterator[dict[str, Any]]:
 
 
 def demanded_crs(campaign: "Campaign") -> str:
-    """The coordinate system, without which nobody knows where on the globe a layout lies."""
+    """Return the coordinate system of the campaign, or raise InputError if it has none."""
     if campaign.crs is None:
         raise InputError(
-            f"the campaign {campaign.name} names no coordinate system, and GeoJSON needs longitudes and latitudes; "
-            "expected a key `crs` in it, for example `crs: EPSG:25831`: add it to the file, and name that with "
-            "--campaign"
+            f"the campaign {campaign.name} has no coordinate system, but GeoJSON needs longitude and latitude; add the "
+            "key `crs` to the campaign file, for example `crs: EPSG:25831`, and name the file with --campaign"
         )
     return campaign.crs
 
 
 def to_wgs84(x: npt.ArrayLike, y: npt.ArrayLike, crs: str, where: str) -> tuple[Array, Array]:
-    """Longitude and latitude in degrees of points in a projected system, shape (points,), to 9 decimals."""
+    """Return longitude and latitude, degrees to 9 decimals, of points in a projected system; shape (points,)."""
     longitude, latitude = _transformer(crs).transform(np.asarray(x), np.asarray(y))
     if not (np.isfinite(longitude).all() and np.isfinite(latitude).all()):
-        raise InputError(f"{where}: a point of it is nowhere on the globe in {crs}; is it the right coordinate system?")
+        raise InputError(f"{where}: has a point outside the range of {crs}; check the coordinate system")
     return np.round(longitude, DECIMALS), np.round(latitude, DECIMALS)
 
 
@@ -126,7 +119,7 @@ def _transformer(crs: str) -> Any:
 
 
 def _geometry(area: "Area", crs: str) -> dict[str, Any]:
-    """Outer rings run against the clock and holes with it, and no part lies across the 180th meridian (RFC 7946)."""
+    """Return a geometry as RFC 7946 asks: outer rings counterclockwise, holes clockwise, cut at the 180th meridian."""
     import shapely
 
     def move(points: Array) -> Array:
@@ -141,7 +134,7 @@ def _geometry(area: "Area", crs: str) -> dict[str, Any]:
 
 
 def _cut_at_180(polygon: Any) -> list[Any]:
-    """A polygon across the 180th meridian, whose corners jump there by 360 degrees, as one on either side of it."""
+    """Split a polygon that crosses the 180th meridian, where its corners jump by 360 degrees, into one on each side."""
     import shapely
 
     west, _, east, _ = polygon.bounds

@@ -1,4 +1,4 @@
-"""Layouts from a CSV file with one row per turbine, as `leeward export` and others write it."""
+"""Read layouts from a CSV file with one row per turbine, such as `leeward export` writes."""
 
 import csv
 import math
@@ -12,9 +12,9 @@ from leeward.parsing import LARGEST_DATA, read_text
 from leeward.store import Key, is_key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
-TELLING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that tell layouts apart
+NAMING = ("key", *NUMBERS, "farm", "turbine_type")  # columns that distinguish layouts
 FIGURES = ("rotor_diameter_m", "hub_height_m", "rated_power_mw", "layout_aep_gwh")
-HINT = "several layouts in one file need a column that tells them apart: key, or farm_idx, type_idx and seed"
+HINT = "several layouts in one file need a column that distinguishes them: key, or farm_idx, type_idx and seed"
 
 Row = tuple[int, dict[str, str]]  # the number of its line, and its cells by column
 Identity = tuple[str | int, ...]
@@ -22,10 +22,9 @@ Identity = tuple[str | int, ...]
 
 @dataclass(frozen=True)
 class TableLayout:
-    """One layout. x, y: m, as many of each. name: what tells it from others, "" where the file has no such column.
+    """One layout; fields that the file does not give are None or "". layout_aep_gwh: as stated in the file.
 
-    What the file does not tell is None or "". Lengths are in m, the rated power of one turbine is in MW, and the AEP
-    that the file states for the layout is in GWh.
+    x, y: m, same length. name: distinguishes the layout from others, "" if the file has no column for that.
     """
 
     name: str
@@ -43,23 +42,22 @@ class TableLayout:
 
 
 def read_layouts(path: Path) -> list[TableLayout]:
-    """Return the layouts of a CSV file with the columns x_m and y_m, in the order in which they begin.
+    """Return the layouts of a CSV file with the columns x_m and y_m, in the order of their first rows.
 
-    The columns that `leeward export` writes tell them apart: key, farm_idx, type_idx, seed, farm and turbine_type, or
-    some of these. A file with none of these columns is one layout. Raise InputError where columns contradict each
-    other, or where it is not clear which rows belong together.
+    Any of the columns key, farm_idx, type_idx, seed, farm and turbine_type distinguish them; a file with none of
+    these is one layout. Raise InputError if columns contradict each other or it is unclear which rows belong together.
     """
     header, rows = _rows(path)
     _demand_columns(path, header)
     if not rows:
-        raise InputError(f"{path}: no turbines in it; expected one per line")
-    telling = [column for column in TELLING if column in header and any(cells[column] for _, cells in rows)]
+        raise InputError(f"{path}: no turbines; expected one row per turbine")
+    columns = [column for column in NAMING if column in header and any(cells[column] for _, cells in rows)]
     groups: dict[Identity, list[Row]] = {}
     for line, cells in rows:
-        groups.setdefault(tuple(_identity(path, line, cells, telling)), []).append((line, cells))
-    firsts = [(members[0][0], dict(zip(telling, identity, strict=True))) for identity, members in groups.items()]
+        groups.setdefault(tuple(_identity(path, line, cells, columns)), []).append((line, cells))
+    firsts = [(members[0][0], dict(zip(columns, identity, strict=True))) for identity, members in groups.items()]
     _demand_agreement(path, firsts)
-    return [_layout(path, told, members) for (_, told), members in zip(firsts, groups.values(), strict=True)]
+    return [_layout(path, values, members) for (_, values), members in zip(firsts, groups.values(), strict=True)]
 
 
 def _rows(path: Path) -> tuple[list[str], list[Row]]:
@@ -80,56 +78,56 @@ def _demand_columns(path: Path, header: list[str]) -> None:
         if column not in header:
             more = "; it has a row per layout: export it with --per turbine" if "n_turbines" in header else ""
             raise InputError(f"{path}: no column {column}; found {', '.join(filter(None, header)) or 'nothing'}{more}")
-    for column in ("x_m", "y_m", "turbine", "crs", *TELLING, *FIGURES):
+    for column in ("x_m", "y_m", "turbine", "crs", *NAMING, *FIGURES):
         if header.count(column) > 1:
             raise InputError(f"{path}: {header.count(column)} columns are called {column}; expected one")
 
 
-def _identity(path: Path, line: int, cells: dict[str, str], telling: Sequence[str]) -> Iterator[str | int]:
-    """Return what a row says in the columns that tell layouts apart."""
-    for column in telling:
+def _identity(path: Path, line: int, cells: dict[str, str], columns: Sequence[str]) -> Iterator[str | int]:
+    """Yield the values of a row in the columns that distinguish layouts."""
+    for column in columns:
         cell = cells[column]
         if not cell:
-            raise InputError(f"{path}, line {line}: {column} is empty, and other lines have one; expected one in each")
+            raise InputError(f"{path}, line {line}: {column} is empty, but not in other lines; fill in all or none")
         yield _whole(path, line, column, cell) if column in NUMBERS else _unguarded(cell)
 
 
 def _demand_agreement(path: Path, firsts: list[tuple[int, dict[str, str | int]]]) -> None:
-    """Raise InputError where one column says that two rows are of one layout, and another one says that they are not.
+    """Raise InputError if one column puts two rows into one layout and another column does not.
 
-    firsts: of each layout the number of its first line, and what the columns say.
+    firsts: for each layout, the number of its first line and the values of its distinguishing columns.
     """
-    for line, told in firsts:
-        key = str(told.get("key", ""))
+    for line, values in firsts:
+        key = str(values.get("key", ""))
         if is_key(key):
             for column, number in zip(NUMBERS, Key.parse(key), strict=True):
-                if told.get(column, number) != number:
+                if values.get(column, number) != number:
                     raise InputError(
-                        f"{path}, line {line}: key is {key} and {column} is {told[column]}; expected columns that agree"
+                        f"{path}, line {line}: key is {key} but {column} is {values[column]}; they must agree"
                     )
-    for of, other in (("key",), TELLING), (NUMBERS, TELLING), (("farm_idx",), ("farm",)), (("type_idx",), TELLING[-1:]):
+    for of, other in (("key",), NAMING), (NUMBERS, NAMING), (("farm_idx",), ("farm",)), (("type_idx",), NAMING[-1:]):
         seen: dict[tuple[str | int, ...], tuple[int, dict[str, str | int]]] = {}
-        for line, told in firsts:
-            if not all(column in told for column in of):
+        for line, values in firsts:
+            if not all(column in values for column in of):
                 break
-            before, first = seen.setdefault(tuple(told[column] for column in of), (line, told))
+            before, first = seen.setdefault(tuple(values[column] for column in of), (line, values))
             for column in other:
-                if first.get(column) != told.get(column):
-                    same = ", ".join(f"{name} {told[name]}" for name in of)
+                if first.get(column) != values.get(column):
+                    same = ", ".join(f"{name} {values[name]}" for name in of)
                     raise InputError(
-                        f"{path}, lines {before} and {line}: {same} has the {column} {first[column]!r} and "
-                        f"{told[column]!r}; expected one"
+                        f"{path}, lines {before} and {line}: {same} has two values of {column}, {first[column]!r} "
+                        f"and {values[column]!r}; expected one"
                     )
 
 
-def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLayout:
-    """Return one layout. All of its rows must agree about its turbines and its coordinate system."""
+def _layout(path: Path, values: dict[str, str | int], rows: list[Row]) -> TableLayout:
+    """Return one layout, whose rows must agree on turbine type and coordinate system."""
     first, cells = rows[0]
     seen: dict[str, int] = {}
     for line, others in rows:
         number = others.get("turbine")
         if number and seen.setdefault(number, line) != line:
-            raise InputError(f"{path}, lines {seen[number]} and {line}: two turbines {number} in one layout; {HINT}")
+            raise InputError(f"{path}, lines {seen[number]} and {line}: turbine {number} twice in one layout; {HINT}")
     for column in (*FIGURES, "crs"):
         for line, others in rows:
             if others.get(column) != cells.get(column):
@@ -137,18 +135,18 @@ def _layout(path: Path, told: dict[str, str | int], rows: list[Row]) -> TableLay
                     f"{path}, lines {first} and {line}: {column} is {cells[column] or 'empty'} and "
                     f"{others[column] or 'empty'} in one layout; expected one value; {HINT}"
                 )
-    key = str(told.get("key", ""))
+    key = str(values.get("key", ""))
     numbers = Key.parse(key)._asdict() if is_key(key) else {}
-    numbers |= {column: int(told[column]) for column in NUMBERS if column in told}
+    numbers |= {column: int(values[column]) for column in NUMBERS if column in values}
     figures = {column: _number(path, first, column, cells[column]) for column in FIGURES if cells.get(column)}
     x, y = ([_number(path, at, column, row[column]) for at, row in rows] for column in ("x_m", "y_m"))
     name = key or ", ".join(
         str(value) if column in ("farm", "turbine_type") else f"{column.removesuffix('_idx')} {value}"
-        for column, value in told.items()
+        for column, value in values.items()
     )
-    kind = str(told.get("turbine_type", ""))
-    told_otherwise = {"turbine_type": kind, "crs": cells.get("crs", ""), **figures}
-    return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **told_otherwise)  # type: ignore[arg-type]
+    turbine_type = str(values.get("turbine_type", ""))
+    other_fields = {"turbine_type": turbine_type, "crs": cells.get("crs", ""), **figures}
+    return TableLayout(name, x, y, *(numbers.get(column) for column in NUMBERS), **other_fields)  # type: ignore[arg-type]
 
 
 def _number(path: Path, line: int, column: str, cell: str) -> float:
@@ -159,14 +157,14 @@ def _number(path: Path, line: int, column: str, cell: str) -> float:
 
 
 def _whole(path: Path, line: int, column: str, cell: str) -> int:
-    """Return a whole number, also where a spreadsheet has put decimals behind it."""
+    """Return a whole number; a spreadsheet may have added decimals to it."""
     value = _number(path, line, column, cell)
     if not (math.isfinite(value) and value.is_integer() and value >= 0):
-        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a whole number from 0 on")
+        raise InputError(f"{path}, line {line}: {column} is {cell!r:.60}; expected a whole number, 0 or more")
     return int(value)
 
 
 def _unguarded(cell: str) -> str:
-    """Return a text without the apostrophe that `leeward export` puts before what looks like a formula."""
+    """Return a text without the apostrophe that `leeward export` puts before text that looks like a formula."""
     plain = cell.removeprefix(GUARD)
     return plain if guarded(plain) == cell else cell

@@ -1,4 +1,4 @@
-"""Layouts as rows of a table: which columns there are, what they mean, and what a result says in each."""
+"""Layouts as rows of a table: the columns, their meanings, and the values of a result."""
 
 import math
 from collections.abc import Iterator
@@ -21,7 +21,7 @@ NOT_KNOWN = math.nan
 
 @dataclass(frozen=True)
 class Column:
-    """unit: "" of what has none; "1" of a share."""
+    """A column of a table. unit: "" for none, "1" for a fraction."""
 
     name: str
     kind: Kind
@@ -44,7 +44,7 @@ _MACHINE = (
 )
 _CAPACITY = (
     Column("installed_mw", "number", "MW", "installed power of the whole layout"),
-    Column("capacity_factor", "number", "1", "energy as a share of that at full load all year (8760 h)"),
+    Column("capacity_factor", "number", "1", "AEP as a fraction of rated output all year (8760 h)"),
 )
 _CRS = Column("crs", "text", "", "coordinate system of x and y")
 TURBINE_COLUMNS = (
@@ -61,15 +61,15 @@ LAYOUT_COLUMNS = (
     *_NAMES,
     Column("aep_gwh", "number", "GWh", "annual energy production of the layout"),
     *_CAPACITY,
-    Column("wake_loss", "number", "1", "share of the energy that is lost to wakes"),
-    Column("min_spacing_m", "number", "m", "distance of the closest two turbines; none of one turbine"),
+    Column("wake_loss", "number", "1", "fraction of the gross yield lost to wakes"),
+    Column("min_spacing_m", "number", "m", "distance between the closest two turbines; empty for one turbine"),
     Column("n_turbines", "whole", "", "number of turbines"),
     *_MACHINE,
     Column("steps", "whole", "", "steps of the optimiser"),
-    Column("seconds", "number", "s", "how long it was computed"),
-    Column("status", "text", "", "success, or no-aep where nobody knows the energy"),
+    Column("seconds", "number", "s", "computing time"),
+    Column("status", "text", "", "success, or no-aep if the AEP is unknown"),
     Column("origin", "text", "", "leeward, or foreign for a layout of another program"),
-    Column("stop_reason", "text", "", "why the optimiser ended"),
+    Column("stop_reason", "text", "", "why the optimiser stopped"),
     Column("fingerprint", "text", "", "SHA-256 of all settings that the numbers depend on"),
     _CRS,
 )
@@ -77,7 +77,7 @@ LAYOUT_COLUMNS = (
 
 @dataclass(frozen=True)
 class Description:
-    """What a campaign says of the farm and the turbine type of a layout; what is not known is empty or not a number."""
+    """The farm and turbine type of a layout according to its campaign; unknown values are empty or NaN."""
 
     farm: str = ""
     turbine_type: str = ""
@@ -88,7 +88,7 @@ class Description:
 
 
 def description(result: "Result", campaign: "Campaign | None") -> Description:
-    """Of a result that may be of no campaign, or of a farm or type that the campaign does not have (any more)."""
+    """Return the description of a result, whose farm or type the campaign may not have (any more)."""
     installed = installed_of(campaign, result)
     if campaign is None:
         return Description(installed_mw=installed)
@@ -102,12 +102,12 @@ def description(result: "Result", campaign: "Campaign | None") -> Description:
 
 
 def columns_of(per: Per) -> tuple[Column, ...]:
-    """Those of a table with one row a turbine, or one a layout."""
+    """Return the columns of a table with one row per turbine or per layout."""
     return TURBINE_COLUMNS if per == "turbine" else LAYOUT_COLUMNS
 
 
 def rows_of(result: "Result", about: Description, per: Per) -> Iterator[tuple[Cell, ...]]:
-    """The rows of one layout, in the order of the columns: one a turbine, or a single one."""
+    """Yield the rows of one layout, in the order of the columns: one per turbine, or a single one."""
     names = (str(result.key), *result.key, about.farm, about.turbine_type)
     machine = (float(result.diameter), about.hub_height_m, about.rated_power_mw)
     energy = (float(result.aep), about.installed_mw, capacity_factor(result.aep, about.installed_mw))
@@ -129,12 +129,12 @@ def rows_of(result: "Result", about: Description, per: Per) -> Iterator[tuple[Ce
 
 
 def layout_csv(result: "Result", campaign: "Campaign | None" = None) -> str:
-    """One layout, a row for each turbine. campaign: what tells the names of farm and turbine type, and the rest."""
+    """Return one layout as CSV, a row per turbine. campaign: source of the names of farm and turbine type."""
     header = [column.name for column in TURBINE_COLUMNS]
     return csv_text(header, rows_of(result, description(result, campaign), "turbine"))
 
 
 def _detail(result: "Result", name: str) -> float:
     value = result.details.get(name)
-    # the distance of the closest two of one turbine is infinite
+    # the minimum spacing of a single turbine is infinite
     return float(value) if isinstance(value, int | float) and math.isfinite(value) else NOT_KNOWN

@@ -1,4 +1,1 @@
-"""Pages: functions from plain data to HTML and SVG text, for the dashboard and for the report alike.
-
-Every text goes through `html.tag`, which escapes it; there is no other way into a page.
-"""
+"""HTML and SVG from plain data, for dashboard and report. All text goes through `html.tag`, which escapes it."""

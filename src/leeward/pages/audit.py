@@ -1,4 +1,4 @@
-"""What was done to a run directory, newest first."""
+"""The audit trail of a run directory, newest first."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -9,16 +9,16 @@ from leeward.pages.parts import folded, pager, section, table
 from leeward.wording import json_text
 
 PAGE = 100
-LONGEST = 160  # letters of a value; the rest is folded away
+LONGEST = 160  # characters of a value; longer ones are folded
 
 
 def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, live: bool = False) -> Markup:
-    """Events with their facts, a page of them. lines: all of them, the oldest first."""
+    """Return a page of events with their details. lines: all events, oldest first."""
     if not lines:
-        return section("audit", "Audit trail", tag("p", None, "There is none here."), live=live)
+        return section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=live)
     shown = lines[::-1][page * PAGE : (page + 1) * PAGE]
     pages = -(-len(lines) // PAGE)
-    first = len(lines) - page * PAGE - 1  # numbers of events do not change when others come
+    first = len(lines) - page * PAGE - 1  # newer events do not change the number of an event
     rows = [
         [_text(line.get("time")), _text(line.get("event")), _facts(line, first - place)]
         for place, line in enumerate(shown)
@@ -26,9 +26,9 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, 
     return section(
         "audit",
         f"Audit trail: {len(lines)} events",
-        table(["time", "event", "facts"], rows, caption="audit trail"),
+        table(["time", "event", "details"], rows, caption="audit trail"),
         pager("/audit", page, pages, words=("newer", "older")) if links.is_live else None,
-        tag("p", None, f"These are the latest {len(shown)}.") if pages > 1 and not links.is_live else None,
+        tag("p", None, f"Only the latest {len(shown)} are shown.") if pages > 1 and not links.is_live else None,
         live=live,
     )
 

@@ -1,4 +1,4 @@
-"""Whole pages: the head, the menu, the foot."""
+"""Whole pages: header, menu and footer."""
 
 from collections.abc import Iterable, Sequence
 from functools import cache
@@ -13,12 +13,12 @@ MENU_REST = (("/settings", "Settings"), ("/audit", "Audit"))
 
 @cache
 def asset(name: str) -> bytes:
-    """A file that pages need; all of them are in the package."""
+    """Return the bytes of a file in the folder `assets`."""
     return resources.files("leeward.pages").joinpath("assets", name).read_bytes()
 
 
 def live_page(title: str, here: str, campaign: str, content: Iterable[Child], refresh_s: float | None) -> str:
-    """A page of the dashboard. here: its address in the menu. refresh_s: how often to look for news, if ever."""
+    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None for never."""
     entries = [
         tag("li", None, tag("a", {"href": address, "aria-current": "page" if address == here else None}, words))
         for address, words in (*MENU, *MENU_REST)
@@ -30,15 +30,15 @@ def live_page(title: str, here: str, campaign: str, content: Iterable[Child], re
     ]
     menu = tag("nav", {"aria-label": "pages of the campaign"}, tag("ul", None, *entries))
     top = tag("header", None, tag("a", {"href": "/", "class": "brand"}, "leeward"), tag("span", None, campaign), menu)
-    skip = tag("a", {"href": "#content", "class": "skip"}, "to the content")
+    skip = tag("a", {"href": "#content", "class": "skip"}, "Skip to content")
     main = tag("main", {"id": "content", "data-refresh": refresh_s}, *content)
     status = tag("p", {"id": "news", "role": "status", "aria-live": "polite"})
-    foot = tag("footer", None, status, f"leeward {__version__}; read-only: nothing here changes a run.")
+    foot = tag("footer", None, status, f"leeward {__version__}; read-only: this dashboard does not change the run.")
     return _document(f"{title} – {campaign}", head, [skip, top, main, foot])
 
 
 def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[str, str]]) -> str:
-    """A page that needs nothing else. contents: names and titles of its parts."""
+    """Return a self-contained page. contents: names and titles of its sections."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),

@@ -1,4 +1,4 @@
-"""HTML and SVG as text: elements, with everything in them escaped."""
+"""HTML and SVG elements as escaped text."""
 
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -11,13 +11,13 @@ Child = Union[str, int, float, None, "Markup", Iterable["Child"]]
 
 
 class Markup(str):
-    """Text that is HTML already: only what `tag` and `join` made."""
+    """Text that is already HTML; only `tag` and `join` make it."""
 
     __slots__ = ()
 
 
 def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children: Child) -> Markup:
-    """An element. Texts and values of attributes are escaped; None and False are left out, True has no value."""
+    """Return an element with escaped text and attributes. Attributes that are None or False are left out."""
     parts = [f"<{name}"]
     for key, value in (attributes or {}).items():
         if value is None or value is False:
@@ -30,7 +30,7 @@ def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children:
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """One after the other, without anything between them."""
+    """Return the children joined without separator."""
     return Markup("".join(map(_shown, children)))
 
 
@@ -45,7 +45,7 @@ def _shown(child: Child) -> str:
 
 
 def _text(value: str | int | float) -> str:
-    """Without what no page can hold: control characters, halves of characters."""
+    """Return a value as text, with control characters and lone surrogates replaced."""
     if isinstance(value, float):
         return f"{value:.6g}"
     text = str(value)

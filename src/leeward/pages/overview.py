@@ -1,4 +1,4 @@
-"""How far a campaign is: totals, the grid of farms and turbine types, workers, failures."""
+"""The progress of a campaign: totals, the grid of farms and turbine types, workers, failures."""
 
 from collections.abc import Iterator, Sequence
 
@@ -11,44 +11,44 @@ from leeward.store import Key
 from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
 from leeward.wording import command, count, duration, run_command
 
-MOST_CELLS = 3000  # of a grid on one page
+MOST_CELLS = 3000  # in the grid of one page
 
 
 def progress(seen: Snapshot, *, live: bool = False) -> Markup:
-    """Totals as a bar and in words."""
+    """Return the totals as a bar and in words."""
     waiting = None if seen.missing is None else max(seen.missing - seen.failed - seen.running, 0)
     counts = {"done": seen.done, "failed": seen.failed, "running": seen.running}
     total = seen.expected if seen.expected is not None else seen.done
     share = f"{100 * seen.done / total:.1f}".removesuffix(".0") if total else "0"
     headline = f"{seen.done} of {seen.expected} layouts" if seen.expected is not None else count(seen.done, "layout")
-    told: list[tuple[Child, Child]] = [
+    lines: list[tuple[Child, Child]] = [
         (parts.state_mark(state) if number else parts.state_words(state), number) for state, number in counts.items()
     ]
     to_do = tag("span", {"class": "state"}, f"{parts.MARKS['missing']} left to do")
-    told.append(("expected", "not known") if waiting is None else (to_do, waiting))
+    lines.append(("expected", "not known") if waiting is None else (to_do, waiting))
     if seen.rate_per_hour is not None and seen.is_running:
-        told.append(("rate", f"{seen.rate_per_hour:{'.0f' if seen.rate_per_hour >= 10 else '.2g'}} an hour"))
+        lines.append(("rate", f"{seen.rate_per_hour:{'.0f' if seen.rate_per_hour >= 10 else '.2g'}} per hour"))
     if seen.missing and seen.owner is not None and seen.owner.state == "alive":
         left = "not known yet" if seen.seconds_left is None else duration(seen.seconds_left)
-        told.append(("time left", left))
+        lines.append(("time left", left))
     if seen.beyond:
-        told.append(("not in the campaign", seen.beyond))
+        lines.append(("not in the campaign", seen.beyond))
     if seen.optimiser:
-        told.append(("optimiser", seen.optimiser))
+        lines.append(("optimiser", seen.optimiser))
     return parts.section(
         "progress",
         headline,
         tag("p", {"class": "share"}, tag("strong", None, f"{share} %"), f" {seen.activity}"),
         share_bar(counts, total, f"{share} % done"),
-        parts.facts(told),
+        parts.facts(lines),
         live=live,
     )
 
 
 def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
-    """Farms down, turbine types across; each cell says how much of it is done, and leads to its tasks."""
+    """Return a grid of farms (rows) and turbine types (columns); a cell shows its progress and links to its tasks."""
     if not seen.farms:
-        words = "None is known: there is no result yet, and no campaign tells what to expect."
+        words = "There are no results yet, and the campaign is not known."
         return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     rows = max(1, MOST_CELLS // max(1, len(seen.types)))
@@ -59,7 +59,7 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
     header = ["farm", *types, "best, GWh", "installed, MW", "capacity factor"]
     numbers = range(len(header) - 3, len(header))
     lines = [_grid_line(seen, cells, farm, links) for farm in shown]
-    rest = f"These are the first of {pages} parts of the grid; `leeward status` shows all."
+    rest = f"This is part 1 of {pages} of the grid; `leeward status` shows all."
     return parts.section(
         "grid",
         "Farms and turbine types",
@@ -90,7 +90,7 @@ def _cell(cell: Cell, links: Links) -> Markup:
     known = [
         f"farm {cell.farm_idx}, type {cell.type_idx}: {cell.done} of {expected} done",
         f"{cell.failed} failed" if cell.failed else "",
-        f"{cell.running} in work" if cell.running else "",
+        f"{cell.running} running" if cell.running else "",
         f"best {parts.gwh(cell.best_aep)} GWh" if cell.best_aep is not None else "",
         yield_words(cell.best_aep, cell.installed_mw),
     ]
@@ -113,14 +113,14 @@ def _legend() -> Markup:
 
 
 def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:
-    """Who is at work on what; those that look hung come first."""
+    """Return a table of the workers and their tasks; those that look hung come first."""
     if not seen.workers:
-        return parts.section("workers", "Workers", tag("p", None, "Nobody is at work."), live=live)
+        return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=live)
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     shown = order[:most]
-    told = "{0.host}: {1}, {0.busy} with a task, {0.hung} that look hung"
-    hosts = [tag("li", None, told.format(host, count(host.workers, "worker"))) for host in seen.hosts]
-    header = ["worker", "task", "doing", "step", "best so far, GWh", "capacity factor", "for", "last sign of life"]
+    words = "{0.host}: {1}, {0.busy} busy, {0.hung} possibly hung"
+    hosts = [tag("li", None, words.format(host, count(host.workers, "worker"))) for host in seen.hosts]
+    header = ["worker", "task", "activity", "step", "best so far, GWh", "capacity factor", "for", "last heartbeat"]
     rows = [_worker_row(worker, seen, links) for worker in shown]
     more = len(order) - len(shown)
     return parts.section(
@@ -146,18 +146,18 @@ def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]
 
 
 def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
-    """What went wrong, with its traceback, and the command that tries it again."""
+    """Return the failed tasks, with tracebacks and the command that retries them."""
     if not seen.failures:
         return parts.section("failures", "Failures", tag("p", None, "None."), live=live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
     out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
-    no_room = f"{count(out_of_room, 'task')} without room for the turbines. {MAKE_ROOM}"
+    no_room = f"In {count(out_of_room, 'task')} the turbines do not fit. {MAKE_ROOM}"
     return parts.section(
         "failures",
         f"{count(seen.failed, 'task')} failed",
         tag("p", None, no_room) if out_of_room else None,
-        tag("p", None, "To try failed tasks again: ", parts.to_copy(retry)) if seen.failed > out_of_room else None,
+        tag("p", None, "To retry failed tasks: ", parts.to_copy(retry)) if seen.failed > out_of_room else None,
         [failure(failed, seen, links) for failed in shown],
         tag("p", None, parts.link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
         tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
@@ -166,7 +166,6 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
 
 
 def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
-    """One of them."""
     key = key_of(failed.key)
     name = failed.key if key is None else parts.link(links.task(key), failed.key)
     state = "failed" if failed.final else "again"
@@ -184,22 +183,22 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
 
 
 def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
-    """Return what to do about a task that is not retried."""
+    """Return advice on a task that is not retried automatically."""
     if failed.is_out_of_room:
         return tag("p", None, MAKE_ROOM)
-    return None if key is None else tag("p", None, "Again: ", parts.to_copy(retry_command(key, seen)))
+    return None if key is None else tag("p", None, "To retry: ", parts.to_copy(retry_command(key, seen)))
 
 
 def retry_command(key: Key, seen: Snapshot) -> str:
-    """What tries one failed task again."""
+    """Return the command that retries one failed task."""
     only = f"farm={key.farm_idx} type={key.type_idx} seed={key.seed}"
     return command(*run_command(seen.output), "--retry-failed", "--only", only)
 
 
 def remarks(seen: Snapshot, *, live: bool = False) -> Markup:
-    """What looks odd, and what to do next."""
+    """Return what looks unusual, and what to do next."""
     lines = [tag("li", None, line) for line in _remarks(seen)]
-    return parts.section("remarks", "What to know", tag("ul", None, lines), live=live)
+    return parts.section("remarks", "Notes", tag("ul", None, lines), live=live)
 
 
 def _remarks(seen: Snapshot) -> Iterator[Child]:
@@ -207,12 +206,12 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
     if seen.quarantined:
         yield f"{count(seen.quarantined, 'file')} in quarantine"
     if seen.unreadable_lines:
-        yield f"{count(seen.unreadable_lines, 'line')} of the index cannot be read; the next run mends it"
+        yield f"{count(seen.unreadable_lines, 'line')} of the index cannot be read; the next run repairs the index"
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
     if seen.run and not seen.is_running and (seen.missing or 0) > seen.failed:
-        yield join(["To go on: ", parts.to_copy(command(*run_command(seen.output)))])
+        yield join(["To resume: ", parts.to_copy(command(*run_command(seen.output)))])
     if seen.missing and not seen.run:
-        yield join(["To see which are missing: ", parts.to_copy(command("missing", seen.path))])
+        yield join(["To list the missing results: ", parts.to_copy(command("missing", seen.path))])
     places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]
     yield join(["Counted, not verified; to verify: ", parts.to_copy(command("check", *places))])

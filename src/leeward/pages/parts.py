@@ -1,4 +1,4 @@
-"""Pieces that many pages have: tables, numbers, links, commands to copy."""
+"""Elements that many pages share: tables, numbers, links, commands to copy."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,13 +7,13 @@ from urllib.parse import urlencode
 from leeward.pages.html import Child, Markup, tag
 
 MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
-WORDS = {"done": "done", "failed": "failed", "again": "to be tried again", "running": "in work", "missing": "not begun"}
+WORDS = {"done": "done", "failed": "failed", "again": "to be retried", "running": "running", "missing": "not started"}
 SCOPES = {"th": "col", "td": None}
-RINGS = "Rings: turbines that stand already."
+RINGS = "Rings: existing turbines."
 
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:
-    """A part of a page, with a heading; live: it is brought up to date while somebody looks."""
+    """Return a section with a heading. live: the script in the page keeps it up to date."""
     return tag(
         "section",
         {"id": name, "data-live": live, "aria-labelledby": f"{name}-title"},
@@ -25,7 +25,7 @@ def section(name: str, title: str, *children: Child, live: bool = False) -> Mark
 def table(
     header: Sequence[Child], rows: Iterable[Sequence[Child]], *, right: Sequence[int] = (), caption: str = ""
 ) -> Markup:
-    """Columns with their names; `right`: those of numbers. Wide ones scroll within their own box."""
+    """Return a table, which scrolls sideways if it is wide. right: indices of right-aligned columns."""
 
     def line(row: Sequence[Child], name: str) -> Markup:
         looks = ({"class": "number" if i in right else None, "scope": SCOPES[name]} for i in range(len(row)))
@@ -38,12 +38,12 @@ def table(
 
 
 def facts(pairs: Iterable[tuple[Child, Child]]) -> Markup:
-    """Names and values."""
+    """Return a list of names and values."""
     return tag("dl", {"class": "facts"}, [tag("div", None, tag("dt", None, a), tag("dd", None, b)) for a, b in pairs])
 
 
 def link(address: str | None, *children: Child, title: str | None = None) -> Markup:
-    """A link, or just what it would say."""
+    """Return a link, or its content alone if there is no address."""
     return tag("span" if address is None else "a", {"href": address, "title": title}, *children)
 
 
@@ -56,7 +56,7 @@ def pager(
     kept: Mapping[str, int] | None = None,
     words: tuple[str, str] = ("previous", "next"),
 ) -> Markup | None:
-    """Links to the pages before and after; none where there is one page only. name: of the page in the address."""
+    """Return links to the previous and next page; None if there is only one. name: query parameter of the page."""
 
     def to(other: int) -> str:
         return f"{path}?{urlencode({**(kept or {}), name: other})}"
@@ -77,45 +77,45 @@ def yes_or_no(value: bool) -> str:
 
 
 def state_words(state: str) -> str:
-    """A sign and a word: the colour alone tells nothing."""
+    """Return a symbol and a word, so that colour is not needed to tell states apart."""
     return f"{MARKS[state]} {WORDS[state]}"
 
 
 def state_mark(state: str) -> Markup:
-    """A sign and a word in the colour of the state."""
+    """Return a symbol and a word in the colour of the state."""
     return tag("span", {"class": f"state state-{state}"}, state_words(state))
 
 
 def folded(title: str, *children: Child, name: str | None = None) -> Markup:
-    """Return what a click on its title unfolds. name: its id, by which the dashboard keeps it open."""
+    """Return content that a click on its title unfolds. name: an id, by which the dashboard keeps it open."""
     return tag("details", {"id": name}, tag("summary", None, title), *children)
 
 
 def to_copy(command: str) -> Markup:
-    """A command for a shell."""
+    """Return a shell command to copy."""
     return tag("code", {"class": "command", "tabindex": 0}, command)
 
 
 def figure_with(picture: Markup, *caption: Child) -> Markup:
-    """A drawing and what it shows."""
+    """Return a drawing with its caption."""
     return tag("figure", None, picture, tag("figcaption", None, *caption))
 
 
 def gwh(value: float | None, digits: int = 2) -> str:
-    """AEP, or a dash."""
+    """Return an AEP without its unit; a dash if unknown."""
     return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
 
 
 def megawatts(value: float | None) -> str:
-    """Installed power without its unit, or a dash."""
+    """Return installed power without its unit; a dash if unknown."""
     return "–" if value is None or math.isnan(value) else f"{value:.6g}"
 
 
 def percent(value: float | None) -> str:
-    """A share, or a dash."""
+    """Return a fraction in per cent; a dash if unknown."""
     return "–" if value is None or math.isnan(value) else f"{value:z.2%}"
 
 
 def metres(value: float | None) -> str:
-    """A length, or a dash."""
+    """Return a length in metres; a dash if unknown."""
     return "–" if value is None or math.isnan(value) else f"{value:.0f} m"

@@ -18,7 +18,7 @@ MOST_ROWS = 200
 
 
 def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], versions: str = "") -> Markup:
-    """What the layouts depend on. versions: of the programs that made the results, as these tell it."""
+    """Return the settings of a campaign. versions: of the programs that made the results."""
     if campaign is None:
         return section("settings", "Method and settings", tag("p", None, "The campaign is not known."))
     farm, kind = next(iter(campaign.farms)), next(iter(campaign.types))
@@ -32,21 +32,21 @@ def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], version
         [tag("p", None, remark) for remark in comparison_remarks(campaign)],
         tag("h3", None, "Farms"),
         _farms(campaign, shapes),
-        folded("the whole campaign", tag("pre", None, _frozen(campaign)), name="frozen"),
+        folded("campaign file", tag("pre", None, _frozen(campaign)), name="frozen"),
     )
 
 
 def _common(campaign: Campaign, known: Mapping[str, Any], versions: str) -> Iterator[tuple[Child, Child]]:
     yield "campaign", campaign.name
     yield "tasks", f"{len(campaign.farms)} farms × {len(campaign.types)} types × {len(campaign.seeds)} seeds"
-    yield "coordinates", campaign.crs or "projected metres, no name given"
+    yield "coordinates", campaign.crs or "projected, in metres; no coordinate system given"
     yield "wake model", _words(known["wake_model"])
-    yield "least spacing", _spacing(known["spacing"])
+    yield "minimum spacing", _spacing(known["spacing"])
     yield "optimiser", f"{optimiser_words(campaign)}{_rest(known['optimiser'])}"
     yield "wind", _site(known["site"])
     yield "neighbours", _neighbours(known["neighbours"])
     yield "method version", known["method_version"]
-    yield "made with", versions or "not told"
+    yield "made with", versions or "not known"
     yield "shown by", f"leeward {__version__}"
 
 
@@ -58,9 +58,9 @@ def _words(settings: Mapping[str, Any]) -> str:
 
 
 def _rest(settings: Mapping[str, Any]) -> str:
-    """Return the settings of the optimiser beside recipe and effort, in words."""
-    told = ("recipe", "effort", "time_budget_s", "work")
-    rest = _words({name: value for name, value in settings.items() if name not in told})
+    """Return the settings of the optimiser other than recipe and effort."""
+    shown = ("recipe", "effort", "time_budget_s", "work")
+    rest = _words({name: value for name, value in settings.items() if name not in shown})
     return f"; {rest}" if rest else ""
 
 
@@ -74,17 +74,17 @@ def _spacing(settings: Mapping[str, float]) -> str:
 
 
 def _site(figures: Mapping[str, Any]) -> str:
-    """What kind of wind, in how many parts, and how turbulent: numbers that one compares with another program's."""
+    """Return type, resolution and turbulence intensity of the wind, for comparison with other programs."""
     kind, inner = next(((kind, inner) for kind, inner in figures.items() if isinstance(inner, Mapping)), ("", {}))
     counts = [len(inner.get(f"wind_{name}", ())) for name in ("directions_deg", "speeds_m_s", "direction_deg")]
     grid = f"{counts[0]} directions × {counts[1]} speeds" if counts[0] and counts[1] else ""
     words = {
-        "weibull": [f"Weibull distributions of {len(inner.get('weibull_a_m_s', ()))} sectors", grid],
+        "weibull": [f"Weibull distributions in {len(inner.get('weibull_a_m_s', ()))} sectors", grid],
         "table": [f"table of {grid}", "bins" if inner.get("kind") == "bins" else "exact conditions"],
         "time_series": [f"time series of {counts[2]} values"],
-    }.get(kind, ["not told"])
+    }.get(kind, ["not known"])
     if inner.get("interpolation") == "linear":
-        words.append("linear between sectors")
+        words.append("interpolated linearly")
     turbulence = np.asarray(inner.get("turbulence_intensity", ()), dtype=float)
     if turbulence.size:
         low, high = float(turbulence.min()), float(turbulence.max())
@@ -116,7 +116,7 @@ def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
         powers = {kind: megawatts(physics.installed_mw(farm, kind)) for kind in kinds}
         counts = (f"{physics.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
         rows.append([farm, name, size, megawatts(physics.capacity_wanted_mw(farm)), *counts])
-    header = ["farm", "name", "km²", "wanted, MW", *(f"turbines of t{kind}" for kind in kinds)]
+    header = ["farm", "name", "km²", "target, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
 
 
@@ -126,4 +126,4 @@ def _km2(shape: FarmShape) -> float:
 
 def _frozen(campaign: Campaign) -> str:
     text = campaign.study_text()
-    return text if len(text) < 200_000 else f"{text[:200_000]}\n... ({len(text)} characters in all)"
+    return text if len(text) < 200_000 else f"{text[:200_000]}\n... ({len(text)} characters in total)"

@@ -1,4 +1,4 @@
-"""One layout, and two side by side."""
+"""Pages of one layout, and of two side by side."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -18,14 +18,14 @@ from leeward.watch import LayoutView, history_of, phases_of
 from leeward.wind import WindRose
 from leeward.wording import duration, work_done
 
-UNEQUAL = "Installed power differs by more than 0.5 %: compare the capacity factors, not the AEPs."
+UNEQUAL = "Installed power differs by more than 0.5 %: compare capacity factors, not AEPs."
 SHOWN = ("installed_mw", "wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
 
 
 def plan(
     view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
 ) -> Markup:
-    """The layout to scale, with what its colours mean. losses: the range of the colours, if not its own."""
+    """Return a map of the layout with its colour scale. losses: range of the colours; None for that of the layout."""
     known = losses or loss_range([view.wake_loss])
     picture = layout_plan(view, known, side)
     is_coloured = known is not None and view.wake_loss is not None
@@ -33,21 +33,21 @@ def plan(
     if len(near_neighbours(view)):
         caption.append(tag("p", None, RINGS))
     if view.remark:
-        caption.append(tag("p", None, f"No colours: {view.remark}."))
+        caption.append(tag("p", None, f"No wake losses: {view.remark}."))
     return figure_with(picture, *caption)
 
 
 def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
-    """Shows or hides the circles, without a script."""
+    """Return a check box that shows or hides the spacing circles, without a script."""
     if not view.spacing_m:
         return None
     box = tag("input", {"type": "checkbox", "class": "show-spacing"})
-    told = words or f"circles of the least spacing, {view.spacing_m:g} m wide"
-    return tag("label", {"class": "switch"}, box, f" {told}")
+    label = words or f"circles of the minimum spacing, {view.spacing_m:g} m wide"
+    return tag("label", {"class": "switch"}, box, f" {label}")
 
 
 def result_facts(view: LayoutView) -> Markup:
-    """What a layout yields and what made it."""
+    """Return the figures of a layout and its provenance."""
     return facts(_facts(view.result, view))
 
 
@@ -67,7 +67,7 @@ def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     if seconds is not None:
         yield "took", f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
     work = details.get("work")
-    if isinstance(work, int) and work:  # none is known of somebody's own recipe
+    if isinstance(work, int) and work:  # custom recipes do not count it
         yield "work", work_done(work)
     yield "status", result.status
     yield "origin", result.origin
@@ -86,28 +86,28 @@ def _shown(value: str | bool | int | float) -> str:
 
 def _spacing(result: Result, view: LayoutView) -> str:
     closest = metres(_number(result.details.get("min_spacing_m")))
-    return f"{closest}; allowed: {metres(view.spacing_m)}" if view.spacing_m else closest
+    return f"{closest}; minimum: {metres(view.spacing_m)}" if view.spacing_m else closest
 
 
 def phases(result: Result) -> Markup | None:
-    """AEP by phase of the optimisation; None where it is not known."""
+    """Return a chart of AEP by phase of the optimisation; None if it is not known."""
     by_phase, history = phases_of(result), history_of(result)
     has_steps = is_curve(history)
     if not by_phase and not has_steps:
         return None
-    steps = "; at the right, over the steps: the layout in hand, feasible or not, and in the search the best so far"
-    words = f"AEP after each phase{steps if has_steps else ''}."
+    steps = " Right: AEP over the steps, of the current layout, feasible or not; in the search, of the best so far."
+    words = f"AEP after each phase.{steps if has_steps else ''}"
     return figure_with(convergence(list(by_phase), list(by_phase.values()), history), words)
 
 
 def rose(wind: WindRose) -> Markup:
-    """Where the wind comes from."""
-    words = " ".join(f"{part}." for part in ("Share of the time", uncovered(wind)) if part)
+    """Return the wind rose with its key."""
+    words = " ".join(f"{part}." for part in ("Frequency by direction and wind speed", uncovered(wind)) if part)
     return figure_with(rose_chart(wind), rose_key(wind), tag("p", None, words))
 
 
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
-    """Every turbine in a line."""
+    """Return a table with a row per turbine."""
     rows: list[list[Child]] = [
         [number, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(float(losses[number]))]
         for number, (x, y) in enumerate(result.layout.T.tolist())
@@ -117,7 +117,7 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
 
 
 def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
-    """Two layouts at one scale of colours, and what differs."""
+    """Return two layouts on one colour scale, and their differences."""
     losses = loss_range([first.wake_loss, second.wake_loss])
     keys = [str(view.result.key) for view in (first, second)]
     plans = [plan(view, losses, side=420.0) for view in (first, second)]
@@ -129,7 +129,7 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
         " and ".join(keys),
         tag("div", {"class": "sides"}, *sides),
         spacing_switch(first),
-        table(["", *keys, "difference"], rows, right=(1, 2, 3), caption="the two layouts in figures"),
+        table(["", *keys, "difference"], rows, right=(1, 2, 3), caption="comparison of the two layouts"),
         tag("p", None, UNEQUAL) if is_by_factor else None,
         live=live,
     )
@@ -141,7 +141,7 @@ def _number(value: object) -> float | None:
 
 
 def _figures(view: LayoutView) -> dict[str, float | None]:
-    """What two layouts are compared in."""
+    """Return the figures to compare two layouts by."""
     result, details = view.result, view.result.details
     return {
         "AEP, GWh": _number(result.aep),
@@ -156,7 +156,7 @@ def _figures(view: LayoutView) -> dict[str, float | None]:
 
 
 def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
-    """A line a figure: of the one, of the other, and how much more the other has."""
+    """Yield a row per figure: first layout, second layout, difference."""
     for (name, one), other in zip(_figures(first).items(), _figures(second).values(), strict=True):
         if one is None or other is None:
             yield [name, *("–" if value is None else f"{value:.3f}" for value in (one, other)), "–"]
@@ -164,7 +164,7 @@ def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
         share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 else ""
         yield [name, _short(one), _short(other), f"{_short(other - one, '+')}{share}"]
     a, b = first.result.fingerprint, second.result.fingerprint
-    yield ["settings", tag("code", None, a[:12]), tag("code", None, b[:12]), "the same" if a == b else "others"]
+    yield ["settings", tag("code", None, a[:12]), tag("code", None, b[:12]), "the same" if a == b else "different"]
 
 
 def _short(value: float, sign: str = "") -> str:

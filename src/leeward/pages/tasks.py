@@ -1,4 +1,4 @@
-"""Lists of tasks, a page at a time, and how AEP is spread over them."""
+"""Lists of tasks, page by page, and the distribution of their AEP."""
 
 from collections.abc import Mapping, Sequence
 
@@ -32,7 +32,7 @@ NUMBERS = range(2, len(COLUMNS))  # columns of numbers
 def task_list(
     rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links, *, live: bool = False
 ) -> Markup:
-    """One page of tasks; the names of the columns sort them. query: what is wanted, as in the address."""
+    """Return one page of tasks, with links to sort by column. query: filter and order, as in the address."""
     header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
     shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
     return parts.section(
@@ -45,7 +45,7 @@ def task_list(
 
 
 def task_row(row: TaskSeen, links: Links) -> list[Child]:
-    """What there is to say about a task in a line."""
+    """Return the cells of a task."""
     return [
         parts.link(links.task(row.key), str(row.key)),
         parts.state_mark(row.state),
@@ -60,7 +60,7 @@ def task_row(row: TaskSeen, links: Links) -> list[Child]:
 
 
 def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
-    """Which tasks to show."""
+    """Return a form to filter tasks."""
     farms = {str(number): f"{number} {name}".strip() for number, name in seen.farms.items()}
     types = {str(number): f"t{number} {name}".strip() for number, name in seen.types.items()}
     seed = tag("input", {"name": "seed", "value": query.get("seed", ""), "inputmode": "numeric", "size": 6})
@@ -77,7 +77,7 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
 
 
 def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *, live: bool = False) -> Markup | None:
-    """How AEP is spread over the seeds of a farm and type, or over the types of a farm; None if nothing is known."""
+    """Return the distribution of AEP over the seeds of a farm and type, or of a farm by type; None if unknown."""
     if wanted.farm_idx is None:
         return None
     title = f"{wanted.farm_idx} {seen.farms.get(wanted.farm_idx, '')}".strip()
@@ -88,36 +88,36 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         kind = f"t{wanted.type_idx} {seen.types.get(wanted.type_idx, '')}".strip()
         best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
-        about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band holds the middle half."
-        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "The best: ", best, about)
+        about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band spans the quartiles."
+        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "Best: ", best, about)
         return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
     of = quantity_of(seen, wanted.farm_idx)
     names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
     columns = {name: best_first(tasks, wanted.farm_idx, kind, of) for kind, name in names.items()}
     if not any(len(aeps) for _, aeps in columns.values()):
         return None
-    words = "By turbine type. Boxes hold the middle half, their line is the median, the ringed dot the best seed."
+    words = "By turbine type. Boxes span the quartiles, with a line at the median; the ringed dot is the best seed."
     words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
     pictures = [parts.figure_with(strip_chart(columns, links.task, of=of), words)]
     if differ(columns):
         closer = strip_chart(columns, links.task, relative=True, of=of)
-        pictures.append(parts.figure_with(closer, "The same, each type as per cent above its own median."))
+        pictures.append(parts.figure_with(closer, "The same as per cent above the median of each type."))
     return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
 
 
 def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:
-    """Return what the turbine types of a farm are compared in."""
+    """Return the quantity by which the turbine types of a farm are compared."""
     return CAPACITY_FACTOR if farm_idx in seen.by_capacity_factor else AEP
 
 
 def differ(columns: Mapping[str, tuple[Sequence[Key], Array]]) -> bool:
-    """Whether there are several columns with several seeds, whose spread a scale for all of them would hide."""
+    """Return whether several columns have several seeds, so that a common scale would hide their spread."""
     known = [aeps for _, aeps in columns.values() if len(aeps)]
     return len(known) > 1 and any(len(aeps) > 1 for aeps in known) and all(np.median(aeps) > 0 for aeps in known)
 
 
 def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AEP) -> tuple[list[Key], Array]:
-    """Keys and AEP (GWh), or capacity factor (%), of what is done of a farm and turbine type."""
+    """Return keys and AEPs (GWh), or capacity factors (%), of the results of a farm and turbine type, best first."""
     rows = tasks.chosen(TaskFilter(farm_idx, type_idx, state="done", order=of.order, backwards=True))
     values = of.scale * getattr(tasks, of.order)[rows]
     known = ~np.isnan(values)
@@ -132,9 +132,9 @@ def best_map(
     links: Links,
     installed: Mapping[int, float] | None = None,
 ) -> Markup:
-    """The best layout of each farm, by farm_idx, on a map, with the near ones of the neighbours, shape (2, neighbours).
+    """Return a map of the best layout of each farm, by farm_idx, with nearby neighbours, shape (2, neighbours).
 
-    words: what it shows, if there is any layout. installed: MW of these layouts, by farm_idx.
+    words: the caption if there is any layout. installed: MW of these layouts, by farm_idx.
     """
     others = neighbours_near(shapes, neighbours)
     shown = words if best else "The areas of the farms, to scale."
@@ -143,9 +143,9 @@ def best_map(
 
 
 def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:
-    """The best layout of each farm in a line, and how types were compared. installed: MW of these layouts, by farm."""
+    """Return a table of the best layout of each farm, and how types were compared. installed: MW, by farm."""
     if not best:
-        return tag("p", None, "There is no layout yet.")
+        return tag("p", None, "There are no layouts yet.")
     rows: list[list[Child]] = [
         [
             f"{result.key.farm_idx} {seen.farms.get(result.key.farm_idx, '')}",
@@ -165,7 +165,7 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
 
 
 def downloads(query: Mapping[str, str]) -> Markup:
-    """The same tasks as a table."""
+    """Return a link to the same tasks as CSV."""
     wanted = {name: value for name, value in query.items() if name != "page"}
     address = (Links(is_live=True).tasks(wanted) or "").replace("/tasks?", "/tasks.csv?", 1)
     return tag("p", None, parts.link(address, "Download this table as CSV"))
@@ -179,7 +179,7 @@ def _choice(name: str, title: str, options: Mapping[str, str], query: Mapping[st
 
 
 def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) -> Markup:
-    """The first click brings what one looks for to the top: the largest AEP, the smallest loss."""
+    """Return a column title with a sort link; the first click puts the best value on top."""
     now = query.get("sort") or "key"
     if name == now.removeprefix("-"):
         arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")

@@ -26,27 +26,27 @@ if TYPE_CHECKING:
 
     from leeward.layout import Area
 
-BELOW = 12  # farms: up to so many the key is always below the map
-DOT = 0.006  # of the map's longer side: turbines are drawn so large, or as large as their rotors
-DOT_IN_AREA = 0.12  # of the longer side of an area: no larger, or those of very many farms would hide them
-FEW_LINES = 20  # of the key: it is never shorter, however low the map is
+BELOW = 12  # farms: with at most this many, the key is always below the map
+DOT = 0.006  # of the map's longer side: smaller rotors are drawn this large
+DOT_IN_AREA = 0.12  # of an area's longer side: the limit of DOT, so that turbines do not hide small areas
+FEW_LINES = 20  # of the key: at least this many, however low the map is
 KEY_LETTER, KEY_LINE = 0.056, 0.16  # inches
-LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the size of the font: how wide and how high a label's letter is
+LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the font size: width and height of a letter
 LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
-MANY, MOST_LARGER = 100, 2.0  # of more farms the map is larger, at most twice
-MAP_INCHES = 6.6  # a side of a square map
-NARROW = 3.2  # inches: a map less wide than this has no room for a colour bar below it
+MANY, MOST_LARGER = 100, 2.0  # with more farms than this the map is larger, at most twice
+MAP_INCHES = 6.6  # side of a square map
+NARROW = 3.2  # inches: a narrower map has no room for a colour bar below it
 KEY: Look = {**LEGEND, "fontsize": TINY, "handlelength": 0, "handletextpad": 0, "columnspacing": 1.0}
 BY_FACTOR = ["Types are compared by capacity factor:", "their installed power differs by more than 0.5 %."]
 
 
 @dataclass(frozen=True)
 class FarmLayout:
-    """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the share that each turbine loses to wakes.
+    """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the wake loss of each turbine as a fraction.
 
-    label: a few characters that stand in the map; name: what the key beside it says. installed_mw: not a number where
-    it is not known. is_by_factor: it is the best of several turbine types by its capacity factor, not by its AEP.
+    label: a few characters on the map; name: its explanation in the key. installed_mw: NaN if unknown. is_by_factor:
+    the best of several turbine types by capacity factor, not by AEP.
     """
 
     label: str
@@ -69,11 +69,10 @@ def plot_best_layouts(
     key: bool = True,
     title: str | None = None,
 ) -> EllipseCollection | None:
-    """Draw all farm areas with a layout in each, north up, at one scale, in metres with ticks in kilometres.
+    """Draw all farm areas with a layout in each, north up, to scale, in metres with ticks in kilometres.
 
-    neighbours: x and y of turbines that stand already; the near ones are drawn in grey. key: a list beside the axes
-    that says what the labels in the map mean, with the AEP of each. Returns the turbines of the last farm, for a colour
-    bar, which holds for all; None if not every farm has wake losses.
+    neighbours: x and y of existing turbines; those nearby are drawn in grey. key: add a list of names and AEPs beside
+    the axes. Return the turbines of the last farm, for a colour bar of all farms; None if a farm has no wake losses.
     """
     drawn = _draw_farms(ax, farms, neighbours, title)
     if key:
@@ -85,9 +84,9 @@ def plot_best_layouts(
 def _draw_farms(
     ax: "Axes", farms: Sequence[FarmLayout], neighbours: ground.Positions | None, title: str | None
 ) -> EllipseCollection | None:
-    """All but the labels and the key."""
+    """Draw everything except the labels and the key."""
     if not farms:
-        raise InputError("no farm to draw; expected one or more")
+        raise InputError("no farms to draw; expected at least one")
     land = shapely.union_all([farm.area.to_shapely() for farm in farms])
     longer = ground.longer_side(land.bounds)
     dot = min(DOT * longer, DOT_IN_AREA * float(np.median([ground.longer_side(farm.area.bounds) for farm in farms])))
@@ -110,7 +109,7 @@ def _draw_farms(
 def best_layouts_figure(
     farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: ground.Positions | None = None
 ) -> Figure:
-    """The map with its key and a colour bar; the key stands below the map if it is short or the map narrow."""
+    """Return the map with its key and a colour bar; the key is below the map if the key is short or the map narrow."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
@@ -133,9 +132,9 @@ def best_layouts_figure(
 
 
 def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
-    """Inside the areas, as far from turbines and borders as can be; those that would lie over others are left out."""
+    """Write labels inside the areas, far from turbines and borders; leave out those that would overlap."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    scale = min(ax.bbox.width / (right - left), ax.bbox.height / (high - low))  # one for both ways; pixels
+    scale = min(ax.bbox.width / (right - left), ax.bbox.height / (high - low))  # pixels per metre, in both directions
     points = 72.0 * scale / ax.figure.dpi
     places = [label_place(farm.area.to_shapely(), farm.x, farm.y) for farm in farms]
     widths = [LABEL_LETTER * SMALL * len(farm.label) / points for farm in farms]
@@ -146,21 +145,20 @@ def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
 
 
 def _line(farm: FarmLayout, longest: int) -> str:
-    """Return a line of the key. longest: letters of the name."""
+    """Return a line of the key. longest: characters of the name."""
     factor = capacity_factor(farm.aep_gwh, farm.installed_mw)
     power = "" if math.isnan(factor) else f", {farm.installed_mw:.6g} MW, {100.0 * factor:.1f} %"
     return f"{farm.label}  {shortened(farm.name, longest)}: {farm.aep_gwh:.1f} GWh{power}"
 
 
 def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
-    """Beside the map."""
     key = _key(farms, most, LONGEST_NAME // columns)
-    # the north arrow may stand there
+    # the padding leaves room for the north arrow
     ax.legend(*key, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=2.6, ncols=columns, **KEY)
 
 
 def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width: float) -> None:
-    """Below the map, in as many columns as this width has room for, inches."""
+    """Add the key below the map, in as many columns as fit into the width (inches)."""
     letters = int(width / KEY_LETTER)
     longest = min(LONGEST_NAME, letters - max(len(_line(farm, 0)) for farm in farms))
     handles, lines = _key(farms, most, longest)
@@ -169,7 +167,7 @@ def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width
 
 
 def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Line2D], list[str]]:
-    """Return a line for each farm, and what it says."""
+    """Return the handles and texts of the key."""
     lines = [_line(farm, longest) for farm in farms[:most]]
     if len(farms) > most:
         lines.append(f"and {len(farms) - most} more")

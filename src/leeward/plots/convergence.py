@@ -1,4 +1,4 @@
-"""How AEP rose while layouts were optimised."""
+"""Convergence curves: AEP during the optimisation."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -20,18 +20,17 @@ if TYPE_CHECKING:
 
 Over = Literal["steps", "phases"]
 
-ONE_BY_ONE = 6  # up to so many curves have colours and names of their own
+ONE_BY_ONE = 6  # at most this many curves have a colour and a name each
 MARKS = "osD^vP*X"
-MEANING = "descent, polish: the layout in hand, feasible or not\nsearch: the best feasible layout so far"
+MEANING = "descent, polish: current layout, feasible or not\nsearch: best feasible layout so far"
 
 
 @dataclass(frozen=True)
 class Convergence:
-    """What is known of the way to one layout.
+    """The convergence of one result.
 
     phases: names, in order; aep_by_phase: best AEP (GWh) at the end of each. history: steps and AEP (GWh), shape (2,
-    points): of the layout in hand until the first refinement ends, then of the best layout so far; None if it was not
-    recorded.
+    points), of the current layout until the first refinement ends, then of the best so far; None if not recorded.
     """
 
     label: str
@@ -43,19 +42,19 @@ class Convergence:
 def plot_convergence(
     ax: "Axes", curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None
 ) -> None:
-    """AEP over the steps, or at the end of each phase.
+    """Plot AEP over the steps, or at the end of each phase.
 
-    over: by default the steps, where all curves have a history, else the phases. Lines lead from one value that was
-    recorded to the next, dashed where these are few. Over the steps the end of each phase is marked at the first step
-    that is recorded with its AEP. Of many curves the one that ends highest stands out, and only it is named.
+    over: by default "steps" if all curves have a history, else "phases". Lines connect the recorded values, dashed
+    if there are few. Over the steps, the end of each phase is marked at the first step recorded with its AEP. If
+    there are many curves, only the one with the highest final AEP is highlighted and named.
     """
     if not curves:
-        raise InputError("no result to draw; expected one or more")
+        raise InputError("no results to draw; expected at least one")
     way: Over = over or ("steps" if all(_has_history(curve) for curve in curves) else "phases")
     for curve in curves:
         _demand(curve, way)
     ends = list(dict.fromkeys(name for curve in curves for name in curve.phases))
-    ordered = sorted(curves, key=lambda curve: _points(curve, way, ends)[1][-1])  # the best one is drawn last, on top
+    ordered = sorted(curves, key=lambda curve: _points(curve, way, ends)[1][-1])  # the best is drawn last, on top
     few = len(ordered) <= ONE_BY_ONE
     colours = colours_apart(len(ordered))[::-1] if few else [FAINT] * (len(ordered) - 1) + [colours_apart(1)[0]]
     lines: list[Line2D] = []
@@ -85,20 +84,17 @@ def _has_history(curve: Convergence) -> bool:
 
 def _demand(curve: Convergence, way: Over) -> None:
     if way == "steps" and not _has_history(curve):
-        raise InputError(f"{curve.label} has no history: AEP over the steps was not recorded; draw it over the phases")
+        raise InputError(f"{curve.label} has no history of AEP over the steps; plot it over the phases")
     if way == "phases" and not len(curve.aep_by_phase):
-        raise InputError(
-            f"{curve.label} has no AEP by phase; expected a result that leeward made, because other files do not tell "
-            "how their layouts came about"
-        )
+        raise InputError(f"{curve.label} has no AEP by phase; only results of leeward have one")
     if len(curve.phases) != len(curve.aep_by_phase):
         raise InputError(
-            f"{curve.label} has {len(curve.phases)} phases and {len(curve.aep_by_phase)} AEPs; expected as many of each"
+            f"{curve.label} has {len(curve.phases)} phases and {len(curve.aep_by_phase)} AEPs; expected the same number"
         )
 
 
 def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, Array]:
-    """Where a curve leads along: steps, or the places of its phases, and AEP."""
+    """Return the points of a curve: steps, or positions of its phases, and AEP."""
     if way == "steps" and curve.history is not None:
         return curve.history[0], curve.history[1]
     places = np.array([ends.index(name) for name in curve.phases], dtype=np.float64)
@@ -108,7 +104,7 @@ def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, 
 def _mark_phases(
     ax: "Axes", curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
-    """Mark the end of each phase with the AEP of its best feasible layout, which one in hand may have exceeded."""
+    """Mark the end of each phase with the AEP of its best feasible layout, which infeasible layouts may exceed."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
         reached = np.flatnonzero(np.isclose(best, aep, rtol=1e-12, atol=0.0))
         reached = reached if len(reached) else np.flatnonzero(best >= aep)
@@ -121,7 +117,6 @@ def _mark_phases(
 
 
 def _mark(name: str, ends: Sequence[str]) -> Line2D:
-    """The sign of a phase."""
     sign = MARKS[ends.index(name) % len(MARKS)]
     look: Look = {"markersize": 5, "markerfacecolor": "white", "markeredgecolor": INK, "markeredgewidth": 0.5}
     return Line2D([], [], linestyle="none", marker=sign, label=f"end of {name.replace('_', ' ')}", **look)

@@ -1,4 +1,4 @@
-"""How AEP is distributed over the seeds, by farm and turbine type."""
+"""The distribution of AEP over the seeds, by farm and turbine type."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,14 +18,14 @@ from leeward.plots.style import FAINT, INK, LABEL, LEGEND, SMALL, TINY, Look, dr
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-BOX_FROM = 5  # seeds: of fewer a box says nothing that the points do not
+BOX_FROM = 5  # seeds: with fewer, a box adds nothing to the points
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
 LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
-LONGEST_NAME = 32  # letters: longer ones are cut off, or they would push the axes off the figure
-NAMED_BEST = 12  # up to so many cells the best seed has its number beside it
+LONGEST_NAME = 32  # characters: longer names would push the axes off the figure
+NAMED_BEST = 12  # with at most this many cells, the best seed is labelled
 BY_FACTOR = "capacity factor, %\n(installed power of types\ndiffers by more than 0.5 %)"
-NAMED_WIDTH = 0.44  # inches: a cell that is narrower has no room for that number
+NAMED_WIDTH = 0.44  # inches: a narrower cell has no room for that label
 
 
 @dataclass(frozen=True)
@@ -45,15 +45,15 @@ class AepCell:
 def plot_aep_distribution(
     ax: "Axes", cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
 ) -> None:
-    """A point for each seed, a box where there are five or more, the best seed marked, by farm and turbine type.
+    """Plot a point per seed, a box if there are at least five, and mark the best seed, by farm and turbine type.
 
-    Boxes go from quartile to quartile with a line at the median, whiskers to the lowest and highest. relative: per cent
-    above the median of the cell, so that seeds can be compared where farms differ much. With one farm the types stand
-    along the axis, else the farms do, and the types have colours and stand side by side.
+    Boxes extend from quartile to quartile with a line at the median, whiskers to the minimum and maximum. relative:
+    plot per cent above the median of the cell, to compare seeds where farms differ much. With one farm the types are
+    on the axis; otherwise the farms are, with the types side by side in different colours.
     """
     shown = [cell for cell in cells if cell.aep_gwh]
     if not shown:
-        raise InputError("no AEP to draw; expected results whose AEP is known")
+        raise InputError("no AEP to draw; expected results with a known AEP")
     farms = list(dict.fromkeys(cell.farm for cell in shown))
     types = list(dict.fromkeys(cell.turbine for cell in shown))
     colours = dict(zip(types, colours_apart(len(types)), strict=True))
@@ -79,7 +79,7 @@ def plot_aep_distribution(
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
-    """The distribution; above it, where there are several cells, what that means in GWh. A lone farm is the title."""
+    """Return the distribution, with one in GWh above it if there are several cells. A single farm is the title."""
     shown = [cell for cell in cells if cell.aep_gwh]
     farms = {cell.farm for cell in shown}
     if title is None and len(farms) == 1:
@@ -100,20 +100,20 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
 
 
 def _values(cell: AepCell, by_factor: bool, relative: bool) -> Array:
-    """AEP, capacity factor, or per cent above their median, of the seeds of a cell."""
+    """Return AEP, capacity factor, or per cent above their median, of the seeds of a cell."""
     values = np.array(list(cell.aep_gwh.values()))
     values = values * (100.0 * capacity_factor(1.0, cell.installed_mw)) if by_factor else values
     return above_median(values) if relative else values
 
 
 def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
-    """named: the seed whose number stands beside the best value."""
+    """Draw one cell. named: the seed to label the best value with."""
     if len(values) >= BOX_FROM:
         thin = {"color": colour, "linewidth": 0.7}
         parts: Look = {"boxprops": thin, "whiskerprops": thin, "capprops": thin}
         parts |= {"medianprops": {"color": INK, "linewidth": 0.9}, "whis": (0, 100), "showfliers": False}
         ax.boxplot([values], positions=[middle], widths=width, manage_ticks=False, zorder=2, **parts)
-    # side by side as far as they have to, and the same every time
+    # points spread sideways only where they overlap, without randomness
     aside = ((np.arange(len(values)) * GOLDEN) % 1.0 - 0.5) * 0.7 * width * (len(values) > 1)
     small = 9.0 if len(values) <= 12 else 4.0
     ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
@@ -126,7 +126,7 @@ def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: s
 
 
 def _dress_groups(ax: "Axes", names: Sequence[str]) -> None:
-    """Put the names of farms or types below the axis, at an angle where they need that, and lines between them."""
+    """Put the names of farms or types below the axis, rotated if they are long, with lines between them."""
     for line in range(1, len(names)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(names) - 0.45)
@@ -138,7 +138,7 @@ def _dress_groups(ax: "Axes", names: Sequence[str]) -> None:
 
 
 def _is_by_factor(cells: Sequence[AepCell]) -> bool:
-    """Return whether types are drawn by capacity factor: installed power differs between those of a farm."""
+    """Return whether to draw capacity factors: the installed power of a farm's types differs."""
     farms = {cell.farm for cell in cells}
     return all(cell.installed_mw is not None for cell in cells) and any(
         by_capacity_factor(cell.installed_mw for cell in cells if cell.farm == farm) for farm in farms
@@ -146,18 +146,18 @@ def _is_by_factor(cells: Sequence[AepCell]) -> bool:
 
 
 def _width(ax: "Axes") -> float:
-    """About how wide the axes are, inches."""
+    """Return the approximate width of the axes in inches."""
     return float(ax.bbox.width / ax.figure.dpi)
 
 
 def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
-    """Above the axes; the number of its lines."""
+    """Add the legend above the axes and return its number of lines."""
     sign: Look = {"linestyle": "none", "marker": "o", "markersize": 4}
     names = ((literal(shortened(name, LONGEST_NAME)), colour) for name, colour in colours.items())
     handles = [Line2D([], [], label=name, color=colour, **sign) for name, colour in names]
     sign |= {"marker": "*", "markersize": 6, "markerfacecolor": "white", "markeredgecolor": INK}
     handles.append(Line2D([], [], label="best seed", **sign))
-    letters = 5 + max(len(str(handle.get_label())) for handle in handles)  # five are a marker and the gap
+    letters = 5 + max(len(str(handle.get_label())) for handle in handles)  # five for marker and gap
     columns = min(max(int(LETTERS_PER_INCH * _width(ax) / letters), 1), LEGEND_COLUMNS, len(handles))
     look = {**LEGEND, "handletextpad": 0.2, "columnspacing": 1.0}
     ax.legend(handles=handles, loc="lower left", bbox_to_anchor=(0.0, 1.0), ncols=columns, **look)

@@ -1,4 +1,4 @@
-"""Flow maps: the wind between the turbines."""
+"""Flow maps: wind speeds between the turbines."""
 
 import math
 from typing import TYPE_CHECKING
@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from leeward.layout import Area, LayoutProblem
     from leeward.wind.flow import Flow
 
-AROUND = 0.08  # of the area's longer side: how far the map goes beyond it
+AROUND = 0.08  # of the area's longer side: margin of the map
 POINTS = 800  # along the longer side; wakes are narrow
-POINTS_OF_MEAN = 200  # which is smoother, and takes a thousand times as long
-SMALLEST_SPAN = 0.01  # m/s: smaller differences between the colours are rounding errors
-RARELY = 0.005  # this share of the map, just behind rotors, may be slower than the colours show
+POINTS_OF_MEAN = 200  # the mean is smoother and takes a thousand times as long
+SMALLEST_SPAN = 0.01  # m/s: smaller differences are rounding errors
+RARELY = 0.005  # fraction of the map, just behind rotors, that may be slower than the colour scale
 
 
 def plot_flow(
@@ -44,14 +44,13 @@ def plot_flow(
     speed_range: tuple[float, float] | None = None,
     title: str | None = None,
 ) -> QuadMesh:
-    """Draw wind speeds (m/s) at the points of a grid, with the turbines at x, y; returns the map, for a colour bar.
+    """Draw wind speeds (m/s) on a grid, with the turbines at x, y; return the mesh, for a colour bar.
 
-    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`: of one wind, or
-    of the mean. direction_deg: where the wind comes from: rotors are drawn across it, and an arrow along it; without it
-    turbines are circles. rotor_diameter_m: to scale where that can be seen. area: its outline. neighbours: x and y of
-    turbines that stand already, drawn in grey. speed_range: lowest and
-    highest of the colours; by default all but the slowest 0.5 % of the map. In .svg and .pdf files the map itself is a
-    picture, the rest are lines and text.
+    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`. direction_deg:
+    where the wind comes from; rotors are drawn across it, with an arrow along it. Without it turbines are circles.
+    rotor_diameter_m: rotors are to scale, with a minimum size. area: outline to draw. neighbours: x and y of existing
+    turbines, drawn in grey. speed_range: limits of the colour scale; by default all but the slowest 0.5 % of the map.
+    In .svg and .pdf files the map is a bitmap, the rest are lines and text.
     """
     grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
     if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
@@ -83,9 +82,9 @@ def plot_flow(
 def flow_grid(
     area: "Area", points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
 ) -> tuple[Array, Array]:
-    """X and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
+    """Return x and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
 
-    points: along the longer side. around: the margin, as a share of that side.
+    points: along the longer side. around: the margin, as a fraction of that side.
     """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
@@ -112,13 +111,13 @@ def flow_figure(
     threads: int = 1,
     name: str | None = None,
 ) -> Figure:
-    """The flow map of a layout: for one wind, or, without direction and speed, the mean weighted by energy.
+    """Return the flow map of a layout for one wind, or, without direction and speed, the mean weighted by energy.
 
-    `leeward.wind.flow.Flow` says how. height_m: above the ground; by default the hub height. points: along the longer
-    side; by default 800, of the mean 200. threads: how many to use.
+    See `leeward.wind.flow.Flow`. height_m: above ground (default: hub height). points: along the longer side
+    (default: 800, for the mean 200). threads: number of threads.
     """
     if (direction_deg is None) != (speed_m_s is None):
-        raise InputError("direction and speed belong together; expected both, or neither for the mean")
+        raise InputError("direction and speed belong together; give both, or neither for the mean")
     farm, neighbours = problem.farm, ground.neighbours_of(problem.farm)
     flow = WindFarm(farm.site, farm.turbine, farm.wake_model, neighbours=farm.neighbours, threads=threads).flow(x, y)
     points = points or (POINTS_OF_MEAN if direction_deg is None else POINTS)
@@ -126,7 +125,7 @@ def flow_figure(
     speeds, wind = _speeds(flow, at_x, at_y, direction_deg, speed_m_s, height_m)
     shown = _bounds(at_x, at_y)
     size = ground.map_size(shown)
-    figure = new_figure(size[0] + 2.0, size[1] + 2.0)  # roomy; it is made to fit
+    figure = new_figure(size[0] + 2.0, size[1] + 2.0)  # large; `fit` shrinks it
     ax = figure.subplots()
     drawn = plot_flow(
         ax,
@@ -151,7 +150,7 @@ def flow_figure(
 def _speeds(
     flow: "Flow", x: Array, y: Array, direction_deg: float | None, speed_m_s: float | None, height_m: float | None
 ) -> tuple[Array, str]:
-    """Return the wind speeds at x, y (m/s), and which wind that is."""
+    """Return the wind speeds at x, y (m/s), and a description of the wind."""
     if direction_deg is None or speed_m_s is None:
         words = f"mean over all winds, weighted by energy\n(free wind: {flow.free_mean_speed():.2f} m/s)"
         return flow.mean_speed(x, y, height_m=height_m), words
@@ -166,11 +165,11 @@ def _bounds(x: Array, y: Array) -> Bounds:
 def _draw_turbines(
     ax: "Axes", x: Array, y: Array, size: float, direction_deg: float | None, disc: str, rotor: str
 ) -> None:
-    """disc, rotor: the colours of circles, and of rotors across the wind."""
+    """Draw turbines as circles (colour: disc), or as rotors across the wind (colour: rotor)."""
     if direction_deg is None:
         ground.circles(ax, x, y, size, face=disc, edge=INK, linewidth=0.7, zorder=4)
         return
-    # seen from above a rotor is a line across the wind
+    # seen from above, a rotor is a line across the wind
     angle = math.radians(direction_deg)
     half = 0.5 * size * np.array([math.cos(angle), -math.sin(angle)])
     middle = np.column_stack([x, y])
@@ -180,7 +179,7 @@ def _draw_turbines(
 
 
 def _draw_wind(ax: "Axes", direction_deg: float) -> None:
-    """An arrow along the wind, in the map's upper left corner."""
+    """Draw an arrow along the wind, in the upper left corner."""
     angle = math.radians(direction_deg)
     along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
     arrow = ground.draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")

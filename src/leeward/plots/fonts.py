@@ -1,4 +1,4 @@
-"""Letters that matplotlib's own font does not have, such as Chinese ones: from other fonts, if any is installed."""
+"""Fallback fonts for characters that matplotlib's default font lacks, such as Chinese ones."""
 
 import functools
 import logging
@@ -12,7 +12,7 @@ from matplotlib.text import Text
 
 from leeward.charts.scales import shortened
 
-# what distributions have; the first one that is there comes first
+# fonts of common distributions, in order of preference
 FALLBACKS = (
     *(f"Noto Sans CJK {where}" for where in ("JP", "SC", "TC", "HK", "KR")),
     *(f"Noto Sans {where}" for where in ("JP", "SC", "TC", "HK", "KR")),
@@ -24,22 +24,22 @@ FALLBACKS = (
     *("Microsoft YaHei", "SimHei", "Microsoft JhengHei", "Yu Gothic", "MS Gothic", "Malgun Gothic"),
     *("Noto Sans", "FreeSans", "Unifont"),
 )
-NO_GLYPH = "Glyph .* missing from font"  # how matplotlib says it, for each letter and each time
+NO_GLYPH = "Glyph .* missing from font"  # matplotlib's warning
 
 
 class MissingLettersWarning(UserWarning):
-    """No font has some letters of a picture."""
+    """A warning that no installed font has some characters of a figure."""
 
     def __init__(self, letters: str) -> None:
         some = shortened(letters, 21)
         super().__init__(
-            f"no font that is installed has the letters {some}: boxes stand for them; a font that has them helps, for "
-            "Chinese, Japanese and Korean Noto Sans CJK (the package fonts-noto-cjk)"
+            f"no installed font has the characters {some}, so they are drawn as boxes; install a font that has "
+            "them, for Chinese, Japanese and Korean for example Noto Sans CJK (package fonts-noto-cjk)"
         )
 
 
 def complete_fonts(figure: Figure) -> str:
-    """Give texts with letters that their font does not have others that may; return the letters that none has."""
+    """Add fallback fonts to texts whose font lacks characters; return the characters that no font has."""
     known = {font.name for font in font_manager.fontManager.ttflist}
     missing: dict[str, None] = {}
     for text in (found for found in figure.findobj(Text) if isinstance(found, Text)):
@@ -52,7 +52,7 @@ def complete_fonts(figure: Figure) -> str:
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """What is missing is told once, by name, and not letter by letter; that a font is not bold is not told at all."""
+    """Silence matplotlib's warnings on each missing glyph, and on fonts without a bold weight."""
 
     def is_not_of_weight(record: logging.LogRecord) -> bool:
         return "find font weight" not in str(record.msg)
@@ -68,7 +68,7 @@ def without_glyph_warnings() -> Iterator[None]:
 
 
 def _lacking(words: str, families: Iterable[str]) -> str:
-    """Return the letters that none of these fonts has."""
+    """Return the characters that none of these fonts has."""
     if words.isascii():
         return ""
     paths = (font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families)

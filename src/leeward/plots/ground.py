@@ -1,4 +1,4 @@
-"""Maps: an area, circles to scale, kilometres, where north is, and figures as large as all that asks for."""
+"""Maps: an area, circles to scale, axes in kilometres, a north arrow, and figures sized to fit."""
 
 import itertools
 from collections.abc import Sequence
@@ -28,18 +28,18 @@ if TYPE_CHECKING:
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 MOST_TICKS = 6
-GREY_ONES = "grey: turbines that stand already"
-SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn so large
+GREY_ONES = "grey: existing turbines"
+SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn this large
 LONGEST = 8.0  # inches of a map
-NARROWEST = 2.8  # inches of a figure: its words need so much
+NARROWEST = 2.8  # inches of a figure: its text needs this much
 ROUNDS = 6  # of arranging and resizing; two or three are enough
 SAME = 0.005  # inches
 SIDE = 5.0  # inches of a square map
-WIDE = 2.2  # times as wide as high: no longer high enough for a colour bar beside it
+WIDE = 2.2  # width over height: a wider map is too low for a colour bar beside it
 
 
 class _Ticks(MaxNLocator):
-    """Set as many ticks as there is room for: maps may be narrow."""
+    """A locator that sets as many ticks as fit, because maps may be narrow."""
 
     def __call__(self) -> Any:
         if self.axis is not None:
@@ -48,10 +48,10 @@ class _Ticks(MaxNLocator):
 
 
 def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: float = 1.2, zorder: float = 1.0) -> None:
-    """All regions and holes as one patch."""
+    """Draw all regions and holes as one patch."""
     rings = []
     for polygon in shapely.get_parts(area.to_shapely()):
-        # outer and inner rings run in opposite directions, so that what is within the inner ones is left blank
+        # inner rings run in the opposite direction, which leaves holes blank
         oriented = shapely.geometry.polygon.orient(polygon)
         rings += [Outline(np.asarray(r.coords), closed=True) for r in (oriented.exterior, *oriented.interiors)]
     outline = Outline.make_compound_path(*rings)
@@ -61,19 +61,19 @@ def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: floa
 def circles(
     ax: "Axes", x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
 ) -> EllipseCollection:
-    """Draw circles as wide as they would be on the map. face, edge: their colours."""
+    """Draw circles to scale. face, edge: colours."""
     each = np.full(len(x), diameter)
     at: Look = {"offsets": np.column_stack([x, y]), "offset_transform": ax.transData, "units": "xy"}
     look: Look = {"facecolors": face, "edgecolors": edge, "linewidths": linewidth, "zorder": zorder}
     drawn = EllipseCollection(each, each, np.zeros(len(x)), **at, **look)
-    ax.add_collection(drawn, autolim=False)  # the limits are known, and finding them for each takes long
+    ax.add_collection(drawn, autolim=False)  # the limits are known, and autolim is slow
     return drawn
 
 
 def colour_by_loss(drawn: EllipseCollection, loss: Array, span: tuple[float, float] | None) -> None:
-    """Colour turbines by wake loss, shares, shape (turbines,). span: the lowest and the highest of the colours."""
+    """Colour turbines by wake loss (fraction, shape (turbines,)). span: limits of the colour scale."""
     drawn.set_array(100.0 * loss)
-    drawn.set_cmap(f"{EVEN}_r")  # dark is a large loss
+    drawn.set_cmap(f"{EVEN}_r")  # dark: large loss
     drawn.set_clim(*(100.0 * end for end in span or (0.0, 1.0)))
 
 
@@ -87,9 +87,9 @@ def dress_map(
     legend: str,
     title: str | None,
 ) -> None:
-    """One scale, ticks in kilometres, labels, title, and a north arrow clear of the `land` that is drawn.
+    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow clear of `land`.
 
-    bounds: left, low, right, high of what is shown within a margin, m. legend: a line below the axis.
+    bounds: left, low, right, high of the map without its margin, m. legend: a line below the axis.
     """
     left, low, right, high = bounds
     ax.set_xlim(left - margin, right + margin)
@@ -106,7 +106,7 @@ def dress_map(
 
 
 def shown_bounds(ax: "Axes") -> Bounds:
-    """Return left, low, right, high of what a map shows, m."""
+    """Return left, low, right, high of a map, m."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     return left, low, right, high
 
@@ -118,20 +118,20 @@ def longer_side(bounds: Bounds) -> float:
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:
-    """X and y of turbines as two arrays of one length."""
+    """Return x and y of turbines as two arrays of the same length."""
     x, y = (np.asarray(c, dtype=np.float64) for c in positions)
     if x.ndim != 1 or x.shape != y.shape:
-        raise InputError(f"{what} has x and y of the shapes {x.shape} and {y.shape}; expected as many of each")
+        raise InputError(f"{what} has x and y of shapes {x.shape} and {y.shape}; expected the same number of each")
     return x, y
 
 
 def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array]:
-    """Those that are shown on a map of the bounds."""
+    """Return x and y of the neighbours that a map of the bounds shows."""
     return near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
 
 
 def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
-    """Grey circles; what a legend says of them."""
+    """Draw grey circles and return the line of the legend."""
     if not len(x):
         return ""
     circles(ax, x, y, size, face=FAINT, edge=SHORE, linewidth=0.5)
@@ -139,15 +139,15 @@ def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
 
 
 def neighbours_of(farm: "WindFarm") -> Positions | None:
-    """Where they stand; None where there are none."""
+    """Return x and y of the neighbours; None if there are none."""
     return None if farm.neighbours is None else (farm.neighbours.x, farm.neighbours.y)
 
 
 def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> None:
-    """An arrow, in the corner that is farthest from the land, or beside the map where that fills all corners."""
+    """Draw a north arrow in the corner farthest from the land, or beside the map if the land fills all corners."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
-    room = 0.1 * longer_side(bounds)  # about what the arrow takes
+    room = 0.1 * longer_side(bounds)  # about the size of the arrow
     away = dict.fromkeys(corners, 0.0)
     if land is not None:
         away = {c: float(shapely.distance(land, shapely.Point(corners[c]))) for c in corners}
@@ -166,7 +166,7 @@ def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> N
 def draw_arrow(
     ax: "Axes", corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
 ) -> FancyArrowPatch:
-    """Draw an arrow, of one size whatever the map's: its ends are so many points from a corner of the axes."""
+    """Draw an arrow of fixed size, whose ends are given in points from a corner of the axes."""
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*corner, BboxTransformTo(ax.bbox))
     look: Look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": colour, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
     arrow = FancyArrowPatch(tail, head, **look)
@@ -175,11 +175,11 @@ def draw_arrow(
     return arrow
 
 
-# --- figures as large as the area and the words around it ask for ----------------------------------------------------
+# --- the size of figures ---------------------------------------------------------------------------------------------
 
 
 def map_size(bounds: Bounds, side: float = SIDE) -> tuple[float, float]:
-    """Return width and height of a map of these bounds in inches: longer than `side` where it is narrow."""
+    """Return width and height of a map in inches; a narrow map is longer than `side`."""
     left, low, right, high = bounds
     width, height = right - left, high - low
     longer, shorter = max(width, height), min(width, height)
@@ -188,7 +188,7 @@ def map_size(bounds: Bounds, side: float = SIDE) -> tuple[float, float]:
 
 
 def bar_side(bounds: Bounds) -> Literal["bottom", "right"]:
-    """Return the side of a map where its colour bar has room: below where it is wide, else beside it."""
+    """Return the side of the colour bar: below a wide map, else beside it."""
     left, low, right, high = bounds
     return "bottom" if right - left > WIDE * (high - low) else "right"
 
@@ -202,20 +202,20 @@ def fit(
     name: str | None = None,
     least_width: float = 0.0,
 ) -> None:
-    """Resize a figure until each of its maps has this size, and wrap the words above and below them.
+    """Resize a figure until each of its maps has this size, and wrap the text above and below them.
 
-    size: width and height of a map, inches. across: how many maps stand side by side. name: what stands above all.
-    least_width: of the figure, inches.
+    size: width and height of a map, inches. across: number of maps side by side. name: headline. least_width: of the
+    figure, inches.
     """
     for ax in axes:
-        ax.set_aspect("auto")  # while its shape is not yet right, words would lie in the room that the map leaves
+        ax.set_aspect("auto")  # else text would lie beside the map until the shape is right
     words = [(ax, text, text.get_text()) for ax in axes for text in (ax.title, ax.xaxis.label)]
     rows = [axes[start : start + across] for start in range(0, len(axes), across)]
     arrange(figure)
     for _ in range(ROUNDS):
         if name:
             headline(figure, name)
-        for ax, text, whole in words:  # lines end within the figure, and before those of the next map
+        for ax, text, whole in words:  # wrap lines within the figure and before the next map
             fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
         arrange(figure)
         width, height = figure.get_size_inches()
@@ -227,13 +227,13 @@ def fit(
         figure.set_size_inches(*wanted)
     else:
         arrange(figure)
-    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps a little each time it is drawn
+    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps at each drawing
     for ax in axes:
-        ax.set_aspect("equal", anchor="C")  # where the words were made to fit
+        ax.set_aspect("equal", anchor="C")
 
 
 def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
-    """Return how wide words that are centred on the map may be, inches: to the edge or halfway to the next map."""
+    """Return the room for text centred on a map, inches: to the edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
     middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)

@@ -1,4 +1,4 @@
-"""Pictures of one layout."""
+"""Figures of one layout."""
 
 import os
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ Start = tuple[npt.ArrayLike, npt.ArrayLike, float]
 
 @dataclass(frozen=True)
 class PlacedTurbines:
-    """Turbines at x, y (m), and what they yield. installed_mw: None for that of the problem's turbines."""
+    """Turbines at x, y (m) with their AEP. installed_mw: None for that of the problem's turbines."""
 
     x: Array
     y: Array
@@ -36,7 +36,7 @@ class PlacedTurbines:
 
 
 Placed = Union["Solution", PlacedTurbines]
-VISIBLE_ROOM = 1.3  # of a dot's width: narrower circles about it are left out
+VISIBLE_ROOM = 1.3  # of a dot's width: smaller spacing circles are left out
 
 
 def plot_layout(
@@ -53,14 +53,13 @@ def plot_layout(
     neighbours: ground.Positions | None = None,
     title: str | None = None,
 ) -> EllipseCollection:
-    """Draw a layout in its area on an Axes, north up, at one scale; the turbines drawn are returned, for a colour bar.
+    """Draw a layout in its area, north up, to scale; return the turbines, for a colour bar.
 
-    The data are in metres, as everything else that is drawn on `ax` must be; the ticks are in kilometres.
-    wake_loss: share of each turbine, shape (turbines,), as colour, over the `loss_range` (lowest, highest). start: x
-    and y of another layout, drawn faintly, and with lines to this one if it has as many turbines.
-    rotor_diameter_m: rotors are drawn to scale where that can be seen. spacing_m: a circle this wide about each
-    turbine, where that can be seen: two that touch are as close as they may be. neighbours: x and y of turbines that
-    stand already; the near ones are drawn in grey.
+    Data are in metres, ticks in kilometres. wake_loss: fraction of each turbine, shape (turbines,), drawn as colour
+    over the `loss_range` (lowest, highest). start: x and y of another layout, drawn faintly, with lines to this one
+    if it has the same number of turbines. rotor_diameter_m: rotors are to scale, with a minimum size. spacing_m:
+    diameter of a circle around each turbine, left out if too small to see; touching circles mean minimum spacing.
+    neighbours: x and y of existing turbines; those nearby are drawn in grey.
     """
     east, north = ground.pair((x, y), "the layout")
     ground.draw_area(ax, area)
@@ -77,9 +76,9 @@ def plot_layout(
     if wake_loss is not None:
         loss = np.asarray(wake_loss, dtype=np.float64)
         if loss.shape != east.shape:
-            raise InputError(f"wake_loss has the shape {loss.shape}; expected a share for each of {len(east)} turbines")
+            raise InputError(f"wake_loss has the shape {loss.shape}; expected one for each of {len(east)} turbines")
         ground.colour_by_loss(dots, loss, loss_range or colours.loss_range([loss]))
-    legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the least spacing" if room else "", grey)))
+    legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the minimum spacing" if room else "", grey)))
     margin, shown = max(0.04 * longer, 0.55 * room), widened(area.bounds, *others)
     ground.dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
     return dots
@@ -88,9 +87,9 @@ def plot_layout(
 def save_layout_picture(
     path: str | os.PathLike[str], problem: "LayoutProblem", solution: "Solution", start: Start | None = None
 ) -> None:
-    """Write a picture of a solution, beside the layout that it started from: x, y (m) and AEP (GWh).
+    """Write a figure of a solution, beside the layout that it started from: x, y (m) and AEP (GWh).
 
-    The ending of the file says which kind: .png, .svg or .pdf. The file appears whole or not at all.
+    The file extension selects the format: .png, .svg or .pdf. The file is written atomically.
     """
     save_figure(path, layout_figure(problem, solution, start))
 
@@ -98,9 +97,9 @@ def save_layout_picture(
 def layout_figure(
     problem: "LayoutProblem", solution: Placed, start: Start | None = None, *, name: str | None = None
 ) -> Figure:
-    """The figure that `save_layout_picture` writes: one panel, or two with a start. name: what stands above it.
+    """Return the figure that `save_layout_picture` writes: one panel, or two with a start. name: headline.
 
-    AEP is the one that is given (not a number: not known); wake losses are those of the problem's wake model.
+    The AEP is the one given (NaN if unknown); wake losses are computed with the problem's wake model.
     """
     panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
@@ -130,15 +129,15 @@ def layout_figure(
 
 
 def _panels(shown: Bounds, count: int) -> tuple[Figure, list["Axes"], int]:
-    """Return a figure with so many maps of the bounds, and how many are side by side: all, unless they are wide."""
+    """Return a figure with `count` maps of the bounds, and how many are side by side: all, unless they are wide."""
     width, height = ground.map_size(shown)
     across, down = (1, count) if width > height else (count, 1)
-    figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # roomy; it is made to fit
+    figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # large; `fit` shrinks it
     return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat), across
 
 
 def _yield(problem: "LayoutProblem", solution: Placed, aep_gwh: float, wake_loss: float) -> str:
-    """Return AEP and wake loss, and, in a further line, installed power and capacity factor."""
+    """Return AEP and wake loss, and on a second line installed power and capacity factor."""
     energy = "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
     planned = sum(turbine.rated_power_mw for turbine in problem.turbines[: len(solution.x)])
     words = yield_words(aep_gwh, getattr(solution, "installed_mw", None) or planned)
@@ -146,7 +145,7 @@ def _yield(problem: "LayoutProblem", solution: Placed, aep_gwh: float, wake_loss
 
 
 def _turbines(problem: "LayoutProblem", solution: Placed) -> str:
-    """How many there are, which in somebody else's layout may be more or fewer than the problem asks for."""
+    """Return number and rated power of the turbines; the number may differ from that of the problem."""
     count = f"{len(solution.x)} turbines of " if len(solution.x) > 1 else "1 turbine of "
     powers = sorted({t.rated_power_mw for t in problem.turbines})
     return f"{count}{' and '.join(f'{p:g}' for p in powers[:: max(1, len(powers) - 1)])} MW"

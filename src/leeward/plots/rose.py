@@ -1,4 +1,4 @@
-"""Wind roses: how often the wind blows from where, and how fast."""
+"""Wind roses."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
     from leeward.wind import Site
 
-ROSE_INCHES = 3.0  # about how wide it is
+ROSE_INCHES = 3.0  # approximate width
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
@@ -33,10 +33,7 @@ def plot_wind_rose(
     speed_classes: Sequence[float] = SPEED_CLASSES,
     title: str | None = None,
 ) -> None:
-    """Draw how often the wind blows from each sector, by speed class, on polar axes, north up.
-
-    The site may be of any kind; sectors, speed_classes: as in `wind_rose`.
-    """
+    """Draw the wind rose of a site, by sector and speed class, on polar axes. The options are those of `wind_rose`."""
     if not isinstance(ax, PolarAxes):
         raise InputError(
             'a wind rose needs polar axes; make them with figure.subplots(subplot_kw={"projection": "polar"})'
@@ -70,12 +67,12 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_xticks(np.deg2rad(np.arange(0.0, 360.0, 45.0)), COMPASS)
     rings = Scale(0.0, float(heights.max(initial=0.0)) or 100.0, 0.0, 1.0).ticks(4)[1:]
     ax.set_yticks(rings, [""] * len(rings))
-    # the circles' numbers stand where the wind seldom comes from
-    between = np.arange(22.5, 360.0, 45.0)  # clear of the letters of the compass
+    # the numbers of the circles go where the wind is rare
+    between = np.arange(22.5, 360.0, 45.0)  # clear of the compass letters
     nearest = heights[np.round(between * len(heights) / 360.0).astype(int) % len(heights)]
     place = float(np.deg2rad(between[np.argmin(nearest)]))
     halo = [withStroke(linewidth=2.0, foreground="white")]
-    for ring in rings:  # above the bars, which would hide the numbers of a wind that is much the same all round
+    for ring in rings:  # above the bars, which could hide the numbers
         style: Look = {"fontsize": SMALL, "color": INK, "zorder": 4, "path_effects": halo}
         ax.annotate(f"{ring:g} %", (place, ring), ha="center", va="center", **style)
     ax.tick_params(colors=INK, labelsize=SMALL)

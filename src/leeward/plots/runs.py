@@ -1,4 +1,4 @@
-"""From a run directory or a file of results to what is drawn of it."""
+"""Read the data of figures from a run directory or a file of results."""
 
 import math
 import warnings
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Choice:
-    """Which farms and turbine types are wanted, by farm_idx and type_idx; none named: all."""
+    """A selection of farms and turbine types, by farm_idx and type_idx; empty selects all."""
 
     farms: Collection[int] = ()
     types: Collection[int] = ()
@@ -43,36 +43,35 @@ class Choice:
 
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
-    """AEP (GWh) of the results there whose AEP is known, in the order of their keys; at least one."""
+    """Return the known AEPs (GWh) of the selected results, sorted by key; raise BadSourceError if there are none."""
     found = _aeps_at(path)
     aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
         raise BadSourceError(
-            f"{path}: no result of {choice} whose AEP is known, of {chosen} there and {len(found)} in all; "
-            "expected at least one"
+            f"{path}: no result of {choice} has a known AEP ({chosen} results of {choice}, {len(found)} in all)"
         )
     return aeps
 
 
 def _aeps_at(path: Path) -> dict[Key, float | None]:
-    """Of all results there; None where nobody knows it. A file that is damaged, and tells of none, is an error."""
+    """Return the AEP of all results, None if unknown; raise if a file is damaged and has no readable result."""
     if path.is_dir() and run_of(path) is None:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # of others that are damaged
+            warnings.simplefilter("ignore")  # about other, damaged results
             layouts = open_layouts(path)
         with layouts:
             return {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
     found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
     if not found:
-        snapshot(path)  # which says what is wrong, if anything is
+        snapshot(path)  # raises if anything is wrong with the file
     return found
 
 
 def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> tuple[Key, bool]:
-    """Return the key of the best result, the first of equal ones, and whether it is the best by its capacity factor.
+    """Return the key of the best result, the first among equals, and whether it is the best by capacity factor.
 
-    It is that where installed power differs by more than 0.5 %, and the one with the highest AEP elsewhere.
+    Capacity factors are compared if installed power differs by more than 0.5 %, else AEPs.
     """
     factor = by_capacity_factor(_planned_mw(campaign, *pair) for pair in {key[:2] for key in aeps})
     return _highest(aeps, campaign, factor), factor
@@ -88,22 +87,22 @@ def _planned_mw(campaign: "Campaign | None", farm: int, kind: int) -> float | No
 
 
 def layout_problem(campaign: "Campaign", key: Key) -> "LayoutProblem":
-    """The area and the wind of a result."""
+    """Return the area and wind farm of a result as a problem."""
     if key not in campaign:
-        raise InputError(f"{key} is not a task of the campaign {campaign.name}, whose area a picture needs")
+        raise InputError(f"{key} is not a task of the campaign {campaign.name}, so its area is not known")
     return campaign.problem(key.farm_idx, key.type_idx)
 
 
 def title_of(campaign: "Campaign", key: Key) -> str:
-    """What stands above a picture of one result."""
+    """Return the headline of a figure of one result."""
     return f"{campaign.farms[key.farm_idx]}, {campaign.types[key.type_idx]}, seed {key.seed}"
 
 
 def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[FarmLayout]:
-    """The best layout of each farm of the campaign that has any: see `best_key`."""
+    """Return the best layout of each farm that has one; see `best_key`."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
-        raise BadSourceError(f"{path}: none of its results is of the campaign {campaign.name}")
+        raise BadSourceError(f"{path}: none of its results belongs to the campaign {campaign.name}")
     by_farm: dict[int, dict[Key, float]] = {}
     for key in sorted(aeps):
         by_farm.setdefault(key.farm_idx, {})[key] = aeps[key]
@@ -117,7 +116,7 @@ def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[
 
 
 def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
-    """All of these, read in one go; of one that is not there, or damaged, the error says which."""
+    """Return all of these results, or raise an error that names the missing or damaged one."""
     seen = find_results(path, keys)
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
@@ -140,9 +139,9 @@ def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> 
 
 
 def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[AepCell]:
-    """AEP over the seeds for each farm and type; named as the campaign does, else by number."""
-    farms = {} if campaign is None else _told_apart(campaign.farms)
-    types = {} if campaign is None else _told_apart(campaign.types)
+    """Return AEP over the seeds for each farm and type, named by the campaign, else by number."""
+    farms = {} if campaign is None else _unambiguous(campaign.farms)
+    types = {} if campaign is None else _unambiguous(campaign.types)
     cells: dict[tuple[int, int], dict[int, float]] = {}
     for key, aep in known_aeps(path, choice).items():
         cells.setdefault((key.farm_idx, key.type_idx), {})[key.seed] = aep
@@ -155,7 +154,7 @@ def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[A
 
 
 def _with_power(name: str, installed: Mapping[tuple[int, int], float | None], kind: int) -> str:
-    """Return the name of a turbine type with its installed power, from the least to the largest of the farms."""
+    """Return the name of a turbine type with its installed power, as a range over the farms."""
     known = sorted(mw for (_, other), mw in installed.items() if other == kind and mw is not None)
     if not known:
         return name
@@ -163,14 +162,14 @@ def _with_power(name: str, installed: Mapping[tuple[int, int], float | None], ki
     return f"{shortened(name, LONGEST_NAME - len(power) - 5)}, {power} MW"
 
 
-def _told_apart(names: Mapping[int, str]) -> dict[int, str]:
-    """Names of which several things have one, with their numbers."""
+def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
+    """Return the names, with the number added to those that occur several times."""
     times = Counter(names.values())
     return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
 def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
-    """Return how the AEP of these results rose. campaign: tells the installed power of results that do not state it."""
+    """Return the convergence of these results. campaign: source of installed power that results do not state."""
     found = []
     for result in _results(path, keys):
         by_phase = phases_of(result)

@@ -1,4 +1,4 @@
-"""The report: one file that shows a campaign to whoever gets it by mail, with nothing else needed."""
+"""The report: a campaign as one self-contained HTML file, for example to send by mail."""
 
 from leeward.report.document import report_html
 

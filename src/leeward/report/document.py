@@ -1,4 +1,4 @@
-"""From a run directory or a file of results to one HTML text."""
+"""Make the report of a run directory or a file of results."""
 
 import time
 from collections.abc import Callable, Mapping, Sequence
@@ -44,8 +44,8 @@ from leeward.watch import (
 from leeward.wind import WindRose, wind_rose
 from leeward.wording import command, count, run_command
 
-CHART = 380.0  # pixels across
-MOST_DRAWN = 72  # layouts; of more cells only the best of each farm
+CHART = 380.0  # width, pixels
+MOST_DRAWN = 72  # layouts; with more cells, only the best of each farm
 MOST_TASKS = 2000  # in the table of all tasks
 MOST_FAILURES = 50
 MOST_MISSING = 200
@@ -53,10 +53,10 @@ MOST_MISSING = 200
 
 @dataclass(frozen=True, eq=False)
 class Gathered:
-    """All that a report is made from.
+    """The data of a report.
 
-    views: layouts that are drawn, by key; of each farm and type, or, where these are too many, of each farm. best: by
-    farm. unread: what is wrong with those that cannot be drawn.
+    views: the layouts to draw, by key, of each farm and type, or of each farm if these are too many. best: by farm.
+    unread: error messages of layouts that cannot be drawn.
     """
 
     seen: Observation
@@ -71,14 +71,14 @@ class Gathered:
 
     @property
     def installed(self) -> dict[int, float]:
-        """Installed power (MW) of the best layouts, by farm."""
+        """Return the installed power (MW) of the best layouts, by farm."""
         return {farm: installed_of(self.seen.campaign, result) for farm, result in self.best.items()}
 
 
 def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[str], None] = lambda _: None) -> str:
-    """The report of a run directory or a file of results.
+    """Return the report of a run directory or a file of results as HTML.
 
-    campaign: what the results belong to, instead of what the place says. tell: is told what is being done.
+    campaign: replaces the campaign found with the results. tell: called with a message at each stage.
     """
     found = gather(path, campaign, tell)
     seen = found.seen.snapshot
@@ -101,7 +101,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
 
 
 def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -> Gathered:
-    """Count, read and compute what the report shows."""
+    """Return the data of a report."""
     seen = observe(path, campaign=campaign)
     figures = Figures(path)
     figures.refresh()
@@ -122,7 +122,7 @@ def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -
 
 
 def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:
-    """Results in the order of the keys, and what is wrong with those that cannot be read."""
+    """Return results in the order of the keys, and the error messages of those that cannot be read."""
     seen = find_results(path, keys)
     problems = []
     for key in keys:
@@ -144,7 +144,7 @@ def _summary(found: Gathered, links: Links) -> Markup:
         "div",
         {"id": "summary"},
         tag("h1", None, seen.campaign or Path(seen.output).name),
-        tag("p", None, f"As of {made}, of {Path(seen.run or seen.output).name}. Counted, not verified: "),
+        tag("p", None, f"State of {Path(seen.run or seen.output).name} at {made}. Results are counted, not verified: "),
         tag("p", None, to_copy(command("check", Path(seen.output).name)), " verifies every result."),
         overview.progress(seen),
         tasks.best_list(found.best, found.installed, seen, links),
@@ -166,7 +166,6 @@ def _first_of(shown: int, there: int) -> str:
 
 
 def _spread(found: Gathered, links: Links) -> Markup | None:
-    """A chart a farm."""
     seen = found.seen.snapshot
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
@@ -180,31 +179,31 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
-    words = f"Boxes hold the middle half, their line is the median, the ringed dot the best seed. Types: {types}."
-    words += " Below, each type as per cent above its own median." if has_closer else ""
-    words += f" These are the first {len(charts)} of {len(seen.farms)} farms." if len(seen.farms) > MOST_DRAWN else ""
+    words = f"Boxes span the quartiles, with a line at the median; the ringed dot is the best seed. Types: {types}."
+    words += " Second chart: per cent above the median of each type." if has_closer else ""
+    words += f" Shown: the first {len(charts)} of {len(seen.farms)} farms." if len(seen.farms) > MOST_DRAWN else ""
     words += f" {seen.comparison_remark}" if seen.comparison_remark else ""
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
 def _layouts(found: Gathered) -> Markup | None:
-    """Every layout that was read, at one scale of colours."""
+    """Return a section with every layout that was read, on one colour scale."""
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
         return section("layouts", "Layouts", *left_out) if left_out else None
     losses = loss_range(view.wake_loss for view in found.views.values())
     shown = [_layout(view, losses) for view in found.views.values()]
     there = len(best_of_farms(found.seen.snapshot.cells))
-    what = "The best of each farm and turbine type" if found.is_of_types else "The best of each farm"
+    what = "The best layout of each farm and turbine type" if found.is_of_types else "The best layout of each farm"
     what += "" if found.is_of_types else _first_of(min(there, MOST_DRAWN), there)
     first = next(iter(found.views.values()))
     return section(
         "layouts",
         "Layouts",
-        tag("p", None, f"{what}; turbines are coloured by wake loss, all on one scale."),
+        tag("p", None, f"{what}. Turbines are coloured by wake loss, on the same scale in all figures."),
         *left_out,
         loss_scale(losses) if losses is not None else None,
-        task.spacing_switch(first, "circles of the least spacing"),
+        task.spacing_switch(first, "circles of the minimum spacing"),
         tag("div", {"class": "gallery"}, *shown),
     )
 
@@ -234,7 +233,7 @@ def _method(found: Gathered) -> Markup:
 
 
 def _fingerprints(found: Gathered) -> Markup | None:
-    """Of every farm and type that is drawn: results of different settings never mix."""
+    """Return the fingerprints of every farm and type that is drawn; None if there are none."""
     prints = sorted({(key.farm_idx, key.type_idx, view.result.fingerprint) for key, view in found.views.items()})
     if not prints:
         return None
@@ -258,7 +257,7 @@ def _tables(found: Gathered, links: Links) -> Markup:
         export = command("export", Path(seen.path).name, "-o", "layouts.csv", "--per", "layout")
         listed = tag("p", None, f"All {len(every)} tasks as a table: ", to_copy(export))
     cut = len(seen.cells) - len(rows)
-    left_out = tag("p", None, f"{cut} more farms and types are left out here.") if cut else None
+    left_out = tag("p", None, f"{cut} more farms and types are not shown.") if cut else None
     aeps = table(header, rows, right=range(2, 9), caption="AEP by farm and type")
     return section("figures", "Tables", aeps, left_out, listed)
 
@@ -279,15 +278,15 @@ def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
 def _missing(found: Gathered, links: Links) -> Markup:
     seen = found.seen.snapshot
     if not seen.missing:
-        unknown, none = "How many were expected is not known.", "Nothing: every expected layout is there."
-        return section("missing", "What is missing", tag("p", None, unknown if seen.missing is None else none))
+        unknown, none = "The number of expected layouts is not known.", "None. All expected layouts exist."
+        return section("missing", "Missing layouts", tag("p", None, unknown if seen.missing is None else none))
     wanted = [TaskFilter(state=state) for state in ("failed", "again", "running", "missing")]
     absent = [str(row.key) for each in wanted for row in found.tasks.rows(found.tasks.chosen(each))]
     more = len(absent) - MOST_MISSING
-    words = f"{seen.missing} of {seen.expected} layouts, {seen.failed} of which failed. To compute them: "
+    words = f"{seen.missing} of {seen.expected} layouts are missing, {seen.failed} of which failed. To compute them: "
     return section(
         "missing",
-        "What is missing",
+        "Missing layouts",
         tag("p", None, words, to_copy(command(*run_command(Path(seen.output).name)))),
         tag("p", None, ", ".join(absent[:MOST_MISSING]), f" and {more} more" if more > 0 else None),
         overview.failures(seen, seen.failures[:MOST_FAILURES], links) if seen.failures else None,
@@ -295,15 +294,15 @@ def _missing(found: Gathered, links: Links) -> Markup:
 
 
 def _loading(seen: Snapshot) -> Markup:
-    """Five lines; a test runs them."""
+    """Return a section with a five-line program, which a test runs."""
     best = best_of_all(seen.cells) or "farm0_t0_s0"
     file = Path(seen.output if seen.output_exists else seen.run or seen.output).name
     program = (
         "import leeward\n"
         f"with leeward.open_layouts({file!r}) as layouts:\n"
-        '    table = layouts.to_pandas()          # one row a layout; per="turbine" for one a turbine\n'
+        '    table = layouts.to_pandas()          # one row per layout; per="turbine": one per turbine\n'
         f'    best = layouts["{best}"]\n'
         '    print(table["aep_gwh"].describe(), best.aep, best.x, best.y)\n'
     )
-    about = tag("p", None, f"With leeward {__version__} or newer (any HDF5 program reads the file too):")
+    about = tag("p", None, f"With leeward {__version__} or newer (any HDF5 program can read the file too):")
     return section("loading", "How to load the data", about, tag("pre", None, tag("code", None, program)))

@@ -1,4 +1,4 @@
-"""Who is at work on a run directory, what has failed there, and how fast it goes."""
+"""The lock holder, workers, failures and rate of a run directory."""
 
 import json
 import math
@@ -28,20 +28,17 @@ from leeward.watch.data import FailedTask, Holder, Kind, WorkerSeen
 from leeward.watch.places import run_of
 from leeward.watch.present import names_in
 
-WATCH_S = 2 * INTERVAL_S + 1.0  # within which the counter of a live owner moves, as far as the disk shows it
+WATCH_S = 2 * INTERVAL_S + 1.0  # within this time the counter of a live owner advances
 LOOK_EVERY_S = 0.1
-MISSED_BEATS = 5  # a worker that was silent for so many looks hung
+MISSED_BEATS = 5  # after this many a worker looks hung
 SHORTEST_SILENCE_S = 15.0
 LARGEST_BEAT = 1 << 20  # bytes
-WINDOW = 200  # latest results that the rate is taken from
-_NO_VALUE = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of another form, or with impossible numbers
+WINDOW = 200  # number of latest results that give the rate
+_NO_VALUE = (TypeError, ValueError, AttributeError, OverflowError)  # JSON of an unexpected form
 
 
 class _Pulse(NamedTuple):
-    """The counter of an owner elsewhere. since: when it was first seen at this number, on the clock of this process.
-
-    has_moved: whether it ever was seen to move.
-    """
+    """The counter of an owner on another machine. since: when its value was first seen, by the monotonic clock."""
 
     token: str
     counter: int
@@ -49,14 +46,14 @@ class _Pulse(NamedTuple):
     has_moved: bool = False
 
 
-_pulses: dict[Path, _Pulse] = {}  # by lock: what the last look of this process found
+_pulses: dict[Path, _Pulse] = {}  # by lock, as last seen by this process
 
 
 def read_holder(paths: RunPaths) -> Holder | None:
-    """Return who holds the lock, and whether it lives.
+    """Return the holder of the lock, and whether it is alive.
 
-    On its own machine the process itself tells. From elsewhere the counter in the lock does, by moving between two
-    looks: the first look at an owner waits a few seconds for that. No clocks are compared: they differ, and jump.
+    On the holder's machine, this looks for its process. Elsewhere it watches the counter in the lock advance: the
+    first call waits a few seconds for that. Clocks are not compared, because they differ and jump.
     """
     while True:
         try:
@@ -67,7 +64,7 @@ def read_holder(paths: RunPaths) -> Holder | None:
             return None
         if owner.is_gone or _is_of_this_machine(owner):
             return Holder(owner.host, owner.pid, owner.since, "dead" if owner.is_gone else "alive", None)
-        if not owner.pid:  # the lock is unreadable: there is nothing to watch
+        if not owner.pid:  # the lock is unreadable
             return Holder(owner.host, owner.pid, owner.since, "unknown", None)
         pulse = _noted(paths.lock, owner, counter)
         silence = time.monotonic() - pulse.since
@@ -78,14 +75,14 @@ def read_holder(paths: RunPaths) -> Holder | None:
 
 
 def _is_of_this_machine(owner: Owner) -> bool:
-    """Return whether the processes that are seen here are those of the owner's machine."""
+    """Return whether the owner's processes are visible here."""
     me = Owner.myself()
     here = (me.host, me.machine_id, me.boot_id, me.pid_namespace)
     return here == (owner.host, owner.machine_id, owner.boot_id, owner.pid_namespace)
 
 
 def _noted(lock: Path, owner: Owner, counter: int) -> _Pulse:
-    """Compare the counter with that of the last look, and remember it."""
+    """Compare the counter with its last value, and remember it."""
     known = _pulses.get(lock)
     if known is None or known.token != owner.token:
         known = _Pulse(owner.token, counter, time.monotonic())
@@ -96,7 +93,7 @@ def _noted(lock: Path, owner: Owner, counter: int) -> _Pulse:
 
 
 def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[WorkerSeen]:
-    """Live ones, and those that look hung while somebody may still be waiting for them."""
+    """Return live workers, and those that look hung unless the coordinator is dead."""
     waited_for = holder is not None and holder.state != "dead"
     workers = []
     for name in names_in(paths.workers):
@@ -107,7 +104,7 @@ def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[Wor
 
 
 def _worker(path: Path, now: float) -> WorkerSeen | None:
-    """None if it has ended."""
+    """Return the worker of a heartbeat file; None if it has ended."""
     try:
         facts = json.loads(read_regular(path, LARGEST_BEAT))
         age = _age(facts, path, now)
@@ -127,13 +124,13 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )
     except (FileNotFoundError, NotAFileError, KeyError, RecursionError, *_NO_VALUE):
-        return None  # gone by now, or none of ours
+        return None  # deleted meanwhile, or not a heartbeat
     is_gone = worker.host == socket.gethostname() and process_start(worker.pid) is None
     return None if is_gone else worker
 
 
 def _age(facts: dict[str, Any], path: Path, now: float) -> float:
-    """Return how old a heartbeat is, in seconds: on the machine that wrote it by a clock that never jumps."""
+    """Return the age of a heartbeat in seconds, by the monotonic clock on the machine that wrote it."""
     boot, beat = facts.get("boot_id"), facts.get("monotonic")
     if boot and beat is not None and boot == Owner.myself().boot_id:
         return max(time.monotonic() - _finite(beat), 0.0)
@@ -143,7 +140,7 @@ def _age(facts: dict[str, Any], path: Path, now: float) -> float:
 def read_failures(
     paths: RunPaths, kind: Kind, done: Container[object], retries: int
 ) -> tuple[dict[Any, FailedTask], int]:
-    """Tasks without a result that something went wrong with, by key, and how many records cannot be read."""
+    """Return failed tasks without a result, by key, and the number of unreadable records."""
     failures = {}
     unreadable = 0
     for name in names_in(paths.failures):
@@ -154,7 +151,7 @@ def read_failures(
         try:
             record = read_record(path)
             failed = None if record is None else _failed(record, retries)
-        except (BadRecordError, *_NO_VALUE):  # torn, or not what leeward writes
+        except (BadRecordError, *_NO_VALUE):  # truncated, or not written by leeward
             unreadable += 1
             continue
         if failed is not None:
@@ -163,7 +160,7 @@ def read_failures(
 
 
 def _failed(record: Record, retries: int) -> FailedTask | None:
-    """None for a task that was only begun."""
+    """Return the failure of a task; None if it was only started."""
     final = record.is_hopeless(retries)
     attempts = len(record.attempts)
     failure = record.failure
@@ -174,28 +171,30 @@ def _failed(record: Record, retries: int) -> FailedTask | None:
     if not final:
         return None
     last: dict[str, Any] = record.attempts[-1] if record.attempts else {}
-    message = f"cut off {attempts} times with its coordinator"
+    message = f"interrupted {attempts} times when the coordinator died"
     began, worker = str(last.get("began", "")), str(last.get("worker", ""))
     return FailedTask(str(record.key), "cut-off", message, attempts, began, worker, None, "", final)
 
 
 def audit_events(path: Path) -> list[dict[str, Any]]:
-    """What was done to the run directory at or beside this place, the oldest first; nothing of a lone file."""
+    """Return the audit trail of the run directory at or beside this path, oldest first; empty for a lone file."""
     run = run_of(path)
     try:
         return [] if run is None else read_lines(run.audit)
     except NotAFileError as error:
-        raise BadSourceError(f"{run.audit if run else path}: {error.strerror}, the audit trail of the run") from error
+        raise BadSourceError(
+            f"{run.audit if run else path}: {error.strerror}, expected the audit trail of the run"
+        ) from error
     except OSError as error:
-        raise StorageError(f"{path}: its audit trail cannot be read ({error})") from error
+        raise StorageError(f"{path}: the audit trail cannot be read ({error})") from error
 
 
 def rate_per_hour(created: list[str], holder: Holder | None, now: float) -> float | None:
-    """Results an hour, lately. created: when each was made, as text. holder: of a run that goes on, else None.
+    """Return the recent number of results per hour. created: times as text. holder: of a live run, else None.
 
-    Of a run that goes on only what it made itself counts, and the time since its latest result counts too.
+    For a live run, only its own results count, and the time since the latest one counts too.
     """
-    latest = nlargest(WINDOW, created)  # as texts they sort like times
+    latest = nlargest(WINDOW, created)  # as text they sort like times
     times = sorted(time for text in latest if (time := _seconds(text)) is not None)
     began = None if holder is None else _seconds(holder.since)
     if began is not None:
@@ -211,15 +210,15 @@ def rate_per_hour(created: list[str], holder: Holder | None, now: float) -> floa
 
 
 def _finite(value: Any) -> float:
-    """JSON as Python reads it has infinities, and numbers that are none."""
+    """Return a finite number, or raise ValueError: Python's JSON allows NaN and infinities."""
     number = float(value)
     if not math.isfinite(number):
-        raise ValueError(f"{value!r:.40} where a number was expected")
+        raise ValueError(f"{value!r:.40} is not a finite number")
     return number
 
 
 def _seconds(text: object) -> float | None:
-    """Since 1970, of a time as leeward writes it."""
+    """Return a time as leeward writes it in seconds since 1970; None if it is invalid."""
     try:
         moment = datetime.fromisoformat(str(text))
     except ValueError:

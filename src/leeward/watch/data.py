@@ -1,4 +1,4 @@
-"""What a snapshot of any kind of work consists of."""
+"""The parts of a snapshot of any kind of work."""
 
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
@@ -11,8 +11,8 @@ from leeward.wording import duration
 if TYPE_CHECKING:
     from leeward.watch.read import Look
 
-_NO_ROOM = "InfeasibleError: no feasible layout of "  # how `leeward.layout.driver` says it
-MAKE_ROOM = "Trying again cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
+_NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
+MAKE_ROOM = "A retry cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
 
 
 def is_out_of_room(message: str) -> bool:
@@ -22,12 +22,11 @@ def is_out_of_room(message: str) -> bool:
 
 @dataclass(frozen=True)
 class Kind:
-    """How one kind of work is watched. Everything else here sees its keys as values that sort and have a text.
+    """A kind of work. The rest of this package only needs its keys to sort and to have a text.
 
-    parse: from the text of a key to the key; InputError for any other text. pattern: a regular expression of these
-    texts, without groups. figure: the number in the line of an index by which results are compared. work_of: what a
-    place says was expected of it, None if nothing: it has a `name`, `n_tasks`, `execution.retries` and `tasks()`. show:
-    what pages show, of a look and of what the caller chose from it.
+    parse: returns the key of a text, or raises InputError. pattern: a regular expression of these texts, without
+    groups. figure: the field of the index by which results are compared. work_of: returns the expected work of a path,
+    with `name`, `n_tasks`, `execution.retries` and `tasks()`, or None. show: makes an observation from a `Look`.
     """
 
     parse: Callable[[str], Any]
@@ -37,7 +36,7 @@ class Kind:
     show: Callable[["Look", Any], Any]
 
     def key_of(self, text: str) -> Any:
-        """Return the key that a text names; None if it names none."""
+        """Return the key of a text; None if it is not a key."""
         try:
             return self.parse(text)
         except InputError:
@@ -46,10 +45,10 @@ class Kind:
 
 @dataclass(frozen=True)
 class FailedTask:
-    """A task without a result, and the last thing that went wrong with it.
+    """A task without a result, and its last failure.
 
-    kind: "exception", "died", "timed-out", or "cut-off" (often, with its coordinator). final: it is not tried again
-    unless somebody asks for it.
+    kind: "exception", "died", "timed-out", or "cut-off" (repeatedly interrupted when the coordinator died). final: not
+    retried automatically.
     """
 
     key: str
@@ -64,16 +63,16 @@ class FailedTask:
 
     @property
     def is_out_of_room(self) -> bool:
-        """Return whether the turbines do not fit, so that another attempt cannot help."""
+        """Return whether the turbines do not fit, so that a retry cannot help."""
         return is_out_of_room(self.message)
 
 
 @dataclass(frozen=True)
 class WorkerSeen:
-    """A worker that lives, or looks as if it hung.
+    """A worker that is alive or looks hung.
 
-    task: None if it has none in hand. since: of its task, or of its rest. task_s: how long that is, seconds. age_s:
-    since the last sign of life. best_aep: of the task so far, GWh.
+    task: None if it is idle. since: start of its task or of its idle time; task_s: seconds since then. age_s: seconds
+    since the last heartbeat. best_aep: of the task so far, GWh.
     """
 
     name: str
@@ -92,7 +91,7 @@ class WorkerSeen:
 
 @dataclass(frozen=True)
 class HostSeen:
-    """The workers of one machine. busy: with a task in hand. hung: of all, those that look it."""
+    """Counts of the workers of one machine. busy: with a task. hung: those that look hung."""
 
     host: str
     workers: int
@@ -102,9 +101,9 @@ class HostSeen:
 
 @dataclass(frozen=True)
 class Holder:
-    """The holder of a lock. state: "alive", "dead" or "unknown" (not to be judged from here).
+    """The holder of a lock. state: "alive", "dead" or "unknown" (cannot be determined from this machine).
 
-    age_s: for how long its counter was seen to stand still; None where its process is seen, or the lock is unreadable.
+    age_s: seconds since its counter last advanced; None if its process is visible or the lock is unreadable.
     """
 
     host: str
@@ -116,7 +115,7 @@ class Holder:
 
 @dataclass(frozen=True)
 class AbsentTask:
-    """reason: why it has no result, as far as that is known. failed: it was tried, and is not tried again by itself."""
+    """A task without a result, and the reason if known. failed: it is not retried automatically."""
 
     key: Any
     reason: str
@@ -125,7 +124,7 @@ class AbsentTask:
 
 @dataclass(frozen=True)
 class Absence:
-    """campaign: its name. expected: how many tasks it has. tasks: those without a result, sorted by key."""
+    """The missing results of a campaign. expected: number of tasks. tasks: those without a result, sorted by key."""
 
     campaign: str
     expected: int
@@ -134,14 +133,13 @@ class Absence:
 
 @dataclass(frozen=True, kw_only=True)
 class Progress:
-    """A run directory, or a lone file, at one moment, whatever kind of work it holds; counted, not verified.
+    """The state of a run directory or a lone file of any kind of work; counted, not verified.
 
-    path: as it was asked for. run: the run directory, None of a lone file. output: the merged file; output_results: how
-    many results its index tells of, None if it has none that fits. campaign: its name. expected and missing: None if
-    nobody knows what was expected. done: results that are expected; beyond: those that are not (any more). failed: of
-    the missing ones. running: of the missing ones, in the hands of live workers. quarantined: files. unreadable_lines:
-    of the index. notes: what else looks odd. rate_per_hour: results, lately; None if unknown, and when nothing is left
-    to compute.
+    run: the run directory, None for a lone file. output: the merged file; output_results: number of results in its
+    index, None without a valid index. campaign: its name. expected, missing: None if unknown. done: expected results;
+    beyond: results that are not expected (any more). failed, running: of the missing ones. quarantined: files.
+    unreadable_lines: of the index. notes: other problems. rate_per_hour: recent results per hour; None if unknown, or
+    if nothing is left to compute.
     """
 
     path: str
@@ -168,7 +166,7 @@ class Progress:
 
     @property
     def hosts(self) -> tuple[HostSeen, ...]:
-        """The workers by machine."""
+        """Return the workers by machine."""
         names = sorted({worker.host for worker in self.workers})
         grouped = {name: [worker for worker in self.workers if worker.host == name] for name in names}
         return tuple(
@@ -183,32 +181,31 @@ class Progress:
 
     @property
     def activity(self) -> str:
-        """Who is at work on it, in words."""
+        """Return a sentence on whether it is running."""
         owner = self.owner
         if owner is None:
-            return "not running" if self.run else "a merged file, with no run directory beside it"
+            return "not running" if self.run else "a merged file without a run directory"
         who = f"process {owner.pid} on {owner.host}, since {owner.since}"
         if owner.state == "alive":
             return f"running: {who}"
         if owner.state == "dead":
             return f"not running; {who}, has died"
         if owner.age_s is None:
-            return f"held by {who}; not known from here whether it runs: its lock cannot be read"
-        still = duration(owner.age_s)
-        return f"held by {who}; not known from here whether it runs: its counter has not moved for {still}"
+            return f"held by {who}; it may be running: its lock cannot be read"
+        return f"held by {who}; it may be running, but its heartbeat has not advanced for {duration(owner.age_s)}"
 
     @property
     def is_running(self) -> bool:
-        """Whether somebody is at work on it, as far as can be seen."""
+        """Return whether it is running, as far as can be seen from here."""
         alive = self.owner is not None and self.owner.state == "alive"
         return alive or any(not worker.looks_hung for worker in self.workers)
 
     @property
     def is_complete(self) -> bool:
-        """Whether every expected result is there; where nobody knows, whether anything is."""
+        """Return whether every expected result exists; if that is unknown, whether any does."""
         return self.missing == 0 if self.missing is not None else self.done > 0
 
     def as_data(self) -> dict[str, Any]:
-        """For JSON; the names stay what they are."""
+        """Return the data for JSON. The names are a stable interface."""
         hosts = [asdict(host) for host in self.hosts]
         return {**asdict(self), "hosts": hosts, "is_running": self.is_running, "is_complete": self.is_complete}

@@ -1,4 +1,4 @@
-"""What lies at a place now, of whatever kind of work it is."""
+"""Read the current state of a run directory or file, of any kind of work."""
 
 import contextlib
 import time
@@ -21,14 +21,14 @@ KINDS = {"layouts": LAYOUTS}  # by name
 
 
 def kind_of(path: Path) -> Kind:
-    """Return the kind of work at a place. A run directory or a file that states none holds layouts."""
-    return KINDS["layouts"]  # none states one yet
+    """Return the kind of work of a run directory or file: so far always layouts."""
+    return KINDS["layouts"]
 
 
 def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
-    """Of a run directory, of the file beside one, or of a lone file of results.
+    """Return the snapshot of a run directory, of the file beside one, or of a lone file of results.
 
-    It may be written at the same time, and by another machine. now: seconds since 1970. seeds: only the tasks of these.
+    It may be written at the same time, and by another machine. now: seconds since 1970. seeds: count only these.
     """
     return observe(path, now=now, seeds=seeds).snapshot
 
@@ -40,7 +40,7 @@ def observe(
     seeds: Collection[int] | None = None,
     campaign: Campaign | None = None,
 ) -> Observation:
-    """The snapshot, with what pages tell of single tasks from. campaign: instead of the one that the place tells of."""
+    """Return the snapshot and the data of single tasks. campaign: replaces the one found with the results."""
     demand_place(path)
     kind = kind_of(path)
     try:
@@ -51,7 +51,7 @@ def observe(
 
 
 def present_at(path: Path) -> Present:
-    """Of a run directory, of the file beside one, or of a lone file."""
+    """Return the results of a run directory, of the file beside one, or of a lone file."""
     run, kind = run_of(path), kind_of(path)
     if run is None:
         return present_in_file(path, kind)[0]
@@ -59,7 +59,7 @@ def present_at(path: Path) -> Present:
 
 
 def result_lines(path: Path) -> list[dict[str, Any]]:
-    """What the index says of every result there, in the order of the keys; a result that it lacks has only its key."""
+    """Return the index entry of every result, sorted by key; a result without an entry has only its key."""
     demand_place(path)
     kind = kind_of(path)
     try:
@@ -70,7 +70,7 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
         else:
             names = present_at(path).names
             contents = [output_index(run.output) or b"", *(lines_of(pack)[0] for pack in run.pack_files())]
-            with contextlib.suppress(FileNotFoundError, NotAFileError):  # a cache: what it lacks is known by its key
+            with contextlib.suppress(FileNotFoundError, NotAFileError):  # only a cache
                 contents.append(read_regular(run.index))
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
@@ -79,16 +79,16 @@ def result_lines(path: Path) -> list[dict[str, Any]]:
 
 
 def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None) -> Absence:
-    """Of a run directory, a file of results, or a folder of other scripts' files.
+    """Return the missing results of a run directory, a file of results, or a folder of foreign files.
 
-    campaign: what is expected; without it, what the place itself says. Results of a run directory are counted, those of
-    a folder are checked: damaged ones count as absent. now: seconds since 1970.
+    campaign: by default the one found with the results. Results of a run directory are counted; those of a folder are
+    checked, and damaged ones count as missing. now: seconds since 1970.
     """
     demand_place(path)
     kind = kind_of(path)
     campaign = campaign or kind.work_of(path)
     if campaign is None:
-        raise InputError(f"{path}: does not say what was expected of it; name the campaign with --campaign")
+        raise InputError(f"{path}: has no campaign; name it with --campaign")
     is_folder = path.is_dir() and run_of(path) is None
     try:
         present = _checked_keys(path) if is_folder else present_at(path)
@@ -96,7 +96,7 @@ def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None) 
     except OSError as error:
         raise StorageError(f"{path}: cannot be read ({error})") from error
     absent = sorted(key for key in campaign.tasks() if key not in present)
-    tasks = tuple(reasons.get(key) or AbsentTask(key, "not there") for key in absent)
+    tasks = tuple(reasons.get(key) or AbsentTask(key, "no result") for key in absent)
     return Absence(campaign.name, campaign.n_tasks, tasks)
 
 
@@ -115,12 +115,12 @@ def _reasons(path: Path, kind: Kind, retries: int, present: Container[object], n
     failures, _ = read_failures(run, kind, present, retries)
     reasons = {
         key: AbsentTask(
-            key, f"failed: {failed.message}" if failed.final else f"to be tried again: {failed.message}", failed.final
+            key, f"failed: {failed.message}" if failed.final else f"to be retried: {failed.message}", failed.final
         )
         for key, failed in failures.items()
     }
     for worker in read_workers(run, read_holder(run), now):
         key = kind.key_of(worker.task or "")
         if key is not None:
-            reasons[key] = AbsentTask(key, f"in the hands of {worker.name}")
+            reasons[key] = AbsentTask(key, f"running on {worker.name}")
     return reasons

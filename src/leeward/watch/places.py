@@ -1,4 +1,4 @@
-"""Which run directory or file a path names, and what it says of itself."""
+"""The run directory or file that a path names, and its campaign."""
 
 import os
 from collections.abc import Collection, Iterator, Mapping
@@ -14,27 +14,27 @@ if TYPE_CHECKING:
 
 
 def paths_of(path: Path) -> RunPaths | None:
-    """Of a run directory, or of a file that may have one beside it; None for anything else."""
+    """Return the paths of a run directory, or of a file that may have one beside it; None for anything else."""
     if not path.suffix and path.is_dir():
         path = path.resolve()  # it may be the current folder
     return RunPaths.of(path) if path.suffix in (".run", ".h5") else None
 
 
 def run_of(path: Path) -> RunPaths | None:
-    """The run that a run directory, or the file beside one, belongs to; None where there is no run directory."""
+    """Return the run of a run directory or of the file beside one; None if there is no run directory."""
     paths = paths_of(path)
     return paths if paths is not None and paths.root.is_dir() else None
 
 
 def demand_place(path: Path) -> None:
-    """An InputError that says what was looked for, unless something is there."""
+    """Raise InputError if neither the path nor its run directory exists."""
     demand_possible(path)
     if not path.exists() and run_of(path) is None:
         raise InputError(f"{path}: no such file or folder; expected a run directory (layouts.run) or a layouts.h5")
 
 
 def identity(path: Path) -> object:
-    """Which file it is, as far as can be told without reading it; None where there is none."""
+    """Return the identity of a file, from its metadata alone; None if there is none."""
     try:
         state = os.stat(path)
     except FileNotFoundError:
@@ -43,17 +43,17 @@ def identity(path: Path) -> object:
 
 
 def work_text(path: Path) -> tuple[str, str] | None:
-    """Return the text that says what work belongs to this place, and where it was found; None if there is none."""
+    """Return the text of the campaign of this path, and where it was found; None if there is none."""
     run = run_of(path)
     if run is not None:
         try:
             return read_regular(run.campaign, LONGEST_CAMPAIGN).decode(), str(run.campaign)
         except FileNotFoundError:
-            pass  # it has just begun; or it is gone, and the output still knows
+            pass  # the run has just begun; or it was deleted, and the output has a copy
         except NotAFileError as error:
-            raise BadSourceError(f"{run.campaign}: {error.strerror}, the campaign of the run") from error
+            raise BadSourceError(f"{run.campaign}: {error.strerror}, expected the campaign of the run") from error
         except UnicodeDecodeError as error:
-            raise BadSourceError(f"{run.campaign}: is damaged, it is no text ({error})") from error
+            raise BadSourceError(f"{run.campaign}: is damaged, not a text ({error})") from error
         except OSError as error:
             raise StorageError(f"{run.campaign}: cannot be read ({error})") from error
         path = run.output
@@ -64,7 +64,7 @@ def work_text(path: Path) -> tuple[str, str] | None:
 
 
 def file_attributes(paths: Collection[Path]) -> Iterator[tuple[Path, Mapping[str, "Value"]]]:
-    """Return the attributes of each of these files, which are opened by another process."""
+    """Yield the attributes of each of these files, which a child process reads."""
     from leeward.store import FoundFile, read_files
 
     for found in read_files(paths, keys={path: [] for path in paths}) if paths else ():

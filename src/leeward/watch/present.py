@@ -1,7 +1,7 @@
-"""Which results are there: by the names of files, and by what the indexes say of them.
+"""List the existing results from file names and indexes.
 
-Made for a hundred thousand results in a fraction of a second: names and lines are taken apart by one regular expression
-each, in one go, and only lines of another form are read one by one.
+To list a hundred thousand results in a fraction of a second, one regular expression parses all names and another all
+lines; only lines of an unexpected form are parsed one by one.
 """
 
 import json
@@ -23,11 +23,11 @@ _CREATED = re.compile(r'"created": ?"([^"]{1,40})"')
 
 @dataclass
 class Present:
-    """What is there, and what is known of it.
+    """The existing results.
 
-    names: the texts of the keys of all results. figures: by such a text, the number that results of the kind are
-    compared by; as far as it is known, and of results that are gone too. created: when results were made, as text.
-    unreadable: lines. odd: files among the shards that are none. output_results: None if not known.
+    names: the texts of their keys. figures: by such a text, the number by which results are compared, if known; also of
+    results that are gone. created: times of creation, as text. unreadable: number of lines. odd: number of files among
+    the shards that are not shards. output_results: None if unknown.
     """
 
     names: set[str] = field(default_factory=set)
@@ -41,14 +41,14 @@ class Present:
         return str(key) in self.names
 
     def add(self, other: "Present") -> None:
-        """What another place has; what is known already stays."""
+        """Add other results; known figures stay."""
         self.names |= other.names
         for name, figure in other.figures.items():
             self.figures.setdefault(name, figure)
 
 
 class _Forms(NamedTuple):
-    """Of the names of shards, and of lines as leeward writes them: the keys, and keys with their figures."""
+    """Regular expressions of shard names, and of index lines with a key, and with a key and a figure."""
 
     shard: re.Pattern[str]
     key: re.Pattern[str]
@@ -67,9 +67,9 @@ def _forms(kind: Kind) -> _Forms:
 
 
 def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present, list[str]]:
-    """Return the results in shards, packs, and those that only the output has; and what is wrong with these files.
+    """Return the results in shards, packs and the output, and the problems of these files.
 
-    Without an index that fits, the output itself is read; but not if is_busy: it may be being made.
+    Without a valid index the output itself is read, unless is_busy, because it may be in the making.
     """
     present = _in_shards(run, kind)
     problems: list[str] = []
@@ -88,7 +88,7 @@ def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present
 
 
 def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
-    """Add the results that lines are about. Where all figures are known, only the keys are read: that is quicker."""
+    """Add the results of index lines. If all figures are known, only the keys are read, which is quicker."""
     keys = _forms(kind).key.findall(_text(content))
     if len(keys) == content.count(b"\n") and present.figures.keys() >= set(keys):
         present.names.update(keys)
@@ -97,29 +97,29 @@ def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
 
 
 def _in_shards(run: RunPaths, kind: Kind) -> Present:
-    """Results by the names of their files, with what the index says of them."""
+    """Return the results of the shards by file name, with their index lines."""
     files = [name for folder in _names_in(run.results) for name in _names_in(run.results / folder)]
     try:
         content = read_regular(run.index)
     except (FileNotFoundError, NotAFileError):
         content = b""
-    found = in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be in the making
+    found = in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be incomplete
     found.names = set(_forms(kind).shard.findall("\n".join(files)))
     found.odd = len(files) - len(found.names)
     return found
 
 
 def present_in_file(path: Path, kind: Kind) -> tuple[Present, list[str]]:
-    """Return the results of a lone file, and what is wrong with it; BadSourceError if nothing can be read."""
+    """Return the results of a lone file, and its problems; raise BadSourceError if nothing can be read."""
     content, problems = lines_of(path)
     present = in_lines(content, kind)
     if problems and not present.names:
-        raise BadSourceError(f"{problems[0]}; `leeward check {path}` says more")
+        raise BadSourceError(f"{problems[0]}; run `leeward check {path}` for details")
     return present, problems
 
 
 def in_lines(content: bytes, kind: Kind) -> Present:
-    """Results by the lines about them."""
+    """Return the results of index lines."""
     text = _text(content)
     form = _forms(kind).line
     lines = form.findall(text)
@@ -131,7 +131,7 @@ def in_lines(content: bytes, kind: Kind) -> Present:
 
 
 def _add_others(found: Present, lines: Iterable[str], kind: Kind) -> None:
-    """Add what lines of another form say: without a figure, torn, or written by somebody else."""
+    """Add lines of an unexpected form: without a figure, truncated, or not written by leeward."""
     for text in lines:
         try:
             line = json.loads(text)
@@ -147,14 +147,14 @@ def _add_others(found: Present, lines: Iterable[str], kind: Kind) -> None:
 
 
 def lines_of(file: Path) -> tuple[bytes, list[str]]:
-    """Return the lines about the results of a merged file or a pack, and what is wrong with it.
+    """Return the index lines of a merged file or a pack, and its problems.
 
-    They come from the index beside it. Without one that fits, another process reads the file itself.
+    They come from the index beside it. Without a valid index, a child process reads the file itself.
     """
     content = output_index(file, is_pack=is_pack(file))
     if content is not None:
         return content, []
-    from leeward.store import FoundResult, read_files  # only now: with them comes h5py
+    from leeward.store import FoundResult, read_files  # late, because it loads h5py
 
     lines, problems = [], []
     for found in read_files([file]):
@@ -168,12 +168,12 @@ def lines_of(file: Path) -> tuple[bytes, list[str]]:
 
 
 def _text(content: bytes) -> str:
-    """Return lines as text. Only keys and numbers are read from it, which are ASCII."""
+    """Return lines as text. Only keys and numbers are read from it, and they are ASCII."""
     return content.decode("latin-1")
 
 
 def names_in(folder: Path) -> list[str]:
-    """Of what is in a folder and not just being written; none if it is not there."""
+    """Return the names in a folder, without temporary files; none if it does not exist."""
     return sorted(_names_in(folder))
 
 

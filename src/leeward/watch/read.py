@@ -1,4 +1,4 @@
-"""One look at a place: what lies on the disk at this moment, whatever kind of work it is."""
+"""Read what is on the disk now, for any kind of work."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -12,12 +12,12 @@ from leeward.watch.data import FailedTask, Holder, Kind, Progress, WorkerSeen
 from leeward.watch.places import run_of
 from leeward.watch.present import Present, names_in, present_in_file, present_in_run
 
-RETRIES = 2  # where no campaign says how many
+RETRIES = 2  # if the campaign is unknown
 
 
 @dataclass(frozen=True)
 class Look:
-    """What was found. run: None of a lone file. work: what was expected, None if nobody knows. failures: by key."""
+    """The content of a run directory or lone file. run: None for a file. work: None if unknown. failures: by key."""
 
     path: Path
     run: RunPaths | None
@@ -32,20 +32,20 @@ class Look:
 
     @property
     def in_hand(self) -> set[Any]:
-        """Return the keys of tasks that workers have in hand, without those that are done."""
+        """Return the keys of unfinished tasks that workers are computing."""
         keys = {self.kind.key_of(worker.task or "") for worker in self.workers} - {None}
         return {key for key in keys if key not in self.present}
 
 
 def look_at(path: Path, kind: Kind, now: float, work: Any = None) -> Look:
-    """Return what lies in a run directory or a lone file. now: seconds since 1970. work: not what the place says."""
+    """Return the content of a run directory or a lone file. now: seconds since 1970. work: replaces the stored one."""
     run = run_of(path)
     if run is not None:
         return _look_at_run(path, run, kind, now, work)
     if path.is_dir():
         raise InputError(
-            f"{path}: is a folder, but no run directory; expected one like layouts.run, or a layouts.h5; "
-            f"`leeward check {path}` looks at a folder of files"
+            f"{path}: is a folder, but not a run directory; expected one like layouts.run, or a layouts.h5; to check "
+            f"a folder of files, run `leeward check {path}`"
         )
     present, notes = present_in_file(path, kind)
     present.output_results = len(present.names)
@@ -62,37 +62,37 @@ def _look_at_run(path: Path, run: RunPaths, kind: Kind, now: float, work: Any) -
     notes += problems
     failures, bad_records = read_failures(run, kind, present, RETRIES if work is None else work.execution.retries)
     if present.odd:
-        notes.append(f"{present.odd} file(s) in {run.results} are no shards by their names")
+        notes.append(f"{present.odd} file(s) in {run.results} do not have the name of a shard")
     if bad_records:
-        notes.append(f"{bad_records} record(s) of failures cannot be read")
+        notes.append(f"{bad_records} failure record(s) cannot be read")
     return Look(path, run, now, kind, work, present, tuple(notes), failures, workers, holder)
 
 
 def _work(path: Path, kind: Kind, notes: list[str]) -> Any:
-    """One that cannot be read does not stand in the way of counting."""
+    """Return the expected work; None, with a note, if it cannot be read."""
     try:
         return kind.work_of(path)
     except LeewardError as error:
-        notes.append(f"what was expected is not known: {error}")
+        notes.append(f"the expected results are not known: {error}")
         return None
 
 
 def is_alive(holder: Holder | None) -> bool:
-    """Return whether the holder of a lock is known to live."""
+    """Return whether the holder of a lock is known to be alive."""
     return holder is not None and holder.state == "alive"
 
 
 def progress_of(
     look: Look, expected: int | None, done: int, beyond: int, failures: Mapping[Any, FailedTask], running: int
 ) -> Progress:
-    """Return how far the work is. expected: tasks, None if nobody knows. failures: by key, of what was expected."""
+    """Return the progress. expected: number of tasks, None if unknown. failures: of expected tasks, by key."""
     run = look.run
     failed = sum(failure.final for failure in failures.values())
     missing = None if expected is None else expected - done
-    left = None if missing is None else max(missing - failed, 0)  # what a run would still compute
-    goes_on = look.holder if is_alive(look.holder) else None
+    left = None if missing is None else max(missing - failed, 0)  # to be computed by a run
+    live_holder = look.holder if is_alive(look.holder) else None
     is_finished = run is None or left == 0  # then there is no rate
-    rate = None if is_finished else rate_per_hour(look.present.created, goes_on, look.time)
+    rate = None if is_finished else rate_per_hour(look.present.created, live_holder, look.time)
     return Progress(
         path=str(look.path),
         run=None if run is None else str(run.root),
@@ -109,7 +109,7 @@ def progress_of(
         workers=look.workers,
         owner=look.holder,
         rate_per_hour=rate,
-        seconds_left=None if goes_on is None or left is None or not rate else 3600.0 * left / rate,
+        seconds_left=None if live_holder is None or left is None or not rate else 3600.0 * left / rate,
         output_exists=run is None or run.output.exists(),
         output_results=look.present.output_results,
         unreadable_lines=0 if run is None else look.present.unreadable,

@@ -1,4 +1,4 @@
-"""One result, found without reading all the others."""
+"""Find one result without reading all the others."""
 
 import warnings
 from collections.abc import Callable, Collection, Mapping, Sequence
@@ -14,30 +14,30 @@ from leeward.watch.places import demand_place, run_of
 
 @dataclass(frozen=True)
 class ResultSeen:
-    """file: where it was found."""
+    """A result and the file that holds it."""
 
     result: Result
     file: Path
 
 
 def find_result(path: Path, key: Key) -> ResultSeen:
-    """From a run directory, a file of results, or a folder of them; checked on the way."""
+    """Return one checked result of a run directory, a file of results, or a folder of them."""
     found = find_results(path, [key])
     if found:
         return found[key]
     run = run_of(path)
     if run is not None:
-        what = "damaged" if key in present_at(path) else "not there"
-        raise BadSourceError(f"{path}: {key} is {what}; `leeward check {run.root} --complete` says more")
+        what = "damaged" if key in present_at(path) else "missing"
+        raise BadSourceError(f"{path}: {key} is {what}; run `leeward check {run.root} --complete` for details")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # of others that are damaged
-        layouts = open_layouts(path)  # the key may lie in any of several places
+        warnings.simplefilter("ignore")  # about other, damaged results
+        layouts = open_layouts(path)
     with layouts:
         return ResultSeen(layouts[key], path)
 
 
 def find_results(path: Path, keys: Collection[Key]) -> dict[Key, ResultSeen]:
-    """Several in one go, from a run directory or a file of results; what is damaged or not there is left out."""
+    """Return several results of a run directory or a file, without those that are damaged or missing."""
     demand_place(path)
     run = run_of(path)
     ways: list[Callable[[list[Key]], dict[Path, list[Key]]]] = []
@@ -53,7 +53,7 @@ def find_results(path: Path, keys: Collection[Key]) -> dict[Key, ResultSeen]:
 
 
 def _packs_with(run: RunPaths, keys: Collection[Key]) -> dict[Path, list[Key]]:
-    """Those that hold any of the keys as the indexes beside them say, or that have none."""
+    """Return the packs whose index has any of the keys, or that have no index."""
     packs = {}
     for pack in run.pack_files() if keys else ():
         content = output_index(pack, is_pack=True)
@@ -62,7 +62,7 @@ def _packs_with(run: RunPaths, keys: Collection[Key]) -> dict[Path, list[Key]]:
 
 
 def _read(asked: Mapping[Path, Sequence[Key]]) -> dict[Key, ResultSeen]:
-    """Keys by file; without what is not there, or is damaged."""
+    """Return the results of these keys by file, without those that are damaged or missing."""
     names = {place: [str(key) for key in keys] for place, keys in asked.items()}
     return {
         found.result.key: ResultSeen(found.result, found.path)

@@ -1,7 +1,7 @@
-"""Who may see the dashboard: whoever has the token, and asks for the very host that is served.
+"""Access to the dashboard: a request needs the token and the right Host header.
 
-Loopback is shared on a login node: everybody there can reach the port, and a page of some other site, open in the
-browser of the one who serves, can be made to ask for it under a name of its own.
+On a login node every user can reach a loopback port. And a page of another site, open in the user's browser, can send
+requests to the port under its own host name (DNS rebinding).
 """
 
 import hashlib
@@ -18,40 +18,40 @@ _HOST = re.compile(r"(?:\[([0-9a-f:.]+)\]|([^\s:\[\]/\\@]+))(?::[0-9]{1,5})?", r
 
 @dataclass(frozen=True)
 class Access:
-    """hosts: names by which the dashboard may be asked for, whatever the port: a tunnel may end at another one."""
+    """The token and the accepted host names. Any port is accepted, because a tunnel may end at another one."""
 
     hosts: frozenset[str] = frozenset(LOOPBACK)
     token: str = field(default_factory=lambda: secrets.token_urlsafe(32))
 
     @classmethod
     def of(cls, bound: str, more: Iterable[str] = ()) -> "Access":
-        """bound: the address that is listened on. more: other names of it."""
+        """Return the access rules for a listening address. more: other names of the host."""
         names = {bound, *more, *LOOPBACK} - {"0.0.0.0", "::"}
         return cls(frozenset(name.lower() for name in names))
 
     @property
     def cookie_name(self) -> str:
-        """One a dashboard: cookies know no ports, and several may be looked at, of several machines."""
+        """Return a cookie name that differs between dashboards: cookies are shared by all ports of a host."""
         return f"leeward-{hashlib.sha256(self.token.encode()).hexdigest()[:12]}"
 
     def knows_host(self, header: str | None) -> bool:
-        """Whether the Host header names this server."""
+        """Return whether the Host header names this server."""
         found = _HOST.fullmatch((header or "").strip().lower())
         return found is not None and (found[1] or found[2]) in self.hosts
 
     def is_token(self, text: str | None) -> bool:
-        """Compared in the same time whatever it is."""
+        """Return whether a text is the token, compared in constant time."""
         return text is not None and hmac.compare_digest(text.encode("utf-8", "replace"), self.token.encode())
 
     def has_cookie(self, header: str | None) -> bool:
-        """Whether a Cookie header carries the token. Others of this machine's programs may be in it, of any form."""
+        """Return whether a Cookie header has the token; it may also have malformed cookies of other programs."""
         pairs = (pair.partition("=") for pair in (header or "").split(";"))
         return any(name.strip() == self.cookie_name and self.is_token(value.strip()) for name, _, value in pairs)
 
     def set_cookie(self) -> str:
-        """The Set-Cookie header: out of reach of scripts, gone with the browser.
+        """Return the Set-Cookie header: hidden from scripts, deleted when the browser closes.
 
-        Lax, not Strict: the printed address may be clicked in a web shell or a mail, and the page that it leads to must
-        get the cookie. Nothing here can be changed by a request, and no other site's page can read or frame an answer.
+        Lax, not Strict, so that the printed address works when clicked in a web shell or a mail. This is safe: no
+        request changes anything, and pages of other sites can neither read nor frame a response.
         """
         return f"{self.cookie_name}={self.token}; Path=/; HttpOnly; SameSite=Lax"

@@ -1,4 +1,4 @@
-"""Looks at a place: one at a time, no more often than they are worth, and no page waits for a long one."""
+"""Read the state of a run in the background: one reading at a time, rate-limited, and no page waits long for it."""
 
 import threading
 import time
@@ -14,17 +14,17 @@ from leeward.store import output_index_path
 from leeward.watch import Observation, identity, observe, run_of
 from leeward.wording import duration
 
-SHORTEST_S = 1.0  # between two looks
-PATIENCE = 10.0  # looking takes at most this part of the time: a tenth
-LOOK_S = 0.5  # how long a page waits for a new look; then it shows what the last one saw
-LONG_S = 15.0  # after which a page says that it is old
+SHORTEST_S = 1.0  # between two readings
+PATIENCE = 10.0  # pause after a reading, as a multiple of its duration
+LOOK_S = 0.5  # wait for a new reading; then a page shows the last one
+LONG_S = 15.0  # after this time a page says that it is out of date
 T = TypeVar("T")
 
 
 class Background:
-    """Does one thing after the other, in a thread that ends with the process whatever it is doing.
+    """A queue of work in a daemon thread.
 
-    A pool of the library would be waited for at the end: for a disk that hangs, or for half a minute of compiling.
+    Python waits for a thread pool when it exits, even if the disk hangs or half a minute of compiling is left.
     """
 
     def __init__(self, name: str) -> None:
@@ -32,7 +32,7 @@ class Background:
         threading.Thread(target=self._work, name=name, daemon=True).start()
 
     def submit(self, work: Callable[[], T]) -> "Future[T]":
-        """Have something done, when all that was asked for before is."""
+        """Queue work and return its future."""
         future: Future[T] = Future()
         self._queue.put((future, work))
         return future
@@ -42,55 +42,51 @@ class Background:
             future, work = self._queue.get()
             try:
                 future.set_result(work())
-            except BaseException as error:  # who asks for the result gets it
+            except BaseException as error:  # raised by the future's `result`
                 future.set_exception(error)
-            del future, work  # until the next one comes they would be kept alive
+            del future, work  # else they would be kept alive until the next item
 
 
 class Looks:
-    """The latest look at a place. Safe to use from several threads."""
+    """The latest reading of a run directory or file. Thread-safe."""
 
     def __init__(self, path: Path, campaign: Campaign | None) -> None:
-        """campaign: what the results belong to, instead of what the place says."""
+        """Start the background thread. campaign: replaces the one found with the results."""
         self._path = path
         self._named = campaign
         self._lock = threading.Lock()
-        self._eyes = Background("looking")
+        self._reader = Background("reading")
         self._under_way: Future[Observation] | None = None
         self._began = self._next = 0.0
         self._seen: Observation | None = None
-        self._failed: LeewardError | None = None  # the last look
-        self._file: object = None  # which one was seen, of a lone file
+        self._failed: LeewardError | None = None  # by the last reading
+        self._file: object = None  # identity of a lone file when last read
 
     def latest(self) -> Observation:
-        """What was seen last. Where that is old a new look is taken, and waited for if it is short.
-
-        What was wrong with the last look is raised, until one goes well.
-        """
+        """Return the latest reading, after a short wait for a new one if it is old; raise the error of the latest."""
         with self._lock:
             if self._under_way is None and time.monotonic() >= self._next:
                 self._began = time.monotonic()
-                self._under_way = self._eyes.submit(self._look)
+                self._under_way = self._reader.submit(self._look)
             look, waited = self._under_way, time.monotonic() - self._began
             is_first = self._seen is None and self._failed is None
         if look is not None:
-            try:  # once: a page asks for it several times
+            try:
                 return look.result(timeout=None if is_first else max(LOOK_S - waited, 0.0))
             except TimeoutError:
-                pass  # then the one before
+                pass  # use the previous one
         with self._lock:
             if self._failed is not None or self._seen is None:
-                raise self._failed or StorageError(f"{self._path}: nothing was seen of it yet")
+                raise self._failed or StorageError(f"{self._path}: not read yet")
             return self._seen
 
     def remark(self) -> str:
-        """How old the latest look is, where that is worth a word."""
+        """Return a remark if the latest reading is overdue, else ""."""
         with self._lock:
             silent = time.monotonic() - self._began if self._under_way is not None else 0.0
-        return f"; the place has not answered for {duration(silent)}" if silent > LONG_S else ""
+        return f"; the storage has not responded for {duration(silent)}" if silent > LONG_S else ""
 
     def _look(self) -> Observation:
-        """In the background."""
         seen, failed = self._seen, None
         try:
             file = self._lone_file()
@@ -107,11 +103,11 @@ class Looks:
             self._next = time.monotonic() + max(SHORTEST_S, PATIENCE * took)
             self._under_way = None
         if failed is not None or seen is None:
-            raise failed or StorageError(f"{self._path}: nothing was seen of it")
+            raise failed or StorageError(f"{self._path}: nothing was read")
         return seen
 
     def _lone_file(self) -> object:
-        """Which file it is, to be looked at only when it is another: without an index it is read as a whole."""
+        """Return the identity of a lone file, to read it again only when it changes; None for a run directory."""
         if run_of(self._path) is not None or not self._path.is_file():
             return None
         return identity(self._path), identity(output_index_path(self._path))

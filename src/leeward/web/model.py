@@ -1,4 +1,4 @@
-"""What the dashboard knows, looked up at most as often as it is worth: pages are many, the disk is one."""
+"""The data of the dashboard, cached so that many pages cause few disk reads."""
 
 import threading
 from collections import OrderedDict
@@ -29,19 +29,19 @@ from leeward.watch import (
 from leeward.web.looks import Background, Looks
 from leeward.wind import WindRose, wind_rose
 
-WAIT_S = 0.6  # for wake losses; then a page is shown without them
+WAIT_S = 0.6  # wait for wake losses; then a page is shown without them
 VIEWS_KEPT = 64
 RESULTS_KEPT = 256
 
 
 class Model:
-    """One place, seen through caches. Safe to use from several threads."""
+    """A run directory or file of results, read through caches. Thread-safe."""
 
     def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
-        """campaign: what the results belong to, instead of what the place says."""
+        """Start the background threads. campaign: replaces the one found with the results."""
         self.path = path
         self._looks = Looks(path, campaign)
-        self._lock = threading.Lock()  # of what is kept, for moments
+        self._lock = threading.Lock()  # of the caches, held briefly
         self._counting = threading.Lock()
         self._tasks: tuple[Observation, TaskTable] | None = None
         self._figures = Figures(path)
@@ -52,7 +52,6 @@ class Model:
     # --- counted ---
 
     def observation(self) -> Observation:
-        """The latest look."""
         return self._looks.latest()
 
     @property
@@ -64,11 +63,11 @@ class Model:
         return self.observation().campaign
 
     def remark(self) -> str:
-        """What there is to say about the age of all this."""
+        """Return a remark if the data are out of date, else ""."""
         return self._looks.remark()
 
     def tasks(self) -> TaskTable:
-        """Every task, of the latest look."""
+        """Return all tasks."""
         seen = self.observation()
         with self._counting:
             if self._tasks is None or self._tasks[0] is not seen:
@@ -77,18 +76,18 @@ class Model:
             return self._tasks[1]
 
     def warm_up(self) -> None:
-        """Make the table of tasks before anybody asks for it; who asks is told what goes wrong with it."""
+        """Make the table of tasks in advance; an error is raised when a page asks for it."""
         self._work.submit(self.tasks)
 
     # --- read ---
 
     def result(self, key: Key) -> Result:
-        """One result, checked; kept as long as the files that may hold it are the same."""
+        """Return one result, checked, from the cache if its files have not changed."""
         known = self._known(key)
         return self._keep(find_result(self.path, key)) if known is None else known
 
     def best_results(self, farms: Collection[int], type_idx: int | None = None) -> dict[int, Result]:
-        """By farm, of these: its best layout, of one turbine type or of all. Damaged ones are left out."""
+        """Return the best layout of each of these farms, of one turbine type or of all, without damaged ones."""
         best = best_of_farms(self.snapshot.cells, farms, type_idx)
         known = {key: self._known(key) for key in best.values()}
         found = find_results(self.path, [key for key, result in known.items() if result is None])
@@ -96,7 +95,7 @@ class Model:
         return {farm: result for farm, key in best.items() if (result := known[key]) is not None}
 
     def _known(self, key: Key) -> Result | None:
-        """One that was read before, if nothing has happened to it since."""
+        """Return a cached result if its files have not changed, else None."""
         with self._lock:
             kept = self._results.get(key)
             if kept is not None:
@@ -112,17 +111,17 @@ class Model:
         return seen.result
 
     def _places(self, seen: ResultSeen) -> object:
-        """Which files they are: the one that it was found in, and those that come first where it is looked for."""
+        """Return the identities of the file that held a result and of the one that is searched first."""
         run = run_of(self.path)
         first = self.path if run is None or self.path.is_file() else run.shard(seen.result.key)
         return identity(first), identity(seen.file)
 
-    # --- worked out ---
+    # --- computed ---
 
     def view(self, result: Result) -> LayoutView:
-        """One layout as it is drawn, with the wake loss of each turbine; without it where that takes long, for now.
+        """Return one layout for drawing; without wake losses while they are being computed.
 
-        The first one takes a second, and half a minute where the wake engine was never used on this machine.
+        The first one takes a second, or half a minute if the wake engine has to be compiled.
         """
         campaign = self.campaign
         which = campaign, result.key, result.digest
@@ -136,16 +135,15 @@ class Model:
         try:
             return view.result(timeout=WAIT_S)
         except TimeoutError:
-            words = "the wake losses are being worked out"
+            words = "they are being computed"
             return replace(layout_view(campaign, result, with_losses=False), remark=words, is_pending=True)
 
     def shapes(self) -> Mapping[int, FarmShape]:
-        """All areas; none where the campaign is not known."""
+        """Return all areas; none if the campaign is not known."""
         return _shapes(self.campaign)
 
     @property
     def rose(self) -> WindRose | None:
-        """Of the campaign's site."""
         return _rose(self.campaign)
 
 

@@ -1,4 +1,4 @@
-"""Which page an address is: from a path and a query to the text of an answer. No file is ever named by an address."""
+"""Pages by address: from path and query to a response. No address ever names a file."""
 
 import time
 from collections.abc import Callable, Mapping
@@ -18,12 +18,12 @@ from leeward.web.model import Model
 from leeward.wording import duration
 
 LINKS = Links(is_live=True)
-LIVE_S, CALM_S = 2.0, 10.0  # how often a page looks for news while a run goes on, and otherwise
-FEW_WORKERS, FEW_FAILURES = 10, 3  # of the first page
-MOST_FAILURES = 100  # of one page
-MOST_FARMS = 100  # of one map: more cannot be told apart, and each has a result to be read
+LIVE_S, CALM_S = 2.0, 10.0  # update interval of a page during a run, and otherwise
+FEW_WORKERS, FEW_FAILURES = 10, 3  # on the first page
+MOST_FAILURES = 100  # per page
+MOST_FARMS = 100  # per map: more would be too small, and each has a result to read
 MOST_PAGES = 1_000_000
-FEW_FARMS = 5  # of which a result may tell its versions
+FEW_FARMS = 5  # whose best results are searched for versions
 TASK_FIGURES = ("aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds")
 
 Query = Mapping[str, str]
@@ -39,7 +39,7 @@ class RefusalError(LeewardError):
 
 @dataclass(frozen=True)
 class Answer:
-    """kind: the content type. name: of a file to be saved. keep_s: how long a browser may keep it."""
+    """A response. kind: content type. name: file name of a download. keep_s: how long a browser may cache it."""
 
     body: bytes
     kind: str = "text/html; charset=utf-8"
@@ -49,7 +49,7 @@ class Answer:
 
 
 def answer(model: Model, path: str, query: Query) -> Answer:
-    """The answer to a request; one that cannot be is answered by a page that says why."""
+    """Return the response to a request, or a page with the error."""
     try:
         if path in _ASSETS:
             return Answer(frame.asset(path[1:]), _ASSETS[path], keep_s=3600)
@@ -60,24 +60,24 @@ def answer(model: Model, path: str, query: Query) -> Answer:
         return _PAGES[path](model, query)
     except RefusalError as refusal:
         return _error(refusal.status, str(refusal))
-    except (LeewardError, OSError) as error:  # the place itself cannot be read just now
+    except (LeewardError, OSError) as error:  # the results cannot be read now
         return _error(503, str(error))
 
 
 def _error(status: int, words: str) -> Answer:
-    content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "to the overview"))]
-    again_s = CALM_S if status == 503 else None  # the place may come back
+    content = [tag("h1", None, f"{status}"), tag("p", None, words), tag("p", None, link("/", "Overview"))]
+    again_s = CALM_S if status == 503 else None  # the storage may come back
     return Answer(frame.live_page(str(status), "", "leeward", content, again_s).encode(), status=status)
 
 
 def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_s: float | None = None) -> Answer:
-    """A page under its title as a heading; the first page is headed by the campaign's name, its title counts."""
+    """Return a page headed by its title; the first page is headed by the campaign's name, and its title is a count."""
     seen = model.snapshot
     pace = refresh_s or (LIVE_S if seen.is_running else CALM_S)
     name = seen.campaign or "campaign not known"
     heading = tag("h1", None, name if here == "/" else title)
     seen_at = time.strftime("%Y-%m-%d %H:%M:%S UTC", time.gmtime(seen.time))
-    age = tag("p", {"id": "as-of", "data-live": True, "class": "as-of"}, f"As of {seen_at}{model.remark()}.")
+    age = tag("p", {"id": "as-of", "data-live": True, "class": "as-of"}, f"Updated {seen_at}{model.remark()}.")
     return Answer(frame.live_page(title, here, name, [heading, *content, age], pace).encode())
 
 
@@ -87,7 +87,7 @@ def _page(model: Model, title: str, here: str, content: list[Child], *, refresh_
 def _overview(model: Model, query: Query) -> Answer:
     seen = model.snapshot
     page = _number(query, "farms")
-    waiting = tag("p", {"class": "wait"}, link("/map", "The map of all farms"))
+    waiting = tag("p", {"class": "wait"}, link("/map", "Map of all farms"))
     content: list[Child] = [
         tag("p", None, tag("small", None, seen.run or seen.output)),
         overview.progress(seen, live=True),
@@ -116,7 +116,7 @@ def _map(model: Model, query: Query) -> Answer:
         words = f"The best layout of each farm{which}, to scale."
         picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS, installed)
     else:
-        picture = tag("p", None, "The areas are not known: no campaign tells them.")
+        picture = tag("p", None, "The areas are not known, because the campaign is not known.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
     listed = tasks.best_list(best, installed, model.snapshot, LINKS)
     kept = {} if kind is None else {"type": kind}
@@ -205,7 +205,7 @@ def _task(model: Model, name: str) -> Answer:
     key = _key(name)
     row = model.tasks().find(key)
     if row is None:
-        raise RefusalError(404, f"{key} is neither a task of this campaign nor a result that is there.")
+        raise RefusalError(404, f"{key} is neither a task of this campaign nor an existing result.")
     if row.state != "done":
         return _page(model, str(key), "", _undone(model, row), refresh_s=LIVE_S)
     view = _view(model, name)
@@ -214,7 +214,7 @@ def _task(model: Model, name: str) -> Answer:
 
 def _geojson(result: Result, campaign: Campaign | None) -> str:
     if campaign is None:
-        raise InputError("No campaign tells in which coordinate system this layout is.")
+        raise InputError("The coordinate system of this layout is not known, because its campaign is not known.")
     return layout_geojson(result, campaign)
 
 
@@ -222,7 +222,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
     key = view.result.key
     cell = link(LINKS.cell(key.farm_idx, key.type_idx), "all seeds of this farm and type")
     campaign = model.campaign
-    is_on_earth = campaign is not None and bool(campaign.crs)  # without it there are no degrees for GeoJSON
+    is_on_earth = campaign is not None and bool(campaign.crs)  # GeoJSON needs a coordinate system
     endings = {".csv": "CSV", ".geojson": "GeoJSON"} if is_on_earth else {".csv": "CSV"}
     files = [[link(f"/task/{key}{ending}", words), " "] for ending, words in endings.items()]
     phases = task.phases(view.result)
@@ -243,7 +243,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
 
 
 def _undone(model: Model, row: TaskSeen) -> list[Child]:
-    """A task without a result: what is known of it."""
+    """Return the content of a page of a task without a result."""
     seen = model.snapshot
     failed = [overview.failure(each, seen, LINKS) for each in seen.failures if each.key == str(row.key)]
     doing = [_at_work(worker) for worker in seen.workers if worker.task == str(row.key)]
@@ -275,7 +275,7 @@ def _compare_form(first: str, second: str) -> Markup:
     return tag("form", attributes, *fields, tag("button", {"type": "submit"}, "Compare"))
 
 
-# --- what a request says ---------------------------------------------------------------------------------------------
+# --- requests --------------------------------------------------------------------------------------------------------
 
 
 def _key(text: str) -> Key:
@@ -288,8 +288,8 @@ def _key(text: str) -> Key:
 def _found(model: Model, name: str) -> Result:
     key = _key(name)
     row = model.tasks().find(key)
-    if row is None or row.state != "done":  # known without a search through all files
-        raise RefusalError(404, f"There is no result of {key}.")
+    if row is None or row.state != "done":  # spares a search through all files
+        raise RefusalError(404, f"There is no result for {key}.")
     try:
         return model.result(key)
     except LeewardError as error:
@@ -314,7 +314,7 @@ def _filtered(query: Query) -> TaskFilter:
 def _number(query: Query, name: str) -> int:
     text = query.get(name, "") or "0"
     if not (text.isascii() and text.isdigit() and len(text) <= 7):
-        raise RefusalError(400, f"{name} is {text!r:.40}; expected the number of a page")
+        raise RefusalError(400, f"{name} is {text!r:.40}; expected a page number")
     return min(int(text), MOST_PAGES)
 
 

@@ -1,4 +1,4 @@
-"""The server itself: sockets, headers, and who is let in. What a page says is decided in `routes`."""
+"""The HTTP server: sockets, headers and access control. `routes` makes the pages."""
 
 import contextlib
 import gzip
@@ -21,10 +21,10 @@ from leeward.web.access import TOKEN, Access
 from leeward.web.model import Model
 from leeward.web.routes import Answer, answer
 
-MOST_CONNECTIONS = 64  # at a time: everybody on the machine can open them
-ROOM_S = 0.5  # how long a connection waits for room where all others are being answered
-LEAVING_S = 20.0  # and where one was hung up on, which needs a moment on a busy machine to be gone
-PATIENCE_S = 30.0  # with a connection that says nothing
+MOST_CONNECTIONS = 64  # at a time: every user of the machine can open them
+ROOM_S = 0.5  # wait of a new connection while all others are busy
+LEAVING_S = 20.0  # and after an idle one was closed, which takes a moment on a busy machine
+PATIENCE_S = 30.0  # time limit of an idle connection
 WORTH_PACKING = 2000  # bytes
 POLICY = (
     "default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self'; "
@@ -41,28 +41,28 @@ HEADERS = {
 
 
 class Dashboard:
-    """Serves one place, on one address, until it is closed."""
+    """A server of one run directory or file of results on one address."""
 
     def __init__(self, model: Model, host: str, port: int, access: Access) -> None:
         self.access = access
         try:
             family, *_, where = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
             self._server = _Server(where, family, model, access)
-        except (OSError, UnicodeError) as error:  # taken, not ours, or no name at all
+        except (OSError, UnicodeError) as error:  # in use, not ours, or not a host name
             why = getattr(error, "strerror", None) or error
-            raise LeewardError(f"{host}, port {port}: cannot be listened on ({why})") from error
+            raise LeewardError(f"{host}, port {port}: cannot listen there ({why})") from error
         self.host = host
         self.port: int = self._server.server_address[1]
 
     @property
     def address(self) -> str:
-        """What to open in a browser; whoever has it can look."""
+        """Return the address to open in a browser. It contains the token."""
         host = socket.gethostname() if self.host in ("0.0.0.0", "::") else self.host
         name = f"[{host}]" if ":" in host else host
         return f"http://{name}:{self.port}/?{urlencode({TOKEN: self.access.token})}"
 
     def serve(self) -> None:
-        """Until `close` is called from another thread, or this one is interrupted."""
+        """Serve until `close` is called from another thread, or this one is interrupted."""
         self._server.serve_forever(poll_interval=0.2)
 
     def close(self) -> None:
@@ -90,26 +90,26 @@ class _Server(ThreadingHTTPServer):
         self.model = model
         self.access = access
         self._room = threading.BoundedSemaphore(MOST_CONNECTIONS)
-        self._waiting: OrderedDict[socket.socket, None] = OrderedDict()  # for a request, the longest first
+        self._waiting: OrderedDict[socket.socket, None] = OrderedDict()  # idle connections, the longest idle first
         self._counting = threading.Lock()
         super().__init__(address, _Handler)
 
     def server_bind(self) -> None:
-        """Without asking for the name that belongs to the address, which may take seconds and is of no use."""
+        """Bind without the reverse DNS lookup of HTTPServer, which may take seconds."""
         socketserver.TCPServer.server_bind(self)
 
     def process_request(self, request: Any, client_address: Any) -> None:
-        """No more threads than there is room for: who has said nothing for the longest has to make room."""
+        """Start a thread for a connection; if there are too many, close the one that has been idle the longest."""
         if not self._room.acquire(blocking=False):
             patience = LEAVING_S if self._hang_up_on_one() else ROOM_S
             if not self._room.acquire(timeout=patience):
                 self.shutdown_request(request)
                 return
-        self.is_waiting(request, True)  # from now on, whenever its thread begins
+        self.mark_waiting(request, True)  # now, because its thread may begin late
         try:
             super().process_request(request, client_address)
         except RuntimeError:  # no thread can be started
-            self.is_waiting(request, False)
+            self.mark_waiting(request, False)
             self._room.release()
             raise
 
@@ -117,28 +117,28 @@ class _Server(ThreadingHTTPServer):
         try:
             super().process_request_thread(request, client_address)
         finally:
-            self.is_waiting(request, False)
+            self.mark_waiting(request, False)
             self._room.release()
 
-    def is_waiting(self, request: socket.socket, yes: bool) -> None:
-        """Whether nothing is being answered on a connection."""
+    def mark_waiting(self, request: socket.socket, is_idle: bool) -> None:
+        """Mark a connection as idle or busy."""
         with self._counting:
             self._waiting.pop(request, None)
-            if yes:
+            if is_idle:
                 self._waiting[request] = None
 
     def _hang_up_on_one(self) -> bool:
-        """Whether there was one that nothing is being answered on."""
+        """Close the connection that has been idle the longest; return whether there was one."""
         with self._counting:
             oldest = self._waiting.popitem(last=False)[0] if self._waiting else None
         if oldest is None:
             return False
-        with contextlib.suppress(OSError):  # it may have gone by itself
+        with contextlib.suppress(OSError):  # it may already be closed
             oldest.shutdown(socket.SHUT_RDWR)
         return True
 
     def handle_error(self, request: Any, client_address: Any) -> None:
-        """A browser that hangs up is no error."""
+        """Ignore closed connections, and print other errors."""
         if not isinstance(sys.exception(), ConnectionError | TimeoutError):
             traceback.print_exc()
 
@@ -147,25 +147,25 @@ class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server_version = f"leeward/{__version__}"
     sys_version = ""
-    default_request_version = "HTTP/1.0"  # also what names none is answered with headers
+    default_request_version = "HTTP/1.0"  # so that requests without a version get headers too
     timeout = PATIENCE_S
-    disable_nagle_algorithm = True  # else every answer waits 40 ms for the browser's word that it got the headers
+    disable_nagle_algorithm = True  # else every response waits 40 ms for an acknowledgement
     error_content_type = "text/plain; charset=utf-8"
     error_message_format = "%(code)d %(message)s\n"
     server: _Server
 
     def handle_one_request(self) -> None:
-        self.server.is_waiting(self.connection, True)
+        self.server.mark_waiting(self.connection, True)
         super().handle_one_request()
 
     def end_headers(self) -> None:
-        """On every answer, those of the library included, which refuses what is no request."""
+        """Add the security headers, also to error responses of the library."""
         for name, value in HEADERS.items():
             self.send_header(name, value)
         super().end_headers()
 
     def handle_expect_100(self) -> bool:
-        """Nobody is encouraged to send a body: it would not be read."""
+        """Do not ask for a body, because it would not be read."""
         return True
 
     def do_GET(self) -> None:
@@ -175,47 +175,51 @@ class _Handler(BaseHTTPRequestHandler):
         self._respond(with_body=False)
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What the library refuses: here only methods are refused in our words."""
+        """Send an error of the library; an unknown method gets a message of ours."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
-            self.close_connection = True  # what may come along is not read
-            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this dashboard only shows", True, {"Allow": "GET, HEAD"})
+            self.close_connection = True  # a body is not read
+            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this dashboard is read-only", True, {"Allow": "GET, HEAD"})
         else:
             super().send_error(code, message, explain)
 
     def _respond(self, *, with_body: bool) -> None:
-        self.server.is_waiting(self.connection, False)
+        self.server.mark_waiting(self.connection, False)
         has_body = self.headers.get("Content-Length", "0").strip() != "0" or "Transfer-Encoding" in self.headers
-        if has_body:  # of no use here, and not read
+        if has_body:  # it is not read
             self.close_connection = True
         access, target, hosts = self.server.access, _Target.of(self.path), self.headers.get_all("Host", [])
         lengths = self.headers.get_all("Content-Length", [])
-        if len(lengths) > 1 or "," in "".join(lengths):  # somebody on the way may believe another one of them
+        if len(lengths) > 1 or "," in "".join(lengths):  # a proxy may believe another one
             self.close_connection = True
             self._refuse(HTTPStatus.BAD_REQUEST, "more than one Content-Length", with_body)
         elif len(hosts) != 1 or not access.knows_host(hosts[0]):
             words = "not served under that name; `leeward serve --name NAME` adds it"
             self._refuse(HTTPStatus.MISDIRECTED_REQUEST, words, with_body)
         elif target is None:
-            self._refuse(HTTPStatus.BAD_REQUEST, "an address that cannot be", with_body)
+            self._refuse(HTTPStatus.BAD_REQUEST, "invalid address", with_body)
         elif access.is_token(target.query.get(TOKEN)):
             headers = {"Location": target.without_token(), "Set-Cookie": access.set_cookie()}
             self._send(Answer(b"", status=303), with_body, headers)
         elif access.has_cookie(self.headers.get("Cookie")):
             self._send(self._answered(target), with_body)
         else:
-            words = "open the address that `leeward serve` printed, token and all"
+            words = "open the address that `leeward serve` printed, including the token"
             self._refuse(HTTPStatus.FORBIDDEN, words, with_body)
 
     def _answered(self, target: "_Target") -> Answer:
-        """What goes wrong here is a fault of ours: it is told where the server was started, not to the browser."""
+        """Return the response; an unexpected error is printed on the terminal, not sent to the browser."""
         try:
             return answer(self.server.model, target.path, target.query)
         except Exception:
-            if self.server.is_closing:  # what it would need is gone already, and nobody waits for it
+            if self.server.is_closing:  # its data are gone, and nobody waits for it
                 self.close_connection = True
-                return Answer(b"503 the dashboard is being ended\n", "text/plain; charset=utf-8", 503)
+                return Answer(b"503 the dashboard is shutting down\n", "text/plain; charset=utf-8", 503)
             traceback.print_exc()
-            return Answer(b"500 a fault of leeward; its terminal says more\n", "text/plain; charset=utf-8", 500)
+            return Answer(
+                b"500 internal error of leeward; see the terminal of `leeward serve`\n",
+                "text/plain; charset=utf-8",
+                500,
+            )
 
     def _refuse(self, status: HTTPStatus, words: str, with_body: bool, more: Mapping[str, str] | None = None) -> None:
         self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body, more)
@@ -245,25 +249,25 @@ class _Handler(BaseHTTPRequestHandler):
             self.wfile.write(body)
 
     def _packed(self, body: bytes) -> bytes:
-        """Smaller, where the browser takes it: pages may come through a tunnel."""
+        """Return the body compressed if the browser accepts that: pages may come through a tunnel."""
         if len(body) < WORTH_PACKING or "gzip" not in self.headers.get("Accept-Encoding", ""):
             return body
         self.send_header("Content-Encoding", "gzip")
         return gzip.compress(body, 3, mtime=0)
 
     def log_message(self, format: str, *args: object) -> None:
-        """Nothing: the address of every request carries what somebody looks at."""
+        """Log nothing."""
 
 
 class _Target(NamedTuple):
-    """The path and the query of a request; of several values of one name the last counts."""
+    """The path and query of a request; the last of several values of one name counts."""
 
     path: str
     query: dict[str, str]
 
     @classmethod
     def of(cls, text: str) -> "_Target | None":
-        """None for what is no address."""
+        """Return the target of a request line; None if it is invalid."""
         try:
             parts = urlsplit(text)
             query = dict(parse_qsl(parts.query, keep_blank_values=True, max_num_fields=50))
@@ -272,7 +276,7 @@ class _Target(NamedTuple):
         return cls(unquote(parts.path), query) if parts.path.startswith("/") else None
 
     def without_token(self) -> str:
-        """The same, to be shown in the address bar; never another host's."""
+        """Return the address without the token, for the address bar; never one of another host."""
         rest = {name: value for name, value in self.query.items() if name != TOKEN}
         path = "/" + quote(self.path.lstrip("/\\"))
         return f"{path}?{urlencode(rest)}" if rest else path

@@ -1,5 +1,5 @@
-// Brings the live parts of a page up to date: asks for the page again, and puts in the parts that have changed. What
-// somebody has opened, focused or typed stays. Without this script every page works, and is as old as its loading.
+// Keeps a page up to date: fetches it again and replaces the parts that have changed. What the user has opened, focused
+// or typed stays. Pages work without this script, but do not update.
 "use strict";
 (() => {
   const main = document.getElementById("content");
@@ -53,10 +53,10 @@
     return elements.map((element) => element.id).join(" ");
   }
 
-  // Whether anything has changed.
+  // Returns whether anything has changed.
   function update(page) {
     const live = parts(document);
-    if (names(live) !== names(parts(page))) {  // another page by now: of a task that is done, or of a first result
+    if (names(live) !== names(parts(page))) {  // the page has other parts now: a task is done, or there is a first result
       put(main, page.getElementById("content"));
       loadedAt = 0;
       return true;
@@ -78,7 +78,7 @@
     if (!document.hidden) {
       try {
         const answer = await fetch(location.href, { headers: tag ? { "If-None-Match": tag } : {}, cache: "no-store" });
-        if (answer.status === 403) return say("This page is not allowed any more: open the address that was printed.");
+        if (answer.status === 403) return say("Access denied: open the address that `leeward serve` printed.");
         if (answer.ok) {
           tag = answer.headers.get("ETag") || "";
           const page = new DOMParser().parseFromString(await answer.text(), "text/html");
@@ -88,10 +88,10 @@
           if (changed && Date.now() > loadedAt + loadingPause) loadParts();
         }
         failures = 0;
-        say(answer.ok || answer.status === 304 ? "" : `There is no news just now: the answer is ${answer.status}.`);
+        say(answer.ok || answer.status === 304 ? "" : `No update: the server returned ${answer.status}.`);
       } catch {
         failures += 1;
-        if (failures > 1) say("The dashboard does not answer; it may have been stopped.");
+        if (failures > 1) say("The dashboard does not respond; it may have been stopped.");
       }
     }
     setTimeout(look, failures ? Math.min(2000 * failures, 30000) : every);

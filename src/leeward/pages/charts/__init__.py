@@ -1,1 +1,1 @@
-"""Drawings as SVG text: no script, no font, no colour that a style sheet could not change."""
+"""Charts as SVG text, without scripts or fonts; the style sheet sets the colours."""

@@ -1,4 +1,4 @@
-"""Axes, words and frames of the small charts."""
+"""Axes, text and frames of charts."""
 
 from collections.abc import Iterator, Mapping
 
@@ -9,16 +9,16 @@ BAR = 120.0, 8.0  # pixels, before it is stretched
 
 
 def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart", role: str = "img") -> Markup:
-    """A drawing of so many pixels, smaller where there is no room; the title is read out by screen readers.
+    """Return a drawing of this size in pixels, smaller if there is no room. title: for screen readers.
 
-    role: "group" where the drawing holds links to be reached by keyboard: of an "img" nothing else is read out.
+    role: "group" if the drawing has links, because screen readers ignore the content of an "img".
     """
     size: dict[str, Attribute] = {"viewBox": f"0 0 {width:g} {height:g}", "width": width, "height": height}
     return tag("svg", {**size, "class": kind, "role": role, "aria-label": title}, *children)
 
 
 def horizontal_grid(scale: Scale, left: float, right: float, unit: str) -> Iterator[Markup]:
-    """Lines across, with their numbers at the left, and the unit above them."""
+    """Yield horizontal lines, with their numbers at the left and the unit above."""
     ticks = scale.ticks()
     digits = decimals(ticks)
     for value in ticks:
@@ -29,17 +29,16 @@ def horizontal_grid(scale: Scale, left: float, right: float, unit: str) -> Itera
 
 
 def text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "label") -> Markup:
-    """Words in a chart."""
     return tag("text", {"x": round(x, 2), "y": round(y, 2), "text-anchor": anchor, "class": kind}, words)
 
 
 def path(d: str, kind: str, title: str | None = None) -> Markup:
-    """A line or an outline in a chart. title: shown under the mouse."""
+    """Return a line or an outline. title: a tooltip."""
     return tag("path", {"d": d, "class": kind}, None if title is None else tag("title", None, title))
 
 
 def share_bar(counts: Mapping[str, int], total: int, label: str) -> Markup:
-    """Parts of a whole, by state, in the order given; the class of each part is its state."""
+    """Return a bar divided by state, in the order given; the class of each part is its state."""
     across, height = BAR
     left, parts = 0.0, [tag("rect", {"width": across, "height": height, "class": "fill-missing"})]
     for state, count in counts.items():

@@ -1,4 +1,4 @@
-"""How AEP is spread over seeds, and how it grew in a task."""
+"""Charts of AEP over seeds, and of the convergence of a task."""
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
@@ -14,14 +14,11 @@ Link = Callable[[Key], str | None]
 
 WIDTH, HEIGHT = 640.0, 250.0
 LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
-MOST_DOTS = 400  # of one chart: more are drawn as a line
+MOST_DOTS = 400  # per chart: more are drawn as a line
 
 
 def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
-    """AEP of all seeds of a farm and turbine type over their rank, with the seed of the best one.
-
-    keys, aeps: from the best to the worst.
-    """
+    """Return a chart of AEP over rank, for all seeds of a farm and turbine type. keys, aeps: from best to worst."""
     across = Scale(1, max(len(aeps), 2), LEFT + 10, WIDTH - RIGHT - 10)
     up = padded(aeps.tolist(), HEIGHT - BOTTOM, TOP)
     lower, middle, upper = np.quantile(aeps, (0.25, 0.5, 0.75)).tolist()
@@ -31,7 +28,7 @@ def rank_chart(keys: Sequence[Key], aeps: Array, link: Link) -> Markup:
         WIDTH,
         HEIGHT,
         f"AEP of {len(aeps)} seeds, from {aeps.max():.2f} to {aeps.min():.2f} GWh, median {middle:.2f}",
-        _band(LEFT, WIDTH - RIGHT - LEFT, up(lower), up(upper), f"the middle half: {lower:.2f} to {upper:.2f} GWh"),
+        _band(LEFT, WIDTH - RIGHT - LEFT, up(lower), up(upper), f"quartiles: {lower:.2f} to {upper:.2f} GWh"),
         horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh"),
         path(f"M{LEFT:g} {up(middle):g}H{WIDTH - RIGHT:g}", "median", median),
         text(WIDTH - RIGHT, up(middle) - 4, median, anchor="end"),
@@ -50,10 +47,9 @@ def strip_chart(
     relative: bool = False,
     of: Quantity = AEP,
 ) -> Markup:
-    """AEP, or capacity factor, of all seeds side by side, by name; the best of each is marked. width: pixels.
+    """Return a chart of the values of all seeds, by named column, with the best of each marked. width: pixels.
 
-    of: what the columns hold, in its unit. relative: by how many per cent they are above the median of their own
-    column, so that seeds can be told apart where columns differ much.
+    of: the quantity. relative: plot per cent above the median of the column, to show seeds where columns differ much.
     """
     shown = {name: column for name, column in columns.items() if len(column[1])}
     every = np.concatenate([aeps for _, aeps in shown.values()])
@@ -61,7 +57,7 @@ def strip_chart(
     up = padded(np.concatenate(heights).tolist(), HEIGHT - BOTTOM, TOP)
     each = (width - LEFT - RIGHT) / len(shown)
     strips, names = [], []
-    room = max(3, int(each / 6.2))  # letters
+    room = max(3, int(each / 6.2))  # characters
     for place, (name, (keys, aeps)) in enumerate(shown.items()):
         x = LEFT + (place + 0.5) * each
         titles = [f"{key}: {aep:.2f} {of.unit}" for key, aep in zip(keys, aeps.tolist(), strict=True)]
@@ -76,7 +72,7 @@ def strip_chart(
 
 
 def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
-    """AEP by phase of the optimisation, as steps; over its steps too, where that is known (shape (2, n))."""
+    """Return a chart of AEP by phase, and over the steps if the history, shape (2, n), is known."""
     curve = history if is_curve(history) else None
     values = [value for value in [*aeps, *([] if curve is None else curve[1].tolist())] if np.isfinite(value)]
     up = padded(values, HEIGHT - BOTTOM, TOP)
@@ -112,7 +108,7 @@ def _history(curve: Array, left: float, up: Scale) -> list[Markup]:
 
 
 def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Link) -> Markup:
-    """Dots, or of many a line."""
+    """Return dots, or a line if there are many."""
     places = [(across(rank), up(aep)) for rank, aep in enumerate(aeps.tolist(), start=1)]
     if len(places) > MOST_DOTS:
         return path(_through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
@@ -124,7 +120,7 @@ def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Li
 def _strip(
     x: float, half: float, keys: Sequence[Key], heights: Array, titles: Sequence[str], up: Scale, link: Link
 ) -> list[Markup]:
-    """Dots, or of many a band from the least to the largest with its quartiles; the best is a dot always."""
+    """Return dots, or a box with whiskers if there are many; the best is always a dot."""
     best = int(np.argmax(heights))
     lowest, lower, middle, upper, highest = map(up, np.quantile(heights, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist())
     dots = [*(i for i in range(len(heights)) if i != best and len(heights) <= MOST_DOTS / 4), best]
@@ -137,7 +133,7 @@ def _strip(
 
 
 def _band(left: float, width: float, lower: float, upper: float, title: str | None = None) -> Markup:
-    """The middle half of the values, between two heights, pixels."""
+    """Return a band between two quartiles, pixels."""
     size: dict[str, Attribute] = {"x": left, "y": upper, "width": width, "height": max(lower - upper, 0.5)}
     return tag("rect", {**size, "class": "band"}, None if title is None else tag("title", None, title))
 
@@ -148,10 +144,9 @@ def _dot(x: float, y: float, key: Key, words: str, link: Link, *, is_best: bool)
     address = link(key)
     if address is None:
         return circle
-    # hundreds of stops would be in the way of the Tab key; the same links stand in the list of tasks
+    # hundreds of tab stops would be in the way; the list of tasks has the same links
     return tag("a", {"href": address, "aria-label": words, "tabindex": -1}, circle)
 
 
 def _through(points: Iterable[tuple[float, float]]) -> str:
-    """A path from each of these points to the next."""
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)

@@ -1,4 +1,4 @@
-"""Maps: a layout drawn to scale in its area, and all farms on one map."""
+"""Maps of one layout in its area, and of all farms."""
 
 from collections.abc import Callable, Mapping, Sequence
 
@@ -19,37 +19,37 @@ Place = tuple[float, float]  # pixels from the left and from the top
 
 SIDE = 640.0  # pixels of the longer side of a plan
 MAP_SIDE = 760.0  # of a map of all farms
-LEAST_M = 1000.0  # shown of the map, each way: one turbine alone has no extent
-NARROWEST = 120.0  # pixels: the bar of the scale and the arrow below the plan need so much
-SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn so large
+LEAST_M = 1000.0  # smallest extent of a map: a single turbine has none
+NARROWEST = 120.0  # pixels: the scale bar and the arrow below the plan need this much
+SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn this large
 RING = 2.4  # radius of a neighbour on the map of all farms, pixels
-LETTER, LINE = 9.0, 12.0  # how wide and how high a digit of a name is, pixels
-BELOW = 5.0  # from the middle of a name to its foot, pixels
-ROOMY = 4 * LINE  # a side of an area in which a name has a choice, pixels
-LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # m, of a bar of the scale
+LETTER, LINE = 9.0, 12.0  # width and height of a digit of a label, pixels
+BELOW = 5.0  # from the middle of a label to its baseline, pixels
+ROOMY = 4 * LINE  # side of an area in which the place of a label matters, pixels
+LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # of scale bars, m
 
 
 class Frame:
-    """Where a point on the map lies in the picture: north up, one scale."""
+    """The transformation from map to drawing: north up, one scale."""
 
     def __init__(self, points: Array, margin: float = 16.0, side: float = SIDE) -> None:
         middle = (points.min(axis=0) + points.max(axis=0)) / 2
         half = np.maximum(points.max(axis=0) - middle, LEAST_M / 2)
         low, high = middle - half, middle + half
         longer = float((high - low).max())
-        self.scale = (side - 2 * margin) / longer  # pixels a metre
+        self.scale = (side - 2 * margin) / longer  # pixels per metre
         self._left, self._top, self._margin = float(low[0]), float(high[1]), margin
         self.width = max(2 * margin + self.scale * float(high[0] - low[0]), NARROWEST)
         self._beside = (self.width - self.scale * float(high[0] - low[0])) / 2
         self.height = 2 * margin + self.scale * float(high[1] - low[1])
 
     def place(self, x: float, y: float) -> Place:
-        """Pixels from the left and from the top."""
+        """Return pixels from the left and from the top."""
         left = self._beside + (x - self._left) * self.scale
         return round(left, 2), round(self._margin + (self._top - y) * self.scale, 2)
 
     def outline(self, polygons: Sequence[Rings]) -> Markup:
-        """The area; what is within inner rings is left blank."""
+        """Return the area, with holes left blank."""
         rings = []
         for ring in (ring for polygon in polygons for ring in polygon):
             points = (self.place(*point) for point in ring.tolist())
@@ -57,13 +57,13 @@ class Frame:
         return tag("path", {"d": "".join(rings), "class": "area", "fill-rule": "evenodd"})
 
     def neighbours(self, points: Array, radius: float) -> list[Markup]:
-        """A ring for each of these turbines that stand already, shape (neighbours, 2). radius: pixels."""
+        """Return a ring for each existing turbine; points: shape (neighbours, 2). radius: pixels."""
         places = (self.place(*point) for point in points.tolist())
-        words = tag("title", None, "a neighbour")
+        words = tag("title", None, "existing turbine")
         return [tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, words) for x, y in places]
 
     def foot(self, rule: float, arrow: float, aside: float) -> list[Markup]:
-        """A round length, about a quarter of the width, and where north is. rule, arrow: how far below the map."""
+        """Return a scale bar, about a quarter of the width, and a north arrow. rule, arrow: distance below the map."""
         wanted = 0.25 * self.width / self.scale
         metres = max(step for step in LENGTHS if step <= max(wanted, 1.0))
         label = f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
@@ -81,7 +81,7 @@ class Frame:
 
 
 def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = SIDE) -> Markup:
-    """Turbines to scale, coloured by wake loss over the range `losses`; circles of the least spacing, to be shown."""
+    """Return turbines to scale, coloured by wake loss over the range `losses`, and hidden minimum-spacing circles."""
     others = near_neighbours(view)
     frame = Frame(np.concatenate([_extent(view), others]), side=side)
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
@@ -101,23 +101,23 @@ def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, sid
 
 
 def near_neighbours(view: LayoutView) -> Array:
-    """Those that are drawn with the layout; shape (neighbours, 2)."""
+    """Return the neighbours that are drawn with the layout; shape (neighbours, 2)."""
     return _near_points(_extent(view), view.neighbours)
 
 
 def _near_points(shown: Array, neighbours: Array) -> Array:
-    """Those of the neighbours, shape (2, neighbours), drawn where these points are shown, shape (points, 2)."""
+    """Return the neighbours, shape (2, neighbours), that are near these points, shape (points, 2); a row each."""
     return np.column_stack(near((*shown.min(axis=0), *shown.max(axis=0)), *neighbours))
 
 
 def _extent(view: LayoutView) -> Array:
-    """All corners of the area, and all turbines; shape (points, 2)."""
+    """Return all corners of the area and all turbines; shape (points, 2)."""
     polygons = view.shape.polygons if view.shape else ()
     return np.concatenate([*(ring for polygon in polygons for ring in polygon), view.result.layout.T])
 
 
 def loss_scale(losses: tuple[float, float]) -> Markup:
-    """What the colours mean."""
+    """Return the colour scale."""
     low, high = losses
     scale = Scale(low, high, 10, 230)
     digits = 1 if high - low >= 0.004 else 3  # so that the three numbers differ
@@ -143,7 +143,7 @@ def _turbine(view: LayoutView, number: int, place: Place, size: float, losses: t
 
 
 def _spacing(view: LayoutView, places: Sequence[Place], scale: float) -> Markup | None:
-    """Two circles that touch are as close as they may be."""
+    """Return circles that touch where two turbines are at the minimum spacing."""
     if not view.spacing_m:
         return None
     radius = round(view.spacing_m / 2 * scale, 2)
@@ -154,12 +154,12 @@ def _spacing(view: LayoutView, places: Sequence[Place], scale: float) -> Markup 
 
 
 def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
-    """Those that a map of these areas shows, of all that stand already, shape (2, neighbours); a row each."""
+    """Return the existing turbines, shape (2, neighbours), that a map of these areas shows; a row each."""
     return _near_points(bounds_of(shapes), neighbours)
 
 
 def bounds_of(shapes: Sequence[FarmShape]) -> Array:
-    """All points of these areas."""
+    """Return all points of these areas."""
     rings = [ring for shape in shapes for polygon in shape.polygons for ring in polygon]
     return np.concatenate(rings) if rings else np.zeros((1, 2))
 
@@ -171,9 +171,9 @@ def farm_map(
     others: Array,
     installed: Mapping[int, float],
 ) -> Markup:
-    """Areas with their names, and in each the layout that is best there, by farm_idx. others: `neighbours_near`.
+    """Return a map of the areas with labels and best layouts, by farm_idx. others: from `neighbours_near`.
 
-    installed: MW of these layouts, by farm_idx, as far as it is known.
+    installed: MW of these layouts, by farm_idx, if known.
     """
     frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=MAP_SIDE)
     places = [_place(frame, shape, best.get(shape.farm_idx)) for shape in shapes]
@@ -198,10 +198,10 @@ def farm_map(
 
 
 def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:
-    """The middle of a name."""
+    """Return the middle of a label."""
     area = shapely.MultiPolygon([(outer, holes) for outer, *holes in shape.polygons])
     left, low, right, high = area.bounds
-    if frame.scale * max(right - left, high - low) < ROOMY:  # maps of very many farms: looking takes a millisecond
+    if frame.scale * max(right - left, high - low) < ROOMY:  # on maps of very many farms the search would be slow
         inside = area.representative_point()
         return frame.place(inside.x, inside.y)
     return frame.place(*label_place(area, *(((), ()) if result is None else result.layout)))
@@ -216,7 +216,7 @@ def _words(shape: FarmShape, result: Result | None, installed_mw: float | None) 
 
 
 def _farm(frame: Frame, shape: FarmShape, result: Result | None, words: str, place: Place | None) -> Markup:
-    """place: the middle of its name; None where there is no room for one."""
+    """Return one farm. place: the middle of its label; None if there is no room for one."""
     points = [] if result is None else [frame.place(*point) for point in result.layout.T.tolist()]
     turbines = [tag("circle", {"cx": x, "cy": y, "r": 1.6}) for x, y in points]
     name = None

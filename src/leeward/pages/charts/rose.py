@@ -13,7 +13,7 @@ SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0
 
 
 def rose_chart(rose: WindRose) -> Markup:
-    """How often the wind blows from each sector, by speed: a wedge is as long as its share of the time."""
+    """Return a wind rose; the length of a wedge is the frequency of its sector and speed class."""
     totals = rose.frequency.sum(axis=1)
     most = float(totals.max(initial=0.0)) or 1.0
     out = Scale(0.0, most, 0.0, RADIUS)
@@ -39,7 +39,7 @@ def rose_chart(rose: WindRose) -> Markup:
 
 
 def rose_key(rose: WindRose) -> Markup:
-    """Which colour is which class of speed."""
+    """Return the key of the speed classes."""
     entries = []
     for level in range(len(rose.speed_classes)):
         square = tag("rect", {"width": 10, "height": 10, "fill": _fill(rose, level)})
@@ -60,6 +60,6 @@ def _wedge(direction: float, half: float, inner: float, outer: float) -> str:
 
 
 def _place(radius: float, direction: float, down: float = 0.0) -> tuple[float, float]:
-    """Pixels from the left and from the top. direction: degrees clockwise from north."""
+    """Return pixels from the left and from the top. direction: degrees clockwise from north."""
     angle = math.radians(direction)
     return MIDDLE + radius * math.sin(angle), MIDDLE - radius * math.cos(angle) + down

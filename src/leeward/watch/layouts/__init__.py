@@ -1,1 +1,1 @@
-"""Layouts as a kind of work: cells of farm × turbine type, what is best, what is drawn and listed."""
+"""Layouts as a kind of work: cells of farm × turbine type, best results, drawings and lists."""

@@ -1,4 +1,4 @@
-"""Which campaign the layouts at some place belong to."""
+"""Find the campaign of stored layouts."""
 
 import os
 from collections.abc import Callable, Collection
@@ -12,27 +12,27 @@ from leeward.watch.places import file_attributes, run_of, work_text
 
 
 def campaign_of(path: Path) -> Campaign | None:
-    """The campaign of a run directory or of a file of results; None if it tells none."""
+    """Return the campaign of a run directory or a file of results; None if it has none."""
     found = work_text(path)
     return None if found is None else _campaign(*found)
 
 
 @lru_cache(maxsize=2)
 def _campaign(text: str, where: str) -> Campaign:
-    """What a page looks at again and again is taken apart once; a campaign never changes."""
+    """Parse a campaign once, because pages ask for it again and again."""
     return Campaign.from_text(text, where)
 
 
 def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:
-    """The different campaigns that run directories and files tell of, and what is wrong with those that tell none.
+    """Return the distinct campaigns of run directories and files, and the errors of unreadable ones.
 
-    What lies in other folders is not looked at. How a campaign is run makes it no other one, and campaigns that differ
-    in nothing but their seeds are one, with the seeds of all.
+    Other folders are ignored. Execution settings do not make campaigns distinct. Campaigns that differ only in their
+    seeds become one, with the seeds of all.
     """
     runs = [path for path in paths if (run := run_of(path)) is not None and os.path.lexists(run.campaign)]
     files = [path for path in paths if path.is_file() and run_of(path) is None]
-    told = ((path, str(attributes.get("campaign", ""))) for path, attributes in file_attributes(files))
-    texts = {text: f"the campaign in {path}" for path, text in told if text}
+    stored = ((path, str(attributes.get("campaign", ""))) for path, attributes in file_attributes(files))
+    texts = {text: f"the campaign in {path}" for path, text in stored if text}
     ways: list[Callable[[], Campaign | None]] = [partial(campaign_of, path) for path in runs]
     ways += [partial(Campaign.from_text, text, where) for text, where in texts.items()]
     found: dict[str, Campaign] = {}
@@ -49,7 +49,7 @@ def campaigns_of(paths: Collection[Path]) -> tuple[list[Campaign], list[str]]:
 
 
 def united(campaigns: list[Campaign]) -> list[Campaign]:
-    """One, with the seeds of all, if they differ in nothing else; else as they are."""
+    """Return one campaign with all seeds if they differ in nothing else; else the campaigns unchanged."""
     if len(campaigns) < 2 or sum(len(campaign.seeds) for campaign in campaigns) > MOST_TASKS:
         return campaigns
     all_seeds = sorted({seed for campaign in campaigns for seed in campaign.seeds})

@@ -1,7 +1,7 @@
-"""Results by farm and turbine type, and which of them is the best; of equal ones the first by its key.
+"""Results by farm and turbine type, and the best of them; among equals, the first by key.
 
-Of one farm and turbine type it is the one with the largest AEP. Turbine types are compared by capacity factor where
-their installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_factor`), and by AEP elsewhere.
+Within a farm and turbine type the largest AEP is best. Turbine types are compared by capacity factor if their
+installed powers differ by more than 0.5 % (`leeward.capacity.by_capacity_factor`), else by AEP.
 """
 
 import statistics
@@ -22,11 +22,10 @@ Pair = tuple[int, int]  # farm_idx and type_idx
 
 @dataclass(frozen=True)
 class Cell:
-    """One farm with one turbine type.
+    """The counts of one farm with one turbine type. Unknown values are None.
 
-    expected: None if nobody knows. failed: tasks without a result that are not tried again by themselves. running:
-    tasks in the hands of live workers. best_aep, median_aep: GWh; None without a result whose AEP is known.
-    installed_mw: None where no campaign tells it. capacity_factor: of the best result, a fraction; None if unknown.
+    failed: tasks without a result that are not retried automatically. running: tasks of live workers. best_aep,
+    median_aep: GWh. capacity_factor: of the best result, a fraction.
     """
 
     farm_idx: int
@@ -44,10 +43,10 @@ class Cell:
 
 @dataclass(frozen=True)
 class Basis:
-    """Installed power (MW) by farm and turbine type, and what a summary says of the campaign.
+    """Installed power (MW) by farm and turbine type, and facts of the campaign for summaries.
 
-    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
-    compare types. optimiser: recipe and effort in words; None where no campaign is known.
+    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences on the
+    comparison of types. optimiser: recipe and effort in words; None without a campaign.
     """
 
     installed_mw: Mapping[Pair, float] = field(default_factory=dict)
@@ -56,9 +55,9 @@ class Basis:
     optimiser: str | None = None
 
 
-@lru_cache(maxsize=4)  # a dashboard asks at every look; a campaign never changes
+@lru_cache(maxsize=4)  # a dashboard asks at every update
 def basis_of(campaign: Campaign | None) -> Basis:
-    """Return what results of this campaign are compared on; an InputError if it gives a farm no valid turbine count."""
+    """Return the basis of comparison of a campaign; raise InputError if a farm has no valid turbine count."""
     if campaign is None:
         return Basis()
     return Basis(
@@ -70,7 +69,7 @@ def basis_of(campaign: Campaign | None) -> Basis:
 
 
 def key_of(name: str) -> Key | None:
-    """The key that a name tells, if any."""
+    """Return the key of a text; None if it is not a key."""
     try:
         return Key.parse(name)
     except InputError:
@@ -86,14 +85,14 @@ def seeds_of(names: Iterable[str]) -> dict[Pair, dict[int, str]]:
     return {_pair(prefix): seeds for prefix, seeds in found.items()}
 
 
-@lru_cache(maxsize=200_000)  # a dashboard meets the same ones at every look
+@lru_cache(maxsize=200_000)  # a dashboard parses the same ones at every update
 def _pair(prefix: str) -> Pair:
     farm, _, kind = prefix.removeprefix("farm").partition("_t")
     return int(farm), int(kind)
 
 
 class CellCounts:
-    """What is counted by farm and turbine type. done: as `seeds_of` returns it. aeps: GWh, by the text of a key."""
+    """Results and tasks by farm and turbine type. done: from `seeds_of`. aeps: GWh, by the text of a key."""
 
     def __init__(
         self,
@@ -110,7 +109,7 @@ class CellCounts:
         self._aeps = aeps
 
     def cell(self, pair: Pair, expected: int | None) -> Cell:
-        """Return the cell of a farm and turbine type. expected: tasks, None if nobody knows."""
+        """Return the cell of a farm and turbine type. expected: number of tasks, None if unknown."""
         done = self._done.get(pair, {})
         failed, running, installed = self._failed[pair], self._running[pair], self._installed_mw.get(pair)
         aeps = {seed: aep for seed, name in done.items() if (aep := self._aeps.get(name)) is not None}
@@ -127,7 +126,7 @@ class CellCounts:
 
 
 def best_of_cells(cells: Iterable[Cell]) -> dict[Pair, tuple[float, Key]]:
-    """AEP (GWh) and key of the best result of each farm and turbine type that has any, in the order of the cells."""
+    """Return AEP (GWh) and key of the best result of each farm and turbine type that has any, in order."""
     return {(cell.farm_idx, cell.type_idx): (aep, key) for cell, aep, key in _known(cells)}
 
 
@@ -146,7 +145,7 @@ def best_of_all(cells: Collection[Cell]) -> Key | None:
 def best_of_farms(
     cells: Iterable[Cell], farms: Collection[int] | None = None, type_idx: int | None = None
 ) -> dict[int, Key]:
-    """By farm: the key of its best result, of all turbine types or of one. farms: only of these."""
+    """Return the key of the best result by farm, of all turbine types or of one. farms: only these."""
     chosen = None if farms is None else frozenset(farms)
     by_farm: dict[int, list[Cell]] = defaultdict(list)
     for cell in cells:

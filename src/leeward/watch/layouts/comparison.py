@@ -1,4 +1,4 @@
-"""Results compared with the campaign that they belong to, wherever that is known."""
+"""Compare results with their campaign."""
 
 from collections import Counter
 from collections.abc import Callable, Iterable
@@ -17,12 +17,11 @@ from leeward.wording import count
 
 
 class Comparison:
-    """Says why a result of a file is not of its campaign.
+    """A function that returns why a result does not fit its campaign, or None.
 
-    That is the campaign that was named; else, of a shard or pack, the one of its run directory; else the one that the
-    file tells; else `other`, the one that all others belong to. A file that was merged from different campaigns is
-    compared with none of them. problems: campaigns that cannot be read, and why; they stand in no result's way.
-    versions: how many results each other method version made; they were compared under their own.
+    Its campaign is `named`; else, for a shard or pack, that of its run directory; else that in the file; else `other`.
+    A file merged from different campaigns is not compared. problems: errors of unreadable campaigns, which are ignored.
+    versions: number of results by other method versions; each is compared under its own version.
     """
 
     def __init__(self, paths: Iterable[Path], named: Campaign | None, other: Campaign | None) -> None:
@@ -46,11 +45,11 @@ class Comparison:
         return reason
 
     def notes(self) -> list[str]:
-        """Say, after all results were compared, which campaigns cannot be read, and which results are not of today."""
+        """Return notes on unreadable campaigns and other method versions, after all results were compared."""
         here = f"leeward {__version__}, method version {method_version()}"
         made = [
             f"{count(number, 'result')} made by {maker}, and compared under that version: this is {here}, which "
-            "computes other numbers from the same settings"
+            "gives different numbers for the same settings"
             for maker, number in sorted(self.versions.items(), key=str)
         ]
         return [f"not compared with a campaign: {problem}" for problem in self.problems] + made

@@ -1,4 +1,4 @@
-"""What pictures of layouts are drawn from: coordinates, shapes, wake losses, how the AEP rose; worked out once."""
+"""The data of drawings of layouts: coordinates, shapes, wake losses and convergence."""
 
 import math
 from collections.abc import Sequence
@@ -23,7 +23,7 @@ Rings = tuple[Array, ...]  # one polygon: its outer ring, then those of its hole
 
 @dataclass(frozen=True, eq=False)
 class FarmShape:
-    """An area as it is drawn. polygons: the parts of it."""
+    """An area for drawing. polygons: its parts."""
 
     farm_idx: int
     name: str
@@ -33,12 +33,11 @@ class FarmShape:
 
 @dataclass(frozen=True, eq=False)
 class LayoutView:
-    """One layout, and what of it needs the wake engine.
+    """One layout for drawing, with its wake losses.
 
-    shape: None where no campaign tells it. wake_loss: share of each turbine, shape (turbines,); None where it is not
-    known, and then `remark` says why; is_pending: it is being worked out. spacing_m: the least that is allowed; None
-    where nobody knows. neighbours: those that stand already, shape (2, neighbours). installed_mw: not a number where it
-    is not known.
+    shape: None if unknown. wake_loss: fraction of each turbine, shape (turbines,); if None, `remark` says why;
+    is_pending: it is being computed. spacing_m: the minimum allowed; None if unknown. neighbours: existing turbines,
+    shape (2, neighbours). installed_mw: NaN if unknown.
     """
 
     result: Result
@@ -54,18 +53,18 @@ class LayoutView:
 
     @property
     def capacity_factor(self) -> float:
-        """The AEP as a fraction of full load all year; not a number where it is not known."""
+        """Return the capacity factor as a fraction; NaN if unknown."""
         return capacity_factor(self.result.aep, self.installed_mw)
 
 
 def farm_shape(campaign: Campaign, farm_idx: int) -> FarmShape:
-    """The area of a farm of the campaign."""
+    """Return the area of a farm of the campaign."""
     area = campaign.physics.area(farm_idx)
     return FarmShape(farm_idx, campaign.farms[farm_idx], polygons_of(area), area.crs)
 
 
 def polygons_of(area: "Area") -> tuple[Rings, ...]:
-    """The rings of every part."""
+    """Return the rings of every part."""
     import shapely
 
     parts: Sequence[shapely.Polygon] = shapely.get_parts(area.to_shapely())
@@ -77,7 +76,7 @@ def polygons_of(area: "Area") -> tuple[Rings, ...]:
 
 
 def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool = True) -> LayoutView:
-    """A stored layout in its area, with the wake loss of each turbine; without losses it takes no wake engine."""
+    """Return a stored layout in its area. with_losses: compute wake losses, which needs the wake engine."""
     (farm, kind, _), installed = result.key, installed_of(campaign, result)
     if campaign is None or farm not in campaign.farms or kind not in campaign.types:
         words = "the campaign is not known" if campaign is None else f"not of the campaign {campaign.name}"
@@ -93,19 +92,21 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
     try:
         loss = campaign.problem(farm, kind).farm.simulate(*problem.positions(result.x, result.y)).wake_loss
         return replace(view, wake_loss=loss)
-    except InputError as error:  # of another layout: too few turbines, two at one point; or of a custom wake model
+    except (
+        InputError
+    ) as error:  # invalid for the wake engine: too few turbines, two at one point; or a custom wake model
         return replace(view, remark=str(error))
 
 
 def standing_of(campaign: Campaign | None) -> Array:
-    """Where neighbours are, by the campaign alone; shape (2, neighbours). None where it is not known."""
+    """Return the existing turbines of a campaign, shape (2, neighbours); empty if the campaign is unknown."""
     groups = () if campaign is None else campaign.neighbours
     x, y = ([value for group in groups for value in getattr(group, name)] for name in ("x_m", "y_m"))
     return np.array([x, y], dtype=np.float64)
 
 
 def phases_of(result: Result) -> dict[str, float]:
-    """AEP (GWh) after each phase, by its name; phases without names are numbered from 1."""
+    """Return AEP (GWh) after each phase, by its name; phases without names are numbered from 1."""
     values = result.details.get("aep_by_phase")
     aeps = [float(aep) for aep in values] if isinstance(values, np.ndarray) and values.ndim == 1 else []
     words = str(result.details.get("phases", ""))
@@ -116,9 +117,9 @@ def phases_of(result: Result) -> dict[str, float]:
 
 
 def history_of(result: Result) -> Array | None:
-    """Steps and AEP (GWh), shape (2, n), up to the AEP of the result; None if it was not stored.
+    """Return steps and AEP (GWh), shape (2, n), up to the AEP of the result; None if not stored.
 
-    In older files the last improvement may come after the last step that was recorded.
+    In older files the last improvement may come after the last recorded step.
     """
     if result.history is None:
         return None

@@ -1,4 +1,4 @@
-"""What the indexes say of results beside their AEP, in columns; what was read once is not read again."""
+"""Figures of results other than AEP, as columns, from the indexes; known lines are not read again."""
 
 import math
 import os
@@ -22,9 +22,9 @@ Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
 FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
 
-# of one turbine there is no spacing; older indexes say Infinity
+# a single turbine has no spacing; older indexes say Infinity
 _NUMBER = rb"(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?|null|NaN|-?Infinity)"
-_LINE = re.compile(  # as leeward writes them; lines of another form are read one by one
+_LINE = re.compile(  # lines of another form are parsed one by one
     rb'^\{"key":"farm(\d{1,9})_t(\d{1,9})_s(\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
     rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
     rb'(?:,"wake_loss":%s)?(?:,"min_spacing_m":%s)?(?:,"seconds":%s)?(?:,"[^\n]*)?\}$' % (_NUMBER, _NUMBER, _NUMBER),
@@ -34,14 +34,14 @@ _LINE = re.compile(  # as leeward writes them; lines of another form are read on
 
 @dataclass(frozen=True, eq=False)
 class Lines:
-    """keys: farm, type and seed, shape (3, lines). figures: in the order of FIGURES, shape (4, lines)."""
+    """Index lines as columns. keys: farm, type, seed, shape (3, lines). figures: as FIGURES, shape (4, lines)."""
 
     keys: Integers
     figures: Floats
 
     @classmethod
     def of(cls, content: bytes) -> "Lines":
-        """Of whole lines. Where two are about one key, the later one stands later."""
+        """Parse whole lines, in their order."""
         found = _LINE.findall(content)
         if len(found) == content.count(b"\n"):
             columns = list(zip(*found, strict=True)) or [()] * 7
@@ -56,7 +56,7 @@ class Lines:
 
 
 class Figures:
-    """Of all results at a place. Caches that are believed, as everything in this package is."""
+    """The figures of all results of a run directory or file, from its indexes."""
 
     def __init__(self, path: Path) -> None:
         self._path = path
@@ -64,7 +64,7 @@ class Figures:
         self._growing = _Growing()
 
     def refresh(self) -> None:
-        """Read what is new."""
+        """Read new lines."""
         try:
             run = run_of(self._path)
             files = [self._path] if run is None else [run.output, *run.pack_files()]
@@ -74,7 +74,7 @@ class Figures:
             raise StorageError(f"{self._path}: cannot be read ({error})") from error
 
     def parts(self) -> Iterator[Lines]:
-        """What counts most comes last: a run's own index is newer than what was merged."""
+        """Yield the lines, newest last: the index of a run is newer than its merged file."""
         yield from (lines for _, lines in self._whole.values())
         yield from self._growing.parts
 
@@ -89,14 +89,14 @@ class Figures:
 
 @dataclass
 class _Growing:
-    """The index of a run, to which lines are added. end: up to which byte it was read; last: the line before that."""
+    """The growing index of a run. end: bytes read so far; last: the line before that."""
 
     parts: list[Lines] = field(default_factory=list)
     end: int = 0
     last: bytes = b""
 
     def read(self, index: Path | None) -> None:
-        """Lines that were added since; all of another file in its place. The last line may be in the making."""
+        """Read the lines added since; all lines if the file was replaced. The last line may be incomplete."""
         try:
             if index is None:
                 raise FileNotFoundError
@@ -136,7 +136,7 @@ def _number_in(text: bytes) -> float:
 
 
 def _number(value: object) -> float:
-    """Not a number for what is none, or too large to be one."""
+    """Return a value as float; NaN if it is not a number or too large."""
     try:
         return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
     except OverflowError:

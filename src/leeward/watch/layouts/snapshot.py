@@ -18,11 +18,10 @@ from leeward.watch.read import Look, progress_of
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot(Progress):
-    """A run directory, or a lone file, with layouts at one moment; counted, not verified.
+    """The state of a run directory or a lone file of layouts; counted, not verified.
 
-    farms, types: names by number. optimiser: recipe and effort in words; None where no campaign is known.
-    by_capacity_factor: farms whose types are compared by capacity factor, not by AEP. remarks: sentences for those who
-    compare types.
+    farms, types: names by number. optimiser: recipe and effort in words; None without a campaign. by_capacity_factor:
+    farms whose types are compared by capacity factor, not by AEP. remarks: sentences on the comparison of types.
     """
 
     farms: Mapping[int, str]
@@ -38,21 +37,21 @@ class Snapshot(Progress):
         return {(cell.farm_idx, cell.type_idx): cell.installed_mw for cell in self.cells}
 
     def installed_mw(self, farm_idx: int, type_idx: int) -> float | None:
-        """Return the installed power of a farm with a turbine type, MW; None where it is not known."""
+        """Return the installed power of a farm with a turbine type in MW; None if unknown."""
         return self._installed_mw.get((farm_idx, type_idx))
 
     @property
     def comparison_remark(self) -> str:
-        """A sentence that says where types are compared by capacity factor; empty if nowhere."""
+        """Return a sentence on the farms whose types are compared by capacity factor; empty if there are none."""
         names = [f"{farm} {self.farms.get(farm, '')}".strip() for farm in self.by_capacity_factor]
         return comparison_remark(names, len(self.farms))
 
 
 @dataclass(frozen=True)
 class Observation:
-    """One look at a place: the snapshot, and what it was counted from.
+    """A snapshot and the data that it was counted from.
 
-    campaign: None if it is not known. seeds: the texts of all keys, by farm and turbine type, and by seed.
+    campaign: None if unknown. seeds: the texts of all keys, by farm and turbine type, and by seed.
     """
 
     snapshot: Snapshot
@@ -62,14 +61,14 @@ class Observation:
 
 
 def _known_campaign(path: Path) -> Campaign | None:
-    """Return the campaign of a place; an InputError if its turbines cannot be counted."""
+    """Return the campaign of a path; raise InputError if its turbines cannot be counted."""
     campaign = campaign_of(path)
     basis_of(campaign)
     return campaign
 
 
 def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
-    """Return what pages show of a look. seeds: only the tasks of these."""
+    """Return the observation. seeds: count only these."""
     campaign: Campaign | None = look.work
     basis, chosen = basis_of(campaign), _chosen(campaign, seeds)
     there = seeds_of(look.present.names)
@@ -111,14 +110,14 @@ LAYOUTS = Kind(
 def _of_interest(
     campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: Mapping[int, str]
 ) -> Mapping[int, str]:
-    """Return which of these seeds count."""
+    """Return the seeds to count."""
     if campaign is not None and not (pair[0] in campaign.farms and pair[1] in campaign.types):
         return {}
     return there if chosen is None else {seed: name for seed, name in there.items() if seed in chosen}
 
 
 def _names(campaign: Campaign | None, done: Collection[Pair]) -> tuple[dict[int, str], dict[int, str]]:
-    """Return the names of farms and turbine types by number; empty names where no campaign tells them."""
+    """Return the names of farms and turbine types by number; empty names without a campaign."""
     if campaign is not None:
         return dict(campaign.farms), dict(campaign.types)
     farms, types = (sorted({pair[part] for pair in done}) for part in (0, 1))
@@ -126,7 +125,7 @@ def _names(campaign: Campaign | None, done: Collection[Pair]) -> tuple[dict[int,
 
 
 def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collection[int] | None:
-    """The seeds that count; None for all of a campaign that nobody knows."""
+    """Return the seeds to count; None for all if the campaign is unknown."""
     if campaign is None:
         return seeds
     known = campaign.seeds if isinstance(campaign.seeds, range) else frozenset(campaign.seeds)
@@ -135,7 +134,7 @@ def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collect
     chosen = frozenset(seed for seed in seeds if seed in known)
     if not chosen:
         listed = ", ".join(map(str, seeds))
-        raise InputError(f"seed {listed}: not of the campaign {campaign.name}, whose seeds are {_shown(campaign)}")
+        raise InputError(f"seed {listed}: not in the campaign {campaign.name}, whose seeds are {_shown(campaign)}")
     return chosen
 
 

@@ -1,4 +1,4 @@
-"""Every task of a place in columns: a hundred thousand are filtered, sorted and paged in milliseconds."""
+"""All tasks as columns, to filter and sort a hundred thousand in milliseconds."""
 
 import itertools
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,7 +22,7 @@ STATES: tuple[State, ...] = get_args(State)
 Order = Literal[
     "key", "state", "aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"
 ]
-ORDERS: tuple[Order, ...] = get_args(Order)  # these are the fields of `TaskSeen`
+ORDERS: tuple[Order, ...] = get_args(Order)  # fields of `TaskSeen`
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -31,10 +31,10 @@ Choice = TypeVar("Choice", bound=str)
 
 @dataclass(frozen=True)
 class TaskSeen:
-    """One task. aep: GWh. wake_loss, capacity_factor: shares. seconds: that it took. None where one is not known.
+    """One task. aep: GWh. wake_loss, capacity_factor: fractions. seconds: computing time. Unknown values are None.
 
-    state: "done"; "failed", which is not tried again by itself; "again", which went wrong and will be; "running";
-    "missing", nobody has begun it.
+    state: "done"; "failed": not retried automatically; "again": failed, to be retried; "running"; "missing": not
+    started.
     """
 
     key: Key
@@ -50,7 +50,7 @@ class TaskSeen:
 
 @dataclass(frozen=True)
 class TaskFilter:
-    """Which tasks, in which order. None or empty leaves a thing open. backwards: the largest first."""
+    """A selection and order of tasks. None selects all. backwards: largest first."""
 
     farm_idx: int | None = None
     type_idx: int | None = None
@@ -61,7 +61,7 @@ class TaskFilter:
 
 
 class TaskTable:
-    """All tasks of one observation: what was expected, and what is there beyond."""
+    """All tasks of one observation: the expected ones and other existing results."""
 
     def __init__(self, seen: Observation, figures: Figures | None = None) -> None:
         done, aeps = _done(seen)
@@ -85,7 +85,7 @@ class TaskTable:
         self._columns: dict[str, Floats] = own | dict(zip(FIGURES, known, strict=True))
 
     def _installed(self, campaign: Campaign | None, turbines: Floats) -> Floats:
-        """Return the installed power of every task whose AEP is known, MW. turbines: how many; shape (tasks,)."""
+        """Return the installed power of every task with a known AEP, MW. turbines: number, shape (tasks,)."""
         if campaign is None or not len(self):
             return np.full(len(self), np.nan)
         farms, kinds = self.keys[:2]
@@ -99,7 +99,7 @@ class TaskTable:
         return np.where(np.isnan(self.aep), np.nan, installed)
 
     def _mark(self, names: Iterable[str], state: State) -> None:
-        """What is done stays done: somebody may still be told to be at it."""
+        """Set the state of tasks, except those that are done: a worker may still list one."""
         keys = [key for name in names if (key := key_of(name)) is not None]
         rows = self._codes.rows(np.array(keys, dtype=np.int64).reshape(-1, 3).T)
         rows = rows[rows >= 0]
@@ -109,7 +109,7 @@ class TaskTable:
         return len(self.state)
 
     def chosen(self, wanted: TaskFilter) -> Integers:
-        """Rows of the tasks that are wanted, in the order that is wanted; what has no figure comes last."""
+        """Return the row numbers of the selected tasks in the selected order; unknown figures come last."""
         mask = np.ones(len(self), dtype=bool)
         for column, number in zip(self.keys, (wanted.farm_idx, wanted.type_idx, wanted.seed), strict=True):
             if number is not None:
@@ -124,11 +124,11 @@ class TaskTable:
         return rows[np.argsort(-values if wanted.backwards else values, kind="stable")]  # NaN sorts last either way
 
     def row(self, row: int) -> TaskSeen:
-        """One task in words and numbers."""
+        """Return one task."""
         return next(self.rows([row]))
 
     def rows(self, rows: Iterable[int] | Integers) -> Iterator[TaskSeen]:
-        """Several, in their order."""
+        """Yield several tasks, in the order of the row numbers."""
         wanted = np.asarray(rows if isinstance(rows, np.ndarray) else list(rows), dtype=np.int64)
         figures: dict[str, list[Any]] = {
             name: [None if value != value else value for value in column[wanted].tolist()]
@@ -140,18 +140,18 @@ class TaskTable:
         yield from map(TaskSeen, keys, states, *(figures[name] for name in ORDERS[2:]))
 
     def best_key(self, farm_idx: int, type_idx: int) -> Key | None:
-        """Of the result of a farm and turbine type with the largest AEP; None if there is none."""
+        """Return the key of the largest AEP of a farm and turbine type; None if there is none."""
         rows = self.chosen(TaskFilter(farm_idx, type_idx, state="done", order="aep", backwards=True))
         return None if len(rows) == 0 or np.isnan(self.aep[rows[0]]) else self.row(int(rows[0])).key
 
     def find(self, key: Key) -> TaskSeen | None:
-        """The task of this key; None if it was neither expected nor is there."""
+        """Return the task of this key; None if it is neither expected nor stored."""
         row = int(self._codes.rows(np.array([key], dtype=np.int64).T)[0])
         return None if row < 0 else self.row(row)
 
 
 class _Codes:
-    """Keys as whole numbers that sort as they do. keys: without doubles, sorted, shape (3, tasks)."""
+    """Keys encoded as whole numbers with the same order. keys: unique, sorted, shape (3, tasks)."""
 
     def __init__(self, keys: Integers) -> None:
         self._known = [np.unique(column) for column in keys]
@@ -161,7 +161,7 @@ class _Codes:
         self.keys = self._known[0][farm], self._known[1][kind], self._known[2][seed]
 
     def rows(self, keys: Integers) -> Integers:
-        """Where these keys are, shape (3, any); -1 where they are not."""
+        """Return the row numbers of these keys, shape (3, any); -1 for unknown keys."""
         if not len(self._codes):
             return np.full(keys.shape[1], -1)
         codes, is_known = self._code(keys)
@@ -180,10 +180,10 @@ class _Codes:
 
 
 def task_filter(texts: Mapping[str, str]) -> TaskFilter:
-    """From what somebody typed or an address says; an InputError names what cannot be."""
+    """Return the filter of query parameters; raise InputError if one is invalid."""
     sort = texts.get("sort", "") or "key"
     state = _one_of(texts.get("state", ""), STATES, "state") if texts.get("state") else None
-    order = _one_of(sort.removeprefix("-"), ORDERS, "sort")  # with - in front: backwards
+    order = _one_of(sort.removeprefix("-"), ORDERS, "sort")  # leading -: backwards
     farm, kind, seed = (_whole(texts, name) for name in ("farm", "type", "seed"))
     return TaskFilter(farm, kind, seed, state, order, sort.startswith("-"))
 
@@ -205,7 +205,7 @@ def _whole(texts: Mapping[str, str], name: str) -> int | None:
 
 
 def _expected(seen: Observation) -> Integers:
-    """Keys of the campaign, shape (3, tasks); none where it has too many to list."""
+    """Return the keys of the campaign, shape (3, tasks); none if there are too many to list."""
     campaign = seen.campaign
     if campaign is None or campaign.n_tasks > MOST_TASKS:
         return np.zeros((3, 0), dtype=np.int64)
@@ -214,7 +214,7 @@ def _expected(seen: Observation) -> Integers:
 
 
 def _done(seen: Observation) -> tuple[Integers, Floats]:
-    """Return the keys of all results that are there, shape (3, results), and their AEPs, GWh, as far as known."""
+    """Return the keys of all existing results, shape (3, results), and their AEPs in GWh, NaN if unknown."""
     pairs = np.array(list(seen.seeds), dtype=np.int64).reshape(-1, 2)
     farms, types = np.repeat(pairs, [len(names) for names in seen.seeds.values()], axis=0).T
     seeds = np.fromiter(itertools.chain.from_iterable(seen.seeds.values()), dtype=np.int64)
