@@ -250,7 +250,7 @@ def test_check_names_every_bad_shard(paths, campaign, inside):
     assert code == 3
     assert re.search(rf"{bad.name} .*(truncated|unreadable)", out)
     assert "1 expected result missing: farm1_t0_s1" in out
-    assert "To compute it then: leeward run layouts.run/campaign.yaml --only-from missing.csv" in out
+    assert "Then, to compute it: leeward run layouts.run/campaign.yaml --only-from missing.csv" in out
     assert "`leeward run layouts.run/campaign.yaml` moves bad files to quarantine" in out
     assert bad.stat().st_mtime_ns == before
     data = json.loads(inside("check", "layouts.run", "--json")[1])
@@ -486,7 +486,7 @@ def test_clean_says_what_a_run_directory_is(inside, tmp_path):
     (tmp_path / "empty").mkdir()
     code, _, err = inside("clean", "empty")
     assert code == 2
-    assert "no run directory" in err
+    assert "is not a run directory" in err
     assert "layouts.run beside layouts.h5" in err
 
 

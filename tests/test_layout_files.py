@@ -95,7 +95,7 @@ def test_a_site_overrides_that_of_the_campaign(ran, site_file):
     stored = stored_aeps(ran)
     found, said = aep(ran, "all.csv", "--campaign", "campaign.yaml", "--site", site_file)
     assert all(found[key]["aep_gwh"] > 1.3 * stored[key] for key in stored)
-    assert "the file states another AEP for 8 of 8 layouts" in said
+    assert "the file states a different AEP for 8 of 8 layouts" in said
 
 
 @pytest.mark.slow
@@ -226,7 +226,7 @@ def test_two_layouts_without_any_column_are_noted(tmp_path):
     (tmp_path / "a.csv").write_text("x_m,y_m\n0,0\n5000,0\n10,10\n5010,0\n")
     done = leeward_here("aep", "a.csv", cwd=tmp_path)
     assert done.returncode == 0
-    assert "turbines closer than a rotor diameter; if the file holds several layouts" in done.stderr
+    assert "turbines are closer than a rotor diameter; if the file holds several layouts" in done.stderr
     (tmp_path / "a.csv").write_text("x_m,y_m\n0,0\n5000,0\n100,1000\n")
     assert leeward_here("aep", "a.csv", cwd=tmp_path).stderr == ""
 
