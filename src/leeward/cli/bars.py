@@ -54,7 +54,10 @@ class RunBar(Bar):
         if kind == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                self._best = {**self._best, farm: (event["aep"], event["key"])}  # a copy: another thread may be drawing it
+                self._best = {
+                    **self._best,
+                    farm: (event["aep"], event["key"]),
+                }  # a copy: another thread may be drawing it
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
             self.update(self._task, description="layouts", total=pace.total, completed=done, state=str(pace))

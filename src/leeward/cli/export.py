@@ -43,8 +43,10 @@ class ExportOptions(Options):
     """
 
     output: Path = Option(
-        ..., "--output", "-o", help="Output file; its extension sets the format: .nc .parquet .csv .geojson .yaml "
-        ".npz .json."
+        ...,
+        "--output",
+        "-o",
+        help="Output file; its extension sets the format: .nc .parquet .csv .geojson .yaml .npz .json.",
     )
     path: Path | None = PLACE_OR_FOLDER
     per: Per = Option(Per.TURBINE, help="Write one row per turbine or per layout to .csv and .parquet.")
@@ -83,7 +85,7 @@ def export(options: ExportOptions) -> None:
     print(f"written: {output}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
     if left_out:
         print(
-            f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} gives the reasons",
+            f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} says why",
             file=sys.stderr,
         )
         raise Exit(EXIT_INCOMPLETE)
