@@ -107,7 +107,6 @@ def aep(options: AepOptions) -> None:
 
 
 def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
-    """Return the name of the source and its layouts."""
     from leeward.formats.layout_table import TableLayout, read_layouts
 
     if path is not None:

@@ -245,7 +245,6 @@ def _remarks(report: "CheckReport") -> Iterator[str]:
 def _next(
     report: "CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
 ) -> Iterator[str]:
-    """Yield what the findings mean and what to do next."""
     if not report.files:
         yield f"Nothing was found: no .h5 or .hdf5 file and no result of a run in {', '.join(map(str, paths))}."
     if report.is_well:

@@ -9,7 +9,7 @@ from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Options
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
-from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
+from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
 from leeward.export.registry import FORMATS, format_of
 from leeward.wording import command, count, size
 
@@ -93,7 +93,7 @@ def export(options: ExportOptions) -> None:
 
 def _known(campaign: str | None, place: Path) -> "Campaign | None":
     """Return the campaign, or None with a note: the format can do without names."""
-    found, problems = told_campaigns(campaign, [place])
+    found, problems = known_campaigns(campaign, [place])
     if len(found) == 1 and not problems:
         return found[0]
     reason = problems[0] if problems else f"{place}: holds {'different campaigns' if found else 'no campaign'}"

@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import adopt_words, campaign_words, told_campaigns
+from leeward.cli.sources import adopt_words, campaign_words, known_campaigns
 from leeward.errors import BadSourceError
 from leeward.store import demand_possible
 from leeward.wording import command, count, listed, run_command, size
@@ -118,7 +118,7 @@ def merged(
     from leeward.watch import Comparison
 
     demand_possible(options.output)
-    found, problems = told_campaigns(options.campaign, options.sources)
+    found, problems = known_campaigns(options.campaign, options.sources)
     known = found[0] if len(found) == 1 else None
     named = None if options.campaign is None else known
     comparison = Comparison(options.sources, named, known)
@@ -151,7 +151,6 @@ def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
 
 
 def _facts(campaign: "Campaign") -> "Facts":
-    """Return what the merged file states about its campaign."""
     from leeward.store import Facts
 
     return Facts(
@@ -247,7 +246,6 @@ def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
 
 
 def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
-    """Yield what is missing and what to do next."""
     if report.missing is None:
         yield f"The expected results are not known; `leeward missing {report.output} --campaign FILE` lists them."
     elif report.missing:

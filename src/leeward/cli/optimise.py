@@ -204,7 +204,6 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
 
 
 def _area(options: AreaOptions) -> tuple[str, "Area"]:
-    """Return the title of the area and the area."""
     from leeward.campaign.names import word_of
 
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
@@ -333,7 +332,6 @@ def _say(what: str, value: object, more: str = "") -> None:
 
 
 def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
-    """Write one line per turbine, with coordinates to the last digit."""
     simulation = problem.farm.simulate(solution.x, solution.y)
     columns = (solution.x, solution.y, simulation.aep_gwh, simulation.wake_loss)
     rows = (
@@ -344,7 +342,6 @@ def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") ->
 
 
 def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
-    """Draw the layout beside the one that the refinement started from."""
     from leeward.plots import save_layout_picture
 
     start = None if solution.start is None else (*solution.start, solution.phases[0].aep_gwh)

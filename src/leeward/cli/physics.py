@@ -181,7 +181,6 @@ class Physics:
 
 
 def _turbine(file: Path | None, figures: tuple[float | None, float | None, float | None]) -> "Turbine":
-    """Return the turbine of a file, or a generic one."""
     from leeward.wind import Turbine
 
     rated, diameter, height = figures

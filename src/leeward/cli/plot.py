@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, TYPES, Options
 from leeward.cli.output import check_files, note
-from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
+from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
 from leeward.errors import InputError, write_error
 
 if TYPE_CHECKING:
@@ -84,7 +84,7 @@ class Wanted:
 
     @functools.cached_property
     def known_campaign(self) -> "Campaign | None":
-        known, _ = told_campaigns(self.options.campaign, self.places)
+        known, _ = known_campaigns(self.options.campaign, self.places)
         return known[0] if known else None
 
 
@@ -222,7 +222,6 @@ def _flow(wanted: Wanted) -> "Figure":
 
 
 def _one_key(wanted: Wanted) -> "Key":
-    """Return the given key, else that of the best result."""
     if len(wanted.keys) > 1:
         raise InputError(f"{len(wanted.keys)} keys are given for a figure of one layout; give one --key")
     return wanted.keys[0] if wanted.keys else _best_key(wanted)

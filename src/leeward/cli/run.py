@@ -159,7 +159,6 @@ def _chosen(options: RunOptions) -> "Campaign":
 
 
 def _conclude(report: "RunReport", as_json: bool) -> None:
-    """Print the summary."""
     try:
         if as_json:
             print(json_text(_as_data(report)), flush=True)

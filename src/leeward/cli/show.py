@@ -10,7 +10,7 @@ from typer import Argument
 from leeward.capacity import capacity_factor, comparison_remark
 from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER, Options
 from leeward.cli.output import csv_table, csv_target, table, write_file
-from leeward.cli.sources import Names, given_place, told_campaigns
+from leeward.cli.sources import Names, given_place, known_campaigns
 from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def show(options: ShowOptions) -> None:
         print(table([COLUMNS, *shown], right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
-    campaigns, _ = told_campaigns(options.campaign, [place])
+    campaigns, _ = known_campaigns(options.campaign, [place])
     made_for = campaigns[0] if len(campaigns) == 1 else None
     print(table(_facts(seen.result, made_for)))
     farm = seen.result.key.farm_idx

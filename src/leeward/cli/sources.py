@@ -100,7 +100,7 @@ def run_campaign(source: Path | None) -> "Campaign":
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
     """Return the given campaign, else the one stored in all these places, or raise InputError. why: what needs it."""
-    found, problems = told_campaigns(campaign, paths)
+    found, problems = known_campaigns(campaign, paths)
     if problems:
         raise InputError(f"{problems[0]}; {why} needs a campaign: give it with --campaign")
     if not found:
@@ -111,7 +111,7 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
     return found[0]
 
 
-def told_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
+def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
     """Return the given campaign, else all that are stored in these places; and a line for each that is unreadable."""
     demand_possible(*paths)
     named = given_campaign(campaign)

@@ -97,7 +97,7 @@ class Coordinator:
         self._queue: deque[Key] = deque()
         self._abandoned: set[Key] = set()
         self._checked = 0.0
-        self._told_stop = False
+        self._stop_announced = False
 
     def run(self, tasks: Iterable[Key], engine: Engine) -> None:
         """Run until all tasks have a result or have failed, or until a request to stop."""
@@ -134,8 +134,8 @@ class Coordinator:
 
     def notice(self) -> None:
         """Emit "stopping" once after a request to stop."""
-        if self._stop.is_asked and not self._told_stop:
-            self._told_stop = True
+        if self._stop.is_asked and not self._stop_announced:
+            self._stop_announced = True
             in_hand, grace_s = len(self._disk.in_hand), self._context.options.grace_s
             self._context.emit("stopping", signal=self._stop.signal, in_hand=in_hand, grace_s=grace_s)
 

@@ -134,8 +134,6 @@ def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
 
 
 class _Run:
-    """One run in a run directory that it has locked."""
-
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._report = context.report

@@ -29,7 +29,7 @@ class Crew:
         self._root = root
         self._is_heard = False
         self._said: set[str] = set()
-        self._somebody = self._hoped = self._said_alone = time.monotonic()
+        self._last_ready = self._last_expected = self._warned_alone = time.monotonic()
 
     def join_present(self) -> None:
         for address in self._link.addresses():
@@ -89,22 +89,22 @@ class Crew:
             member.is_spent = member.is_ready and not member.has_time_for(unit_s)
         self._link.tend(left, members)
         if any(member.is_ready for member in members):
-            self._somebody = self._hoped = self._said_alone = now
+            self._last_ready = self._last_expected = self._warned_alone = now
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = self._link.expects
         if expected is not None:  # wait in the queue without limit
-            self._hoped = now
+            self._last_expected = now
         if preparing:
             expected = f"{preparing} worker(s) have not answered yet"
-        if now - self._hoped > NOBODY_AFTER_S:
-            unfit = next((member.unfit for member in members if member.unfit), "none is there")
+        if now - self._last_expected > NOBODY_AFTER_S:
+            unfit = next((member.unfit for member in members if member.unfit), "none has come")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
-        if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
-            self._said_alone = now
+        if now - self._warned_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
+            self._warned_alone = now
             self._said.add("alone")
             self.join_present()  # one may have come before events arrived
-            self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
+            self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._last_ready))
 
     def say_farewell(self) -> None:
         """End worker processes now instead of after their idle time."""

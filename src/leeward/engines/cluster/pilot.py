@@ -96,7 +96,6 @@ class _Pilot:
         threading.Thread(target=self._look_after, name="leeward-pilot", daemon=True).start()
 
     def facts(self) -> dict[str, Any]:
-        """Return the facts for the coordinator."""
         ends = os.environ.get("SLURM_JOB_END_TIME", "")
         return {
             "version": __version__,

@@ -302,12 +302,10 @@ class SlurmLink(Link):
                 self._cluster.worker_spec.pop(name, None)
 
     def _do(self, action: Coroutine[Any, Any, None]) -> None:
-        """Start an action in the background; one at a time."""
         loop: Any = self._cluster.loop
         self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
 
     def _see_to(self, error: BaseException | None) -> None:
-        """Handle the result of the last action."""
         self._has_started = self._has_started or bool(self._cluster.workers)
         if error is None:
             return
@@ -375,6 +373,5 @@ def _security(folder: Path) -> Security:
 
 
 def _said(error: str) -> str:
-    """Return the error output of a command in one line."""
     said = error.partition("stderr:\n")[2] or error
     return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"
