@@ -177,7 +177,7 @@ def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path,
 def test_a_scheduler_that_cannot_be_started_is_said_in_one_line_and_leaves_nothing(tmp_path):
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
-    with pytest.raises(LeewardError, match=r"no Dask scheduler .* 'nope0' is not a valid network interface"):
+    with pytest.raises(LeewardError, match=r"the Dask scheduler .* 'nope0' is not a valid network interface"):
         slurm.SlurmLink(SlurmSpec(interface="nope0", tls=False), paths, lambda *_, **__: None)
     assert not list(paths.root.glob(".tls-*"))
 
