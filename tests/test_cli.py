@@ -214,10 +214,10 @@ def test_a_recipe_in_the_current_folder(tmp_path):
         (["-o", "nowhere/layout.csv"], "nowhere/layout.csv: cannot be written (No such file or directory)"),
         (["--picture", "nowhere/layout.png"], "nowhere/layout.png: cannot be written"),
         (["-o", "/"], "is a folder"),
-        (["-o", "a.png", "--picture", "a.png"], "expected two files"),
+        (["-o", "a.png", "--picture", "a.png"], "give two different files"),
         (["--area", "nowhere.json"], "nowhere.json: no such file"),
         (["--farm-idx", "10"], "farm_idx is 10; expected one of the 10 built-in areas"),
-        (["--area-name", "somewhere"], "expected --area too"),
+        (["--area-name", "somewhere"], "give --area too"),
         (["--turbines", "0"], "n_turbines is 0"),
         (["--turbines", "5000"], "5000 turbines 720 m apart do not fit"),
         (["--spacing-m", "500", "--spacing-diameters", "2"], "expected one of spacing_m and spacing_diameters"),
@@ -357,6 +357,6 @@ def test_ctrl_c_ends_a_recipe_that_cannot_be_asked(tmp_path, terminal):
     command = terminal("optimise", "--recipe", "slow:recipe", "-o", "x.csv")
     command.wait_for("started")
     command.press_ctrl_c()
-    command.wait_for("abandoned; nothing was written")
+    command.wait_for("interrupted; nothing was written")
     assert command.result() == (130, "")
     assert not (tmp_path / "x.csv").exists()

@@ -79,7 +79,7 @@ def test_good_shards_are_merged_and_counted_whatever_the_campaign(paths, inside,
     assert "m.h5: 2 results" in out
     assert "note: not compared with a campaign: layouts.run/campaign.yaml" in out
     assert "campaign.yaml" in next(paths.root.parent.glob("merge_log_*.txt")).read_text().partition("Files (")[0]
-    assert "2 layouts; how many were expected is not known" in inside("status")[1]
+    assert "2 layouts; the expected number is not known" in inside("status")[1]
 
 
 def test_a_folder_in_the_place_of_the_campaign(paths, inside):

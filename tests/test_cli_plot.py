@@ -62,7 +62,7 @@ def test_every_kind(made, tmp_path, kind):
     few = ["--points", "20"] if kind == "flow" else []
     before = sorted(made.rglob("*"))
     done = plot(made, kind, "-o", tmp_path / "a.png", *few)
-    chosen = "leeward: note: drawn is farm{}; installed power differs by more than 0.5 %: the one with the highest"
+    chosen = "leeward: note: drew farm{}: installed power differs by more than 0.5 %"
     assert done.returncode == 0
     assert re.sub(r"farm\d_t\d_s\d", "farm{}", done.stderr).startswith(chosen if kind in CHOSEN else "")
     assert bool(done.stderr) is (kind in CHOSEN)
@@ -176,7 +176,7 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         (["layout", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is missing"),
         (["convergence", "--key", "0,0,0", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is missing"),
         (["layout", "--key", "farm0", "-o", "a.png"], 2, "farm0"),
-        (["layout", "--key", "0,0,0", "--key", "0,0,1", "-o", "a.png"], 2, "expected one --key"),
+        (["layout", "--key", "0,0,0", "--key", "0,0,1", "-o", "a.png"], 2, "give one --key"),
         (
             ["layout", "--farm", "7", "-o", "a.png"],
             1,
@@ -189,13 +189,13 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
         ),
         (["layout", "--key", "square 1/generic 15 MW/9", "-o", "a.png"], 1, "farm1_t1_s9 is missing"),
         (["layout", "--farm", "circle", "-o", "a.png"], 2, "no farm has the name 'circle'; the farms are 0 'square 0'"),
-        (["map", "--key", "0,0,0", "-o", "a.png"], 2, "--key is of no use for map"),
-        (["layout", "--speed", "8", "-o", "a.png"], 2, "--speed is of no use for layout; it belongs to flow"),
-        (["flow", "--all-seeds", "-o", "a.png"], 2, "--all-seeds is of no use for flow"),
+        (["map", "--key", "0,0,0", "-o", "a.png"], 2, "--key has no effect on map"),
+        (["layout", "--speed", "8", "-o", "a.png"], 2, "--speed has no effect on layout; it belongs to flow"),
+        (["flow", "--all-seeds", "-o", "a.png"], 2, "--all-seeds has no effect on flow"),
         (["flow", "--speed", "8", "-o", "a.png"], 2, "--direction and --speed belong together"),
         (["flow", "--points", "1", "-o", "a.png"], 2, "points is 1"),
         (["flow", "--direction", "0", "--speed", "-3", "-o", "a.png"], 2, "speed_m_s is -3"),
-        (["cake", "-o", "a.png"], 2, "'cake' says not what to draw; expected one of layout, map"),
+        (["cake", "-o", "a.png"], 2, "'cake' does not name a figure; expected one of layout, map"),
         (["layouts.run", "-o", "a.png"], 2, "expected one of layout, map"),
         (["map"], 2, "--output"),
     ],
@@ -217,7 +217,7 @@ def test_results_of_other_origin(made, tmp_path, drawn):
     assert "farm0_t0_s0 has no AEP by phase" in done.stderr
     done = plot(tmp_path, "layout", "worker_1.h5", "-o", "a.png")
     assert done.returncode == 2
-    assert "this picture needs one; name it with --campaign" in done.stderr
+    assert "this figure needs one; give it with --campaign" in done.stderr
     done = plot(tmp_path, "layout", "worker_1.h5", "--campaign", made / "campaign.yaml", "-o", "a.svg")
     assert (done.returncode, done.stderr) == (0, "")
     assert drawn[0].axes[0].get_title().startswith("5 turbines of 10 MW\n")  # not the three of the campaign

@@ -115,8 +115,8 @@ def test_status_of_a_complete_run(paths, campaign, inside):
     code, out, _ = inside("status", "layouts.run")
     assert code == 0
     assert "6 of 6 layouts done" in out
-    assert "To go on" not in out
-    assert "Not merged yet: leeward run layouts.run/campaign.yaml makes layouts.h5" in out
+    assert "To resume" not in out
+    assert "Not merged yet: leeward run layouts.run/campaign.yaml merges the results into layouts.h5" in out
     write_own_file(paths.output, [real_result(campaign, key) for key in campaign.tasks()])
     assert "Not merged" not in inside("status", "layouts.run")[1]
 
@@ -134,10 +134,10 @@ def test_status_while_it_runs(paths, campaign, inside):
     assert code == 0
     assert f"running: process {os.getpid()}" in out
     assert re.search(
-        r"w1  farm0_t0_s1  refine, step 7, 101.50 GWh so far \(30 MW installed, .*%\)  for \d+ h.*last sign of life",
+        r"w1  farm0_t0_s1  refine, step 7, 101.50 GWh so far \(30 MW installed, .*%\)  for \d+ h.*last heartbeat",
         out,
     )
-    assert "To go on" not in out
+    assert "To resume" not in out
 
 
 def test_status_of_some_seeds_and_as_json(paths, campaign, inside):
@@ -250,7 +250,7 @@ def test_check_names_every_bad_shard(paths, campaign, inside):
     assert code == 3
     assert re.search(rf"{bad.name} .*(truncated|unreadable)", out)
     assert "1 expected result missing: farm1_t0_s1" in out
-    assert "To compute it then: leeward run layouts.run/campaign.yaml --only-from missing.csv" in out
+    assert "Then, to compute it: leeward run layouts.run/campaign.yaml --only-from missing.csv" in out
     assert "`leeward run layouts.run/campaign.yaml` moves bad files to quarantine" in out
     assert bad.stat().st_mtime_ns == before
     data = json.loads(inside("check", "layouts.run", "--json")[1])
@@ -365,7 +365,7 @@ def test_merge_skips_and_says_what_is_missing(inside, tmp_path, campaign):
     assert code == 3
     assert "m.h5: 2 results from 3 files" in out
     assert "left out of worker_9.h5: empty" in out
-    assert "2 results whose AEP was recomputed" in out
+    assert "2 results with a recomputed AEP" in out
     assert "4 expected results missing: farm0_t0_s2" in out
     assert "leeward run campaign.yaml -o m.h5 --adopt m.h5" in out
 
@@ -374,7 +374,7 @@ def test_merge_of_a_run_knows_its_campaign(paths, campaign, inside, tmp_path):
     store(paths, campaign, *campaign.tasks())
     code, out, _ = inside("merge", "layouts.run", "-o", "m.h5", "--remove-sources", "--quiet")
     assert code == 0
-    assert "Nothing that was expected is missing." in out
+    assert "No expected result is missing." in out
     assert "6 sources removed, 0 kept" in out
     assert not list(paths.shards())
     assert inside("check", "m.h5", "--complete", "--deep")[0] == 0
@@ -404,7 +404,7 @@ def test_files_of_one_campaign_with_different_seeds_are_united(campaign, inside,
         results = [real_result(campaign, key) for key in part.tasks()]
         write_own_file(tmp_path / f"{number}.h5", results, campaign=part.frozen_text())
     code, out, _ = inside("merge", "0.h5", "1.h5", "2.h5", "-o", "m.h5")
-    assert (code, "Nothing that was expected is missing." in out) == (0, True)
+    assert (code, "No expected result is missing." in out) == (0, True)
     assert "note:" not in out
     assert campaign_of(tmp_path / "m.h5").seeds == range(3)
     assert inside("check", "m.h5", "--complete", "--deep")[0] == 0
@@ -486,7 +486,7 @@ def test_clean_says_what_a_run_directory_is(inside, tmp_path):
     (tmp_path / "empty").mkdir()
     code, _, err = inside("clean", "empty")
     assert code == 2
-    assert "no run directory" in err
+    assert "is not a run directory" in err
     assert "layouts.run beside layouts.h5" in err
 
 

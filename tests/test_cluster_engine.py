@@ -313,7 +313,7 @@ def test_a_worker_that_is_gone_as_soon_as_it_was_prepared_is_not_waited_for(engi
     paper.submitted[-1].end("finished", TimeoutError("timed out"))
     assert engine.poll(0.0) == []
     assert paper.told[-1]["event"] == "unfit"
-    assert "does not answer any more (timed out)" in paper.told[-1]["reason"]
+    assert "no longer answers (timed out)" in paper.told[-1]["reason"]
     assert engine.room == 0
 
 
@@ -413,7 +413,7 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     coordinator.Coordinator(context, disk.RunDisk(paper.tell, quiet, 1800.0), quiet).run(tasks(40), engine)
     assert (set(report.results), report.computed) == (set(tasks(40)), 40)
     (unfit,) = [event for event in paper.told if event["event"] == "unfit"]
-    assert "the disk takes nothing from there, and results from elsewhere" in unfit["reason"]
+    assert "the disk rejects its writes, but accepts those of other workers" in unfit["reason"]
 
 
 def test_the_end_of_a_run_is_said_to_workers_and_leaves_nothing(engine, paper, tmp_path):

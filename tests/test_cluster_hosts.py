@@ -77,7 +77,7 @@ def test_results_of_workers_that_do_not_see_the_run_directory_are_handed_over(tm
         finally:
             kill_group(process)
         text = (tmp_path / "output.txt").read_text()
-        assert len(re.findall("does not see the run directory .*handed to this process", text)) == 1
+        assert len(re.findall("does not see the run directory .*sends its results to this process", text)) == 1
         assert "store their results" not in text
         assert digests(hidden / "layouts.h5") == {
             f"farm0_t0_s{seed}": undisturbed[f"farm0_t0_s{seed}"] for seed in (0, 2, 3)

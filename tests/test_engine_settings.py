@@ -36,10 +36,10 @@ def inside(monkeypatch, capsys, tmp_path):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["--engine", "local", "--jobs", "3"], ["--jobs goes with --engine slurm", "local", "--workers"]),
-        (["--engine", "inline", "--workers", "2"], ["--workers goes with --engine local", "none of its own"]),
-        (["--engine", "slurm", "--tls-ca", "x"], ["--tls-ca goes with --engine dask", "--jobs", "--partition"]),
-        (["--scheduler", "tcp://127.0.0.1:1"], ["--scheduler goes with --engine dask", "the engine is local"]),
+        (["--engine", "local", "--jobs", "3"], ["--jobs needs --engine slurm", "local", "--workers"]),
+        (["--engine", "inline", "--workers", "2"], ["--workers needs --engine local", "its options are: none"]),
+        (["--engine", "slurm", "--tls-ca", "x"], ["--tls-ca needs --engine dask", "--jobs", "--partition"]),
+        (["--scheduler", "tcp://127.0.0.1:1"], ["--scheduler needs --engine dask", "the engine is local"]),
         (["--engine", "cloud"], ["cloud", "inline", "local", "dask", "slurm"]),
         (["--engine", "dask"], ["--scheduler tls://host:8786"]),
         (["--engine", "dask", "--scheduler", "somewhere"], ["somewhere", "tls://host:8786"]),
@@ -90,7 +90,7 @@ def test_under_slurm_the_output_has_a_plain_path(tmp_path, monkeypatch):
     place = tmp_path / "my project"
     place.mkdir()
     campaign = load(make_campaign(place, execution={"engine": "slurm"}))
-    with pytest.raises(InputError, match=r"my project.*expected no spaces"):
+    with pytest.raises(InputError, match=r"my project.*without spaces"):
         leeward.run(campaign, place / "layouts.h5")
     assert not (place / "layouts.run").exists()
 
@@ -181,7 +181,7 @@ def test_the_command_line_heeds_the_defaults(inside, defaults, tmp_path):
     assert code == 0, errors
     assert calls(tmp_path) == [0]
     assert (tmp_path / "calls.txt").read_text() == f"0 {os.getpid()}\n"  # inline: in this very process
-    assert "1 of 1 layouts are there" in output
+    assert "1 of 1 layouts done" in output
     code, _, errors = inside("run", "campaign.yaml", "--workers", "2")
     assert code == 2
     assert "the engine is inline" in errors

@@ -88,7 +88,7 @@ def test_failures_are_recorded_tried_again_when_asked_and_the_campaign_grows(tmp
     make_campaign(tmp_path, seeds=6)
     grown = run_with(engine, "--retry-failed")
     assert grown.returncode == 0, grown.stdout + grown.stderr
-    assert "6 of 6 layouts are there, 4 computed now" in grown.stdout
+    assert "6 of 6 layouts done, 4 computed now" in grown.stdout
     assert digests(tmp_path / "layouts.h5") == undisturbed
     assert sorted(calls(tmp_path)) == [0, 1, 1, 2, 3, 4, 5]
     assert not list((run / "failures").iterdir())
@@ -123,7 +123,7 @@ def test_a_stopped_run_finishes_what_is_in_hand_and_is_resumed(tmp_path, engine,
         assert_tidy(run)
     text = (tmp_path / "output.txt").read_text()
     assert text.count("stopping") == len(SIGNALS[engine])
-    assert "To go on: leeward run campaign.yaml" in text
+    assert "To resume: leeward run campaign.yaml" in text
     (tmp_path / "orders" / "all").unlink()
     done = run_with(engine)
     assert done.returncode == 0, done.stdout + done.stderr
@@ -163,7 +163,7 @@ def test_a_task_that_hangs_is_given_up_and_the_next_run_computes_the_others(tmp_
     record = read_record(path)
     assert (path.stem, record.failure.kind, record.failure.final) == ("farm0_t0_s1", "timed-out", True)
     assert record.deaths == 2
-    assert "time-out of 4 s" in record.failure.message
+    assert "time limit of 4 s" in record.failure.message
     assert_tidy(run)
 
     make_campaign(tmp_path, seeds=3)

@@ -116,7 +116,7 @@ def test_every_command_that_writes_is_in_the_table():
     reading = {"status", "check", "clean", "serve", "slurm-script"}
     assert {words[0] for words in WRITERS.values()} == set(commands) - reading
     for name in {words[0] for words in WRITERS.values()}:
-        assert re.search(r"\b4 [^;]*(written|not take)", commands[name].help), name
+        assert re.search(r"\b4 [^;]*(written|reject)", commands[name].help), name
 
 
 @pytest.mark.parametrize(
@@ -256,7 +256,7 @@ def test_a_file_alone_is_found(folder):
     shutil.copy(folder / "mine.h5", folder / "other.h5")
     several = leeward_here("status", cwd=folder)
     check_refused(several, 2)
-    assert "2 files of results in the current folder; name one of mine.h5, other.h5" in several.stderr
+    assert "the current folder has 2 result files; name one of mine.h5, other.h5" in several.stderr
     (folder / "mine.h5").rename(folder / "layouts.h5")
     assert leeward_here("status", cwd=folder).stdout.startswith("sample: layouts.h5\n")
 
@@ -266,7 +266,7 @@ def test_of_several_runs_one_must_be_named(folder):
     for words in (["status"], ["missing"], ["show", "0,0,0"], ["check"], ["export", "-o", "a.csv"], ["serve"]):
         several = leeward_here(*words, cwd=folder)
         check_refused(several, 2)
-        assert "2 runs in the current folder; name one of layouts.run, mine.run" in several.stderr
+        assert "the current folder has 2 runs; name one of layouts.run, mine.run" in several.stderr
     (folder / "mine.run").rename(folder / "layouts-20260101T120000Z.run")  # as `run --new` puts an old one aside
     (folder / "mine.h5").unlink()
     assert leeward_here("status", cwd=folder).stdout.startswith("sample: layouts.run\n")
@@ -276,4 +276,4 @@ def test_no_run_at_all(tmp_path):
     (tmp_path / "mine.run").mkdir()  # not a run directory: nothing is in it
     none = leeward_here("status", cwd=tmp_path)
     check_refused(none, 2)
-    assert "no run directory (layouts.run) and no file of results" in none.stderr
+    assert "no run directory (layouts.run) and no result file" in none.stderr

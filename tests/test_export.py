@@ -275,7 +275,7 @@ def test_what_is_not_there(run, tmp_path):
     assert "no result farm0_t0_s9; the nearest: farm0_t0_s" in done.stderr
     done = leeward_here("export", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
-    assert "no run directory (layouts.run) and no file of results" in done.stderr
+    assert "no run directory (layouts.run) and no result file" in done.stderr
     done = leeward_here("export", "none.h5", "-o", "one.csv", cwd=tmp_path)
     assert done.returncode == 2
     assert "none.h5: no such file" in done.stderr
@@ -289,7 +289,7 @@ def test_results_without_a_campaign(tmp_path):
     write_own_file(tmp_path / "layouts.h5", [own_result(), own_result(seed=1)], crs="EPSG:25832")
     done = leeward_here("export", "-o", "all.csv", cwd=tmp_path)
     assert done.returncode == 0
-    assert "no campaign in it; names of farms and turbines are left out" in done.stderr
+    assert "holds no campaign; names of farms and turbines are left out" in done.stderr
     rows = rows_of(tmp_path / "all.csv")
     assert {(row["farm"], row["hub_height_m"], row["crs"]) for row in rows} == {("", "", "EPSG:25832")}
     assert leeward_here("export", "-o", "all.nc", cwd=tmp_path).returncode == 0
@@ -299,7 +299,7 @@ def test_results_without_a_campaign(tmp_path):
     for name in ("all.geojson", "one.yaml", "one.npz"):
         done = leeward_here("export", "-o", name, "--seed", "1", cwd=tmp_path)
         assert done.returncode == 2
-        assert "no campaign in it" in done.stderr
+        assert "holds no campaign" in done.stderr
         assert "--campaign" in done.stderr
         assert not (tmp_path / name).exists()
 
@@ -329,7 +329,7 @@ def test_damaged_results_are_left_out(run, tmp_path):
         file["farm0_t0_s1/aep"][()] = 1e6
     done = leeward_here("export", "layouts.h5", "-o", "all.csv", "--per", "layout", cwd=tmp_path)
     assert done.returncode == 3
-    assert "1 damaged result or file left out; leeward check layouts.h5 says more" in done.stderr
+    assert "1 damaged result or file left out; leeward check layouts.h5 says why" in done.stderr
     assert "7 layouts" in done.stdout
     assert "farm0_t0_s1" not in [row["key"] for row in rows_of(tmp_path / "all.csv")]
     done = leeward_here("export", "layouts.h5", "-o", "some.csv", "--farm", "1", cwd=tmp_path)

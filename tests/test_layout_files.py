@@ -95,7 +95,7 @@ def test_a_site_overrides_that_of_the_campaign(ran, site_file):
     stored = stored_aeps(ran)
     found, said = aep(ran, "all.csv", "--campaign", "campaign.yaml", "--site", site_file)
     assert all(found[key]["aep_gwh"] > 1.3 * stored[key] for key in stored)
-    assert "the file states another AEP for 8 of 8 layouts" in said
+    assert "the file states a different AEP for 8 of 8 layouts" in said
 
 
 @pytest.mark.slow
@@ -128,7 +128,7 @@ def test_a_turbine_of_a_file(ran, tmp_path):
     assert {each["turbine_type"] for each in found.values()} == {"generic 10 MW"}  # as the table has it
     for options, said in (
         (lengths[:2], "give --rotor-diameter-m and --hub-height-m too"),
-        ([*lengths, "--rated-power-mw", "8"], "expected one of them"),
+        ([*lengths, "--rated-power-mw", "8"], "give one or the other, not both"),
         (["--rotor-diameter-m", "200", "--hub-height-m", "121"], "rotor_diameter_m of farm0_t0_s0 is 195"),
         (["--rotor-diameter-m", "-1", "--hub-height-m", "121"], "rotor_diameter_m is -1"),
     ):
@@ -140,16 +140,16 @@ def test_a_turbine_of_a_file(ran, tmp_path):
 @pytest.mark.parametrize(
     ("keys", "changes", "options", "said"),
     [
-        (["farm0_t0_s0", "farm0_t1_s0"], {}, [], "layouts of the turbine types 0, 1, and one turbine for all"),
+        (["farm0_t0_s0", "farm0_t1_s0"], {}, [], "layouts of the turbine types 0, 1, but only one turbine is given"),
         (["farm0_t0_s0"], {}, [], "hub_height_m"),  # the default turbine is another one
-        (["farm0_t0_s0"], {"key": None, "type_idx": "7"}, ["C"], "is of type 7, and sample has the types 0 'gen"),
-        (["farm0_t0_s0"], {}, ["C", "--type", "1"], "farm0_t0_s0 is of type 0, and --type is 1"),
-        (["farm0_t0_s0"], {"crs": "EPSG:25832"}, ["C"], "is in EPSG:25832, and the campaign in EPSG:25831"),
-        (["farm0_t0_s0"], {}, ["C", "--rated-power-mw", "10"], "expected one or the other"),
+        (["farm0_t0_s0"], {"key": None, "type_idx": "7"}, ["C"], "is of type 7, but sample has the types 0 'gen"),
+        (["farm0_t0_s0"], {}, ["C", "--type", "1"], "farm0_t0_s0 is of type 0, but --type is 1"),
+        (["farm0_t0_s0"], {"crs": "EPSG:25832"}, ["C"], "is in EPSG:25832, but the campaign in EPSG:25831"),
+        (["farm0_t0_s0"], {}, ["C", "--rated-power-mw", "10"], "give one or the other"),
         (["farm0_t0_s0"], {}, ["--type", "0"], "give --campaign too"),
         (["farm0_t0_s0"], {"key": None, "type_idx": None, "turbine_type": "?"}, ["C"], "no type has the name '?'"),
-        (["farm0_t0_s0"], {"key": "", "type_idx": "", "turbine_type": ""}, ["C"], "choose with --type one of 0"),
-        (["farm0_t0_s0"], {"rotor_diameter_m": "200"}, ["C"], "rotor_diameter_m of farm0_t0_s0 is 200, and that of"),
+        (["farm0_t0_s0"], {"key": "", "type_idx": "", "turbine_type": ""}, ["C"], "choose one with --type: 0"),
+        (["farm0_t0_s0"], {"rotor_diameter_m": "200"}, ["C"], "rotor_diameter_m of farm0_t0_s0 is 200, but that of"),
     ],
 )
 def test_what_is_ambiguous_is_refused(ran, tmp_path, keys, changes, options, said):
@@ -158,7 +158,7 @@ def test_what_is_ambiguous_is_refused(ran, tmp_path, keys, changes, options, sai
         word for option in options for word in (["--campaign", ran / "campaign.yaml"] if option == "C" else [option])
     ]
     if said == "hub_height_m":
-        options, said = ["--rotor-diameter-m", "195"], "hub_height_m of farm0_t0_s0 is 121, and that of the turbine"
+        options, said = ["--rotor-diameter-m", "195"], "hub_height_m of farm0_t0_s0 is 121, but that of the turbine"
     done = leeward_here("aep", path, *options, cwd=tmp_path)
     assert (done.returncode, done.stdout, done.stderr.count("\n")) == (2, "", 1), done.stderr
     assert said in done.stderr
@@ -226,7 +226,7 @@ def test_two_layouts_without_any_column_are_noted(tmp_path):
     (tmp_path / "a.csv").write_text("x_m,y_m\n0,0\n5000,0\n10,10\n5010,0\n")
     done = leeward_here("aep", "a.csv", cwd=tmp_path)
     assert done.returncode == 0
-    assert "turbines closer than a rotor diameter; if the file holds several layouts" in done.stderr
+    assert "turbines are closer than a rotor diameter; if the file holds several layouts" in done.stderr
     (tmp_path / "a.csv").write_text("x_m,y_m\n0,0\n5000,0\n100,1000\n")
     assert leeward_here("aep", "a.csv", cwd=tmp_path).stderr == ""
 
@@ -252,8 +252,8 @@ def test_optimise_starts_from_a_layout_of_a_campaign(ran, tmp_path):
     np.testing.assert_array_equal(written, layouts["farm1_t1_s1"].x)
     several = optimise(tmp_path, *known)
     assert (several.returncode, several.stderr.count("\n")) == (2, 1)
-    assert "8 layouts in it (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0 and 5 more); choose one with --key" in several.stderr
-    assert "no layout farm0_t0_s9 in it" in optimise(tmp_path, *known, "--key", "0,0,9").stderr
+    assert "holds 8 layouts (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0 and 5 more); choose one with --key" in several.stderr
+    assert "has no layout farm0_t0_s9" in optimise(tmp_path, *known, "--key", "0,0,9").stderr
 
 
 def test_optimise_takes_farm_and_type_by_name(ran, tmp_path):

@@ -162,7 +162,7 @@ def test_names_on_the_command_line(campaign, tmp_path):
     write_own_file(tmp_path / "layouts.h5", results[:1])
     unknown = leeward_here("show", "Nordsee I/V174/0", cwd=tmp_path)
     assert unknown.returncode == 2
-    assert "no campaign in it, and a name needs one; name it with --campaign" in unknown.stderr
+    assert "holds no campaign, but a name needs one; give it with --campaign" in unknown.stderr
 
 
 def test_a_run_warns_about_equal_names_and_takes_names(tmp_path):

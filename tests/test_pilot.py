@@ -52,7 +52,7 @@ def test_a_worker_that_is_set_up_once_more_stays_prepared_when_the_first_time_is
     assert pilot.work_off("a run", "unit", []) == 0
     del worker.state.tasks["second"]
     until(lambda: not list(tmp_path.glob("leeward-*")), "and so is the second")
-    with pytest.raises(LeewardError, match="not been prepared"):
+    with pytest.raises(LeewardError, match="is not prepared"):
         pilot.work_off("a run", "unit", [])
 
 

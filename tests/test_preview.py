@@ -221,7 +221,7 @@ def test_all_errors_at_once(file, run, tmp_path):
     assert "study.yaml: 2 errors" in errors[1]
     assert "do not fit" in out
     assert "no such folder" in errors[2]
-    assert "the run would stop there; nothing was computed or written" in out
+    assert "the run would stop with an error; nothing was computed or written" in out
     assert "all turbines fit" not in out
     data = json.loads(run(file(farms=crowded), "--dry-run", "--json")[1])
     assert (data["event"], len(data["errors"])) == ("dry-run", 1)
@@ -232,7 +232,7 @@ def test_turbines_that_a_run_could_not_place(file, run):
     tight = [{"name": "North", "polygon_m": [[0, 0], [2400, 0], [2400, 2400], [0, 2400]]}]
     code, out, _ = run(file(farms=tight, turbines_per_farm=17, capacity_mw=None), "--dry-run")
     assert code == 0
-    assert "17 turbines do not fit, a quick packing places" in out
+    assert "17 turbines do not fit; a quick packing places" in out
     assert "--retry-failed does not help" in out
 
 
@@ -241,10 +241,10 @@ def test_what_is_there_already(file, run, tmp_path):
     before = sorted(tmp_path.rglob("*"))
     code, out, _ = run(file(), "--dry-run")
     assert code == 0
-    assert "2 layouts are there already, 0 are to be computed" in out
+    assert "2 layouts exist, 0 are to be computed" in out
     assert "time:" not in out
-    assert "2 layouts are there already, 2 are to be computed" in run(file(seeds=2), "--dry-run")[1]
-    assert "are there already" not in run(file(seeds=2), "--dry-run", "--only", "seed=1")[1]
+    assert "2 layouts exist, 2 are to be computed" in run(file(seeds=2), "--dry-run")[1]
+    assert "layouts exist" not in run(file(seeds=2), "--dry-run", "--only", "seed=1")[1]
     code, out, _ = run(file(spacing_diameters=5), "--dry-run")
     assert code == 2
     assert "were made with other settings" in out
@@ -266,7 +266,7 @@ def test_a_hundred_million_seeds(file, run):
     assert "expected at most 10000000" in out
     code, out, _ = run(file(seeds=100_000_000), "--dry-run", "--only", "seed=0:3 type=1")
     assert code == 0
-    assert "of which 3 are asked for" in out
+    assert "of which 3 are selected" in out
 
 
 def test_the_picture(file, run, tmp_path):

@@ -84,7 +84,7 @@ def test_one_command(crashed):
 
     again = leeward_here("run", "campaign.yaml", "--adopt", "layouts.h5_temp", cwd=folder)
     assert again.returncode == 0
-    assert "10 were there already" in again.stderr
+    assert "10 existed before" in again.stderr
     assert len(calls(folder)) == 3
 
 

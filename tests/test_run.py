@@ -66,7 +66,7 @@ def test_a_run_and_the_same_command_again(tmp_path, undisturbed):
     make_campaign(tmp_path, seeds=6)
     first = leeward_here("run", "campaign.yaml", "--workers", 2, cwd=tmp_path)
     assert first.returncode == 0, first.stderr
-    assert "6 of 6 layouts are there, 6 computed now" in first.stdout
+    assert "6 of 6 layouts done, 6 computed now" in first.stdout
     assert digests(tmp_path / "layouts.h5") == undisturbed
     assert sorted(calls(tmp_path)) == list(range(6))
     result = results(tmp_path / "layouts.h5")["farm0_t0_s3"]
@@ -155,7 +155,7 @@ def test_a_task_that_hangs_is_ended_by_the_time_out_and_the_others_are_computed(
     record = read_record(path)
     assert (path.stem, record.failure.kind, record.failure.final) == ("farm0_t0_s1", "timed-out", True)
     assert (record.deaths, len(record.attempts)) == (retries + 1, retries + 1)
-    assert "time-out of 1 s" in record.failure.message
+    assert "time limit of 1 s" in record.failure.message
 
 
 def test_a_worker_killed_after_it_stored_its_result(tmp_path):
@@ -278,13 +278,13 @@ def test_a_request_to_stop(tmp_path, number, code):
     try:
         until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
         process.send_signal(number)
-        until(lambda: "stopping when the 2 task(s) in hand are done" in output.read_text(), "it says so")
+        until(lambda: "stopping when the 2 running task(s) are done" in output.read_text(), "it says so")
         (tmp_path / "told").touch()
         assert process.wait(PATIENCE_S) == code
     finally:
         kill_group(process)
     text = output.read_text()
-    assert "To go on: leeward run campaign.yaml" in text
+    assert "To resume: leeward run campaign.yaml" in text
     assert len(calls(tmp_path)) == len(shards(run)) == len(digests(tmp_path / "layouts.h5"))
     assert 0 < len(shards(run)) < 6
     if number == signal.SIGTERM:
@@ -301,7 +301,7 @@ def test_a_second_request_and_the_end_of_patience(tmp_path):
     try:
         until(lambda: len(calls(tmp_path)) == 3 and shards(run), "one is stored, two hang")
         process.send_signal(signal.SIGTERM)
-        until(lambda: "once more to stop now" in (tmp_path / "output.txt").read_text(), "the first one is heard")
+        until(lambda: "repeat to stop now" in (tmp_path / "output.txt").read_text(), "the first one is heard")
         process.send_signal(signal.SIGTERM)
         assert process.wait(PATIENCE_S) == 143
     finally:

@@ -350,7 +350,7 @@ def test_the_command(crashed):
     # and salvage says so when nothing is missing any more
     whole = leeward_here("salvage", "layouts.h5", "layouts.h5_temp/worker_103.h5", "-o", "again.h5", cwd=folder)
     assert whole.returncode == 0, whole.stdout
-    assert "Nothing that was expected is missing." in whole.stdout
+    assert "No expected result is missing." in whole.stdout
 
 
 def test_as_json_and_without_writing(crashed):
@@ -408,8 +408,8 @@ def test_salvaged_layouts_are_inside_and_spaced(crashed):
     with h5py.File(path, "a") as file:
         file["farm0_t0_s1/layout"][:] = [[600.0, 700.0, 4400.0], [1000.0, 1000.0, 3000.0]]
     done = leeward_here("salvage", "odd.h5", "-o", "s.h5", "--campaign", "campaign.yaml", cwd=folder)
-    assert "1 result refused by the campaign" in done.stdout
-    assert "To keep them without its judgement: leeward salvage odd.h5 -o s.h5" in done.stdout
+    assert "1 result rejected by the campaign" in done.stdout
+    assert "To keep them without checking against the campaign: leeward salvage odd.h5 -o s.h5" in done.stdout
     assert sorted(results(folder / "s.h5")) == ["farm0_t0_s0"]
     assert "breaks a constraint" in done.stdout
     assert results(folder / "s.h5")["farm0_t0_s0"].aep == campaign.recompute(Key(0, 0, 0), *layout(0))[0]

@@ -151,7 +151,7 @@ def test_slurm_job_that_reaches_its_time_limit_is_replaced_and_its_task_is_not_t
     assert state_of(first) in ("TIMEOUT", None)
     assert len(digests(tmp_path / "layouts.h5")) == 3
     assert sorted(calls(tmp_path)) == [0, 1, 1, 2]
-    assert "its job has reached its time limit; it is tried again" in output
+    assert "its job has reached its time limit; retrying" in output
     retried = [json.loads(line) for line in (tmp_path / "layouts.run" / "audit.jsonl").read_text().splitlines()]
     assert [line["kind"] for line in retried if line["event"] == "retry"] == ["cut-off"]
 
@@ -171,7 +171,7 @@ def test_slurm_jobs_get_no_task_that_would_not_end_in_their_time(tmp_path):
     output = ended(process, tmp_path)
     assert len(digests(tmp_path / "layouts.h5")) == 100
     assert sorted(calls(tmp_path)) == list(range(100))  # nothing was begun in vain
-    assert "tried again" not in output
+    assert "retrying" not in output
 
 
 def test_slurm_jobs_grow_and_shrink_with_the_work(tmp_path):
@@ -252,7 +252,7 @@ def test_slurm_jobs_that_never_come_to_work_end_the_run_with_their_log(tmp_path)
     assert found.returncode == 3, found.stderr
     assert "3 jobs in a row ended before their worker could be used" in found.stdout
     assert "no such module" in found.stdout
-    assert "To go on" in found.stdout
+    assert "To resume" in found.stdout
 
 
 def submitted(folder, campaign, *options):
@@ -271,17 +271,17 @@ def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tm
     until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
     assert limit_of(job) == 1800
     leave(job, seconds=300)  # SLURM warns it now
-    until(lambda: "stopping when the 2 task(s) in hand are done" in log.read_text(), "it is warned")
+    until(lambda: "stopping when the 2 running task(s) are done" in log.read_text(), "it is warned")
     (tmp_path / "go").touch()
-    until(lambda: "back into the queue" in log.read_text(), "it goes back")
+    until(lambda: "requeueing" in log.read_text(), "it goes back")
     assert len(shards(tmp_path / "layouts.run")) == 2
     set_limit(job, 30)  # until all is done
     until(lambda: not jobs_of(tmp_path), "the job is over")
     text = log.read_text()
     assert len(digests(tmp_path / "layouts.h5")) == 8, text
-    assert text.count("back into the queue") == 1, text
+    assert text.count("requeueing") == 1, text
     assert sorted(calls(tmp_path)) == list(range(8))
-    assert "8 of 8 layouts are there, 6 computed now" in text
+    assert "8 of 8 layouts done, 6 computed now" in text
 
 
 def test_slurm_script_whose_job_is_cancelled_stays_cancelled(tmp_path):

@@ -123,7 +123,7 @@ def test_a_node_that_is_no_good_does_not_end_a_run_in_which_others_are_at_work(t
     assert len(said) >= 2
     words = sentence(said[0])
     assert words.startswith("3 jobs in a row ended before their worker could be used; the last one, ")
-    assert "others are at work" in words
+    assert "other jobs are working" in words
     assert paper.jobs.submitted < 3 + 20  # it waits before it tries again
     paper.members.clear()
     with pytest.raises(EngineLostError, match="3 jobs in a row"):
@@ -135,7 +135,7 @@ def test_workers_that_were_of_use_are_replaced_and_not_counted_as_jobs_in_vain(t
     paper.come(4)
     paper.pass_time()
     for member in paper.members[:3]:
-        member.unfit = "the disk takes nothing from there, and results from elsewhere"
+        member.unfit = "the disk rejects its writes, but accepts those of other workers"
     paper.pass_time()
     assert paper.jobs.submitted == 4 + 3
     assert [event for event in paper.told if event["event"] != "not-encrypted"] == []
@@ -177,7 +177,7 @@ def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path,
 def test_a_scheduler_that_cannot_be_started_is_said_in_one_line_and_leaves_nothing(tmp_path):
     paths = RunPaths(tmp_path / "layouts.h5")
     space.prepare_folders(paths)
-    with pytest.raises(LeewardError, match=r"no Dask scheduler .* 'nope0' is not a valid network interface"):
+    with pytest.raises(LeewardError, match=r"the Dask scheduler .* 'nope0' is not a valid network interface"):
         slurm.SlurmLink(SlurmSpec(interface="nope0", tls=False), paths, lambda *_, **__: None)
     assert not list(paths.root.glob(".tls-*"))
 

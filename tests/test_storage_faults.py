@@ -94,7 +94,7 @@ def test_a_full_disk_that_gets_room_again(tmp_path, small_disk):
         until_two_wait(tmp_path, run)
         fill(small_disk)
         (tmp_path / "go").touch()
-        until(lambda: "the disk takes nothing" in output.read_text(), "the full disk is noticed")
+        until(lambda: "the disk rejects writes" in output.read_text(), "the full disk is noticed")
         assert until_steady(lambda: len(calls(tmp_path))) < TASKS  # no new ones are begun
         assert process.poll() is None
         whole(run)
@@ -102,7 +102,7 @@ def test_a_full_disk_that_gets_room_again(tmp_path, small_disk):
         assert process.wait(PATIENCE_S) == 0
     finally:
         kill_group(process)
-    assert "takes results again" in output.read_text()
+    assert "accepts writes again" in output.read_text()
     assert len(digests(small_disk / "layouts.h5")) == TASKS
     assert sorted(calls(tmp_path)) == list(range(TASKS))  # what was computed waited in memory
     assert not list((run / "failures").iterdir())
@@ -190,7 +190,7 @@ def test_a_folder_that_takes_nothing_for_a_while(tmp_path):
         for place in blocked:
             place.touch()  # a file where a folder is to be made
         (tmp_path / "go").touch()
-        until(lambda: "the disk takes nothing" in (tmp_path / "output.txt").read_text(), "it is noticed")
+        until(lambda: "the disk rejects writes" in (tmp_path / "output.txt").read_text(), "it is noticed")
         for place in blocked:
             place.unlink()
         assert process.wait(PATIENCE_S) == 0

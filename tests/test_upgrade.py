@@ -131,7 +131,7 @@ def test_adopted_results_have_an_aep_of_one_version_too(folder, upgrade):
     upgrade(3)
     again = leeward_here(*RUN, "-o", "b.h5", cwd=folder)
     assert again.returncode == 2
-    assert "method version 2, and this is" in again.stderr
+    assert "method version 2, but this is" in again.stderr
     checked = leeward_here("check", "b.run", "--complete", "--deep", cwd=folder)
     assert checked.returncode == 0, checked.stdout
     assert "method version 2, and compared under that version" in checked.stdout

@@ -1,7 +1,4 @@
-"""Tell a command that kernels are being compiled. The library itself prints nothing, and calls nobody unless asked to.
-
-Importing this does not import numba.
-"""
+"""Callbacks for the compilation of kernels. Importing this module does not import numba."""
 
 import contextlib
 import time
@@ -9,9 +6,7 @@ from collections.abc import Callable, Iterator
 
 from leeward.events import Emit
 
-Callback = Callable[
-    [bool], None
-]  # True: compiling begins, also in another process that this one waits for; False: ends
+Callback = Callable[[bool], None]  # True: compiling begins, here or in a process that this one waits for; False: ends
 
 COMPILE_EVENTS = ("compiling", "compiled")
 
@@ -20,7 +15,7 @@ _callbacks: list[Callback] = []
 
 @contextlib.contextmanager
 def on_compile(callback: Callback) -> Iterator[None]:
-    """Call the callback for every kernel of this process that is not in the cache. The innermost one is called."""
+    """Call the callback for every kernel that this process compiles. Of nested callbacks the innermost is called."""
     _callbacks.append(callback)
     try:
         yield
@@ -36,7 +31,7 @@ def notify(begins: bool) -> None:
 
 @contextlib.contextmanager
 def compile_events(emit: Emit) -> Iterator[None]:
-    """Emit "compiling" once if anything is compiled within, and "compiled" with the seconds that it took at the end."""
+    """Emit "compiling" once if anything is compiled within, and at the end "compiled" with the seconds it took."""
     began: float | None = None
     seconds = 0.0
 
@@ -59,7 +54,7 @@ def compile_events(emit: Emit) -> Iterator[None]:
 
 
 class CompiledElsewhereError(Exception):
-    """Another process is compiling the kernel right now."""
+    """Raised if another process is compiling the kernel."""
 
 
 _waits: list[bool] = [True]

@@ -15,7 +15,7 @@ def warn_renamed(old: str, new: str) -> None:
 
 
 def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
-    """Return a decorator for functions of which a keyword argument has a new name."""
+    """Return a decorator for a function whose keyword argument has a new name."""
 
     def decorate(function: Callable[P, R]) -> Callable[P, R]:
         @functools.wraps(function)
@@ -31,7 +31,7 @@ def renamed_argument(old: str, new: str) -> Callable[[Callable[P, R]], Callable[
 
 
 class Renamed:
-    """The old name of a method or attribute. It returns the new one, with a DeprecationWarning.
+    """The old name of a method or attribute: it returns the new one, with a DeprecationWarning.
 
     Write `old = Renamed("new")` in the body of the class.
     """

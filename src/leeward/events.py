@@ -1,11 +1,11 @@
-"""Signatures of the callbacks that hear of events. The library calls them; it never prints."""
+"""Signatures of the callbacks for events. The library calls them; it never prints."""
 
 from collections.abc import Callable
 from typing import Any
 
 Emit = Callable[..., None]  # emit(kind, **facts): send one event; kind by position, as a fact may have that name
 OnEvent = Callable[[dict[str, Any]], None]  # on_event(event): the same as a dict, with its kind as "event"
-OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); a total of 0 is not known
+OnProgress = Callable[[str, int, int], None]  # on_progress(stage, done, total); total is 0 if not known
 
 
 def ignore(kind: str, /, **facts: object) -> None:

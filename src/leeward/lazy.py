@@ -1,4 +1,4 @@
-"""Packages whose names are imported when they are first used, so that a command starts quickly."""
+"""Packages that import their names on first use, so that a command starts quickly."""
 
 import ast
 import functools

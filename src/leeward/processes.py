@@ -1,4 +1,4 @@
-"""Processes: how many this machine has cores for, and children that never outlive their parent."""
+"""Usable cores, and child processes that never outlive their parent."""
 
 import ctypes
 import os
@@ -10,18 +10,18 @@ _SET_PARENT_DEATH_SIGNAL = 1  # of prctl
 
 
 def end_with(parent: int) -> None:
-    """Have the kernel end this process when its parent ends, however that ends and whatever this one is doing.
+    """Have the kernel end this process when its parent ends.
 
-    parent: its process id, as it gave it. Elsewhere than on Linux a child sees the end of its input instead.
+    parent: process id of the parent. Only on Linux; elsewhere a child sees the end of its input instead.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_SET_PARENT_DEATH_SIGNAL, signal.SIGKILL)
-        if os.getppid() != parent:  # it was gone before the signal was asked for
+        if os.getppid() != parent:  # the parent ended before the call
             os._exit(1)
 
 
 def usable_cores() -> int:
-    """The least of: the cores there are, those this process is bound to, its container's share, its SLURM job's."""
+    """Return the number of cores that the machine, the CPU affinity, the container and the SLURM job allow."""
     limits = [float(os.cpu_count() or 1)]
     if hasattr(os, "sched_getaffinity"):
         limits.append(len(os.sched_getaffinity(0)))
@@ -35,7 +35,7 @@ def usable_cores() -> int:
 
 
 def _container_limits(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/proc/self/cgroup")) -> list[float]:
-    """Processor time that control groups allow, in cores: of this process's group and of all above it."""
+    """Return the CPU limits, in cores, of this process's control group and of all above it."""
     limits = []
     for group in _groups(own):
         for folder in (root / group, *(root / group).parents):
@@ -46,7 +46,7 @@ def _container_limits(root: Path = Path("/sys/fs/cgroup"), own: Path = Path("/pr
 
 
 def _groups(own: Path) -> list[str]:
-    """The places of this process in the trees of control groups, relative to their mounts."""
+    """Return the paths of this process's control groups, relative to their mounts."""
     try:
         lines = own.read_text().splitlines()
     except OSError:  # not Linux

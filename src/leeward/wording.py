@@ -1,4 +1,4 @@
-"""How commands and pages say things: sizes, durations, counts, commands to copy, and JSON."""
+"""Text for commands and pages: sizes, durations, counts, commands to copy, and JSON."""
 
 import json
 import math
@@ -9,14 +9,14 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
-# control characters but for line feeds and tabs, marks that turn the direction of text, and halves of characters, which
-# stand for bytes of file names that are not UTF-8
+# control characters except line feeds and tabs, marks that change the direction of text, and surrogates, which stand
+# for bytes of file names that are not UTF-8
 _UNPRINTABLE = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
 _HALF = re.compile("[\ud800-\udfff]")
 
 
 def printable(text: str) -> str:
-    """Return the text with escapes such as \\x1b for what a terminal would obey or could not show."""
+    """Return the text with escapes such as \\x1b for characters that a terminal would obey or cannot show."""
     return _UNPRINTABLE.sub(_escape, text)
 
 
@@ -37,7 +37,7 @@ def json_text(
         text = json.dumps(data, indent=indent, separators=separators, default=default, allow_nan=False)
         if "\\ud" not in text:
             return text
-    except ValueError:  # rarely
+    except ValueError:  # rare: a number that is not finite
         pass
     return json.dumps(_strict(data), indent=indent, separators=separators, default=default, allow_nan=False)
 
@@ -53,12 +53,12 @@ def _strict(data: Any) -> Any:
 
 
 def count(number: int, noun: str) -> str:
-    """1 result, 2 results."""
+    """Return a count with its noun: "1 result", "2 results"."""
     return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def size(number: float) -> str:
-    """Bytes, in a few digits."""
+    """Return a number of bytes in a few digits."""
     if number < 0:
         return "-"
     for unit in ("B", "kB", "MB"):
@@ -69,7 +69,7 @@ def size(number: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """As a person says it."""
+    """Return a duration in s, min or h and min."""
     whole = int(seconds + 0.5)
     if whole < 120:
         return f"{whole} s"
@@ -79,17 +79,17 @@ def duration(seconds: float) -> str:
 
 
 def work_done(pairs: int) -> str:
-    """How much an optimisation took, whatever the machine: the number that `work` in a campaign file is."""
+    """Return the work of an optimisation in words. pairs: the unit of `work` in a campaign file."""
     return f"{count(pairs, 'pair evaluation')} (wake of one turbine on another in one wind direction)"
 
 
 def command(*words: object) -> str:
-    """Something to copy into a shell."""
+    """Return a command to copy into a shell."""
     return " ".join(["leeward", *(_quoted(str(word)) for word in words)])
 
 
 def _quoted(word: str) -> str:
-    """Return a word as a shell reads it; what cannot be printed as bytes, in the way of bash and zsh."""
+    """Return a word quoted for a shell; unprintable characters as bytes, in the syntax of bash and zsh."""
     if printable(word) == word:
         return shlex.quote(word)
     letters = (
@@ -99,14 +99,14 @@ def _quoted(word: str) -> str:
 
 
 def run_command(output: str | Path, campaign: str | Path | None = None) -> list[object]:
-    """The words of the command that goes on with a run; without a campaign file, with the one that it has itself."""
+    """Return the words of the command that resumes a run. campaign: default is the one in the run directory."""
     output = Path(output)
     words: list[object] = ["run", campaign or output.with_suffix(".run") / "campaign.yaml"]
     return words if str(output) == "layouts.h5" else [*words, "-o", output]
 
 
 def compute_command(path: Path, campaign: str | None, file: str | Path) -> str:
-    """What computes the tasks that a file lists, beside the results at `path`."""
+    """Return the command that computes the tasks listed in a file, and keeps the results at `path`."""
     if path.suffix == ".run" or (path.suffix == ".h5" and path.with_suffix(".run").is_dir()):
         return command(*run_command(path.with_suffix(".h5"), campaign), "--only-from", file)
     output = path if path.suffix == ".h5" else Path("layouts.h5")
@@ -114,5 +114,5 @@ def compute_command(path: Path, campaign: str | None, file: str | Path) -> str:
 
 
 def listed(items: Sequence[object], most: int = 5) -> str:
-    """The first few of them."""
+    """Return the first few items, and how many more there are."""
     return ", ".join(map(str, items[:most])) + (f" and {len(items) - most} more" if len(items) > most else "")

@@ -1,6 +1,6 @@
-"""The command line: parses, calls the library, prints. Nothing imports this module.
+"""The command line: parse, call the library, print. Nothing imports this module.
 
-Heavy imports are made by the commands that need them, so that `leeward --help` answers at once.
+Commands import heavy packages only when they need them, so that `leeward --help` starts fast.
 """
 
 import errno
@@ -18,7 +18,7 @@ from leeward.cli.output import EXIT_ERROR, exit_code, printable_streams
 from leeward.cli.progress import compiling_shown
 from leeward.errors import LeewardError
 
-# In the order of `leeward --help`. Each is a function in a module of its name, which takes a class of options.
+# In the order of `leeward --help`. Each command is a function in the module of the same name.
 COMMANDS = [
     "run",
     "new",
@@ -39,7 +39,7 @@ COMMANDS = [
 ]
 
 app = typer.Typer(
-    help="Thousands of optimised wind-farm layouts, and never one lost.",
+    help="Compute thousands of optimised wind-farm layouts and never lose one.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -47,27 +47,27 @@ app = typer.Typer(
 
 
 class Listing(TyperCommand):
-    """A command that answers an option it does not know with those that it knows."""
+    """A command whose error for an unknown option suggests similar ones."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
             return super().parse_args(ctx, args)
         except Exception as error:
-            if type(error).__name__ == "NoSuchOption":  # of click, or of typer's own copy of it
+            if type(error).__name__ == "NoSuchOption":  # from click or from typer's copy of it
                 known = [name for parameter in self.params for name in parameter.opts if name.startswith("--")]
                 vars(error)["possibilities"] = known
             raise
 
 
 def main() -> None:
-    """Run the command line; an expected error is one line on stderr."""
+    """Run the command line. An expected error is one line on stderr."""
     with printable_streams(), compiling_shown():
         try:
             _main()
-        finally:  # leave nothing for Python to flush at exit: where that fails, the exit code would be lost
+        finally:  # if Python itself flushed at exit and failed, the exit code would be lost
             try:
                 _flush()
-            except OSError:  # it is told already
+            except OSError:  # already reported
                 os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
@@ -76,11 +76,11 @@ def _main() -> None:
         try:
             app()
         except SystemExit:
-            _flush()  # an OSError if that cannot be written, on a full disk
+            _flush()  # raises OSError if the disk is full
             raise
-    except BrokenPipeError:  # whoever read the output is gone; what was to be written is written
+    except BrokenPipeError:  # the reader of the output is gone; all files are written
         sys.exit(EXIT_ERROR)
-    except OSError as error:  # a name that is too long, a folder that may not be listed, an output that is full
+    except OSError as error:  # name too long, no permission, disk full
         is_full = error.filename is None and error.errno in (errno.ENOSPC, errno.EDQUOT)
         print(f"leeward: {'the output cannot be written: ' if is_full else ''}{error}", file=sys.stderr)
         sys.exit(exit_code(error))
@@ -94,8 +94,8 @@ def _flush() -> None:
         sys.stdout.flush()
 
 
-def _print_version(wanted: bool) -> None:
-    if wanted:
+def _print_version(is_given: bool) -> None:
+    if is_given:
         print(f"leeward {__version__}")
         raise typer.Exit
 
@@ -106,7 +106,7 @@ def common(
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
-    """Thousands of optimised wind-farm layouts, and never one lost."""
+    """Compute thousands of optimised wind-farm layouts and never lose one."""
 
 
 for name in COMMANDS:

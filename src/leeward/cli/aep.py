@@ -1,4 +1,4 @@
-"""`leeward aep`: what layouts yield."""
+"""`leeward aep`: the yield of layouts."""
 
 import math
 from collections.abc import Iterator, Sequence
@@ -28,26 +28,26 @@ COLUMNS += ["gross_aep_gwh", "capacity_factor", "wake_loss", "wake_model"]
 class AepOptions(Options):
     """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
 
-    A file with only x_m and y_m is one farm. In a file with several layouts the columns `key`, or `farm_idx`,
-    `type_idx` and `seed`, tell them apart; each layout is evaluated by itself. Columns that contradict each other, or
-    the turbine, are an error.
+    A file with only x_m and y_m is one farm. A file with several layouts needs the column `key`, or `farm_idx`,
+    `type_idx` and `seed`. Each layout is evaluated on its own. Columns that contradict each other or the turbine are
+    an error.
 
-    Exit codes: 0 printed; 1 errors; 2 wrong use; 4 FILE cannot be written.
+    Exit codes: 0 printed; 1 other errors; 2 usage error; 4 FILE cannot be written.
     """
 
     layout: Path | None = Argument(
         None,
-        help="CSV file with the columns x_m and y_m, a row per turbine; of several layouts as `leeward export` "
-        "writes it. Without it: a built-in example.",
+        help="CSV file with the columns x_m and y_m and one row per turbine; for several layouts, a file that "
+        "`leeward export` wrote. Default: a built-in example.",
     )
     physics: PhysicsOptions
-    csv_file: str | None = CSV(help="Write a row per layout to a CSV file; - for the screen.")
+    csv_file: str | None = CSV(help="Write one row per layout to this CSV file; - prints it.")
     as_json: bool = Option(False, "--json", help="Print all numbers as JSON.")
 
 
 @dataclass(frozen=True)
 class Yield:
-    """A layout with what it yields over a year. layout: its name, or the file where it has none."""
+    """A layout and its yield over a year. name: of the layout, or of the file if the layout has none."""
 
     name: str
     layout: "TableLayout"
@@ -60,18 +60,18 @@ class Yield:
 
     @property
     def capacity_factor(self) -> float:
-        """AEP as a share of what the installed power would yield if it ran all year."""
+        """Return the AEP as a share of what the installed power would yield if it ran all year."""
         return capacity_factor(self.simulation.total_aep_gwh, self.installed_mw)
 
     @property
     def differs(self) -> bool:
-        """Return whether the file states another AEP for it."""
+        """Return whether the file states a different AEP."""
         stated = self.layout.layout_aep_gwh
         return stated is not None and not math.isclose(stated, self.simulation.total_aep_gwh, rel_tol=STATED_TOLERANCE)
 
     @property
     def row(self) -> list[object]:
-        """In the order of COLUMNS."""
+        """Return the values in the order of COLUMNS."""
         layout, machine, simulation = self.layout, self.machine, self.simulation
         type_idx = layout.type_idx if machine.type_idx is None else machine.type_idx
         return [
@@ -82,10 +82,10 @@ class Yield:
 
 
 def aep(options: AepOptions) -> None:
-    """Print what each layout yields."""
+    """Print the yield of each layout."""
     target = csv_target(options.csv_file, options.as_json)
     if options.layout is None and options.physics.campaign is not None:
-        raise InputError("--campaign is given without a layout; expected a CSV file of layouts too")
+        raise InputError("--campaign is given without a layout; give a CSV file of layouts too")
     physics = Physics(options.physics)
     where, layouts = _layouts(options.layout)
     yields = _yields(physics, where, layouts)
@@ -107,7 +107,6 @@ def aep(options: AepOptions) -> None:
 
 
 def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
-    """Return the name of the source, and its layouts."""
     from leeward.formats.layout_table import TableLayout, read_layouts
 
     if path is not None:
@@ -120,7 +119,7 @@ def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
 
 def _yields(physics: "Physics", where: str, layouts: "Sequence[TableLayout]") -> list[Yield]:
     physics.demand_one_type(list(layouts), where)
-    machines = [physics.machine_of(layout, where) for layout in layouts]  # all that can be wrong, before any work
+    machines = [physics.machine_of(layout, where) for layout in layouts]  # finds every input error before any work
     found = []
     for layout, machine in zip(layouts, machines, strict=True):
         try:
@@ -132,30 +131,30 @@ def _yields(physics: "Physics", where: str, layouts: "Sequence[TableLayout]") ->
 
 
 def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
-    """Return what may be wrong: two layouts in one, or other wind than that of the campaign."""
+    """Yield warnings: several layouts read as one, or an AEP that differs from the stated one."""
     first = found[0]
     if not first.layout.name and are_close(first.layout.x, first.layout.y, first.machine.turbine.rotor_diameter_m):
         yield (
-            f"{where}: turbines closer than a rotor diameter; if the file holds several layouts, it needs a column "
-            "that tells them apart: key, or farm_idx, type_idx and seed"
+            f"{where}: some turbines are closer than a rotor diameter; if the file holds several layouts, add the "
+            "column key, or farm_idx, type_idx and seed, to tell them apart"
         )
     others = [each for each in found if each.differs]
     if others:
         stated, computed = others[0].layout.layout_aep_gwh, others[0].simulation.total_aep_gwh
         yield (
-            f"{where}: the file states another AEP for {len(others)} of {count(len(found), 'layout')}, for "
-            f"{others[0].name} {stated:.2f} GWh and not {computed:.2f}: made with other wind, turbines, wake model or "
-            "neighbours; --campaign takes those of its campaign"
+            f"{where}: the file states a different AEP for {len(others)} of {count(len(found), 'layout')}, for example "
+            f"{stated:.2f} GWh instead of {computed:.2f} for {others[0].name}: it was computed with other wind, "
+            "turbines, wake model or neighbours; use --campaign to take those of its campaign"
         )
 
 
 def are_close(x: Sequence[float], y: Sequence[float], distance_m: float) -> bool:
-    """Return whether any two points are closer than a distance."""
+    """Return whether any two points are closer than distance_m. x, y: m."""
     import numpy as np
 
     order = np.argsort(x)
     east, north = np.asarray(x, dtype=float)[order], np.asarray(y, dtype=float)[order]
-    for step in range(1, len(east)):  # compare each with the next ones to the east, until they are too far
+    for step in range(1, len(east)):  # compare each point with the next ones to the east until they are too far away
         east_apart = east[step:] - east[:-step]
         if not (east_apart < distance_m).any():
             return False

@@ -1,4 +1,4 @@
-"""Bars on the terminal at standard error: of any command, and of `leeward run`. It imports rich, which takes time."""
+"""Progress bars on standard error. This module imports rich, which is slow."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -16,11 +16,11 @@ MOST_FARMS = 12
 
 
 class Bar(Progress):
-    """A bar, with a row below it while the wake engine is being compiled."""
+    """A progress bar, with a row below it while the wake engine is compiled."""
 
     def __init__(self, **settings: Any) -> None:
         description, state = TextColumn("{task.description}"), TextColumn("{task.fields[state]}")
-        # not redirected: rich would write its control sequences to our stream, which escapes them
+        # if redirected, rich would write control sequences to our stream, which escapes them
         settings |= {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
         super().__init__(description, BarColumn(), state, TimeElapsedColumn(), **settings)
         self._compiling: TaskID | None = None
@@ -33,7 +33,7 @@ class Bar(Progress):
 
 
 class RunBar(Bar):
-    """The bar of a run, and below it the best AEP of each farm so far. farms: their names."""
+    """The progress bar of a run, above a table of the best AEP of each farm. farms: names by farm_idx."""
 
     def __init__(self, farms: Mapping[int, str]) -> None:
         self._names = farms
@@ -48,13 +48,16 @@ class RunBar(Bar):
         pace.on_event(event)
         if kind in ("compiling", "compiled"):
             self.on_compile(kind == "compiling")
-        text = None if kind == "compiling" else sentence(event)  # that has a row with the elapsed time
+        text = None if kind == "compiling" else sentence(event)  # shown as a row of its own
         if text is not None:
             self.console.print(printable(text), highlight=False, markup=False)
         if kind == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                self._best = {**self._best, farm: (event["aep"], event["key"])}  # another thread may be drawing it
+                self._best = {
+                    **self._best,
+                    farm: (event["aep"], event["key"]),
+                }  # a copy: another thread may be drawing it
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
             self.update(self._task, description="layouts", total=pace.total, completed=done, state=str(pace))
@@ -72,6 +75,6 @@ class RunBar(Bar):
             yield table
 
     def stop(self) -> None:
-        """End the display, without the table, which the summary has."""
+        """End the display and clear the table, which the summary repeats."""
         self._best = {}
         super().stop()

@@ -1,4 +1,4 @@
-"""`leeward check`: a verdict on every file and every result."""
+"""`leeward check`: give a verdict on every file and every result."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -19,55 +19,54 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.store import CheckReport, FoundFile, FoundResult
 
-MOST_FILES_OF_A_FOLDER = 40  # more valid ones than that are one line
+MOST_FILES_OF_A_FOLDER = 40  # more valid files than that share one line
 
 
 class CheckOptions(Options):
-    """Verify files and every result in them; never writes.
+    """Verify files and every result in them, without writing anything.
 
     Every file and every result gets a verdict: `valid`, `empty`, `not-hdf5`, `truncated`, `unreadable`,
-    `wrong-structure`, `bad-seal`, `implausible`, `crashed-reader` or `timed-out-reader`. Many valid files in one place
-    are one line; every bad one is named, with the reason. Files are opened by another process, which a damaged one may
-    crash.
+    `wrong-structure`, `bad-seal`, `implausible`, `crashed-reader` or `timed-out-reader`. Many valid files in one folder
+    share a line; every bad file is listed with the reason. A child process opens the files, so a damaged file cannot
+    crash the command.
 
-    A valid result of another script's file is called plausible: it is complete and consistent, but has no digest that
-    could prove it; --deep compares its AEP with its layout.
+    A valid result from another script is called plausible: it is complete and consistent, but has no checksum. --deep
+    compares its AEP with its layout.
 
-    Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
-    one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
-    of its farm is bad. Adopted results have no fingerprint. Results of another method version are compared under that
-    version, and counted. Results that are not, or not any more, in the campaign are counted and named; they are no
-    fault.
+    Each result is compared with its campaign: the one given with --campaign, else that of its run directory, else the
+    one stored in its file. A result is bad if its fingerprint or its number of turbines differs, or if a turbine is
+    outside the area of its farm. Adopted results have no fingerprint. Results of another method version are compared
+    under that version and counted. Results that are not in the campaign are counted and named; they are not errors.
 
-    --complete looks into the `layouts.h5` beside a run directory too. --deep judges each layout by the campaign: inside
-    the area to the last millimetre, spaced, and an AEP that the wake engine confirms, unless the result is of another
-    method version.
+    --complete also reads the `layouts.h5` beside a run directory. --deep checks each layout against the campaign: it
+    must be inside the area to the millimetre, respect the spacing, and have the AEP that the wake engine computes. The
+    AEP of another method version is not compared.
 
     Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
-    2 wrong use; 4 the storage is unavailable.
+    2 usage error; 4 the storage is unavailable.
     """
 
     paths: list[Path] | None = Argument(
         None,
-        help="Files, folders, run directories, layouts.h5, other scripts' worker files. Default: the only run in "
+        help="Files, folders, run directories, layouts.h5, worker files of other scripts. Default: the only run in "
         "the current folder, with its layouts.h5.",
     )
-    complete: bool = Option(False, "--complete", help="Demand that all tasks of the campaign are there too.")
-    deep: bool = Option(False, "--deep", help="Recompute AEP, spacing and boundary of each layout too.")
+    complete: bool = Option(False, "--complete", help="Also require a result for every task of the campaign.")
+    deep: bool = Option(False, "--deep", help="Also recompute AEP, spacing and boundary of each layout.")
     campaign: str | None = CAMPAIGN_FILE
     as_json: bool = Option(False, "--json", help="Print all verdicts as JSON.")
     quiet: bool = QUIET
 
 
 def check(options: CheckOptions) -> None:
-    """Check files, and print the verdicts."""
+    """Check files and print the verdicts."""
     from leeward.processes import usable_cores
     from leeward.store import check as check_files
     from leeward.watch import Comparison
 
     paths = options.paths or [given_place(None)]
     demand_possible(*paths)
-    if options.complete or not options.paths:  # what was cleaned away from a run is in its layouts.h5
+    if options.complete or not options.paths:  # cleaned results are only in layouts.h5
         outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
         paths = paths + [output for output in outputs if output.is_file() and output not in paths]
     deep, complete, campaign = options.deep, options.complete, options.campaign
@@ -99,7 +98,7 @@ def check(options: CheckOptions) -> None:
 
 @dataclass
 class _Folder:
-    """What was found in one folder, or in one run directory."""
+    """Totals of one folder or one run directory."""
 
     path: Path
     is_run: bool
@@ -112,7 +111,7 @@ class _Folder:
 
 
 class _Listing:
-    """Takes in what is found, in little memory: of many valid files in one place only how many they are."""
+    """Collects findings in little memory: only counts where one folder has many valid files."""
 
     def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
         self._on_progress = on_progress
@@ -152,7 +151,7 @@ class _Listing:
             folder.valid.append(found)
 
     def bad_runs(self, which: Callable[[Path], bool] = lambda file: True) -> list[Path]:
-        """Return the run directories with bad files. which: of these only."""
+        """Return the run directories with bad files. which: selects the files that count."""
         homes = dict.fromkeys(_home(found.path) for found, _ in self.bad if which(found.path))
         return [path for path, is_run in homes if is_run]
 
@@ -162,7 +161,7 @@ class _Listing:
 
 
 def _home(file: Path) -> tuple[Path, bool]:
-    """The run directory of a shard or of a pack, or the folder of another file."""
+    """Return the run directory of a shard or pack, or the folder of any other file, and whether it is a run."""
     if is_shard(file):
         return file.parents[2], True
     return (file.parents[1], True) if is_pack(file) else (file.parent, False)
@@ -210,7 +209,7 @@ def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
     if folder.is_run or len(folder.valid) > MOST_FILES_OF_A_FOLDER:
         what = f"{folder.path}: {count(folder.files - folder.packs, 'shard' if folder.is_run else 'file')}"
         what += f", {count(folder.packs, 'pack')}" if folder.packs else ""
-        verdict = f"valid, but for {folder.bad}, below" if folder.bad else "valid"
+        verdict = f"valid, except {folder.bad} listed below" if folder.bad else "valid"
         yield [what, str(folder.results), size(folder.size), verdict]
         return
     for found in folder.valid:
@@ -230,13 +229,13 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
 def _remarks(report: "CheckReport") -> Iterator[str]:
     same = len(report.duplicates) - len(report.conflicts)
     yield from counted(
-        (report.plausible, "result", "only plausible: complete and consistent, without a digest from their making"),
-        (report.no_aep, "layout", "without a possible AEP; valid, and counted apart"),
-        (same, "result", "found in more than one place, the same everywhere"),
+        (report.plausible, "result", "only plausible: complete and consistent, but without a checksum"),
+        (report.no_aep, "layout", "without a possible AEP; valid, and counted separately"),
+        (same, "result", "found in more than one place, identical everywhere"),
     )
     conflicts = report.conflicts.items()
-    lines = (f"conflict: {key} is not the same in {' and '.join(map(str, paths))}" for key, paths in conflicts)
-    yield from first_of(lines, " conflicts; all of them with --json")
+    lines = (f"conflict: {key} differs between {' and '.join(map(str, paths))}" for key, paths in conflicts)
+    yield from first_of(lines, " conflicts; --json lists all")
     yield from counted(
         (len(report.missing), "expected result", f"missing: {listed(report.missing)}"),
         (len(report.extra), "result", f"not in the campaign: {listed(report.extra)}"),
@@ -246,34 +245,33 @@ def _remarks(report: "CheckReport") -> Iterator[str]:
 def _next(
     report: "CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
 ) -> Iterator[str]:
-    """What it means, and what to do about it."""
     if not report.files:
-        yield f"Nothing was found: no .h5 or .hdf5 file, and no result of a run, in {', '.join(map(str, paths))}."
+        yield f"Nothing was found: no .h5 or .hdf5 file and no result of a run in {', '.join(map(str, paths))}."
     if report.is_well:
         if report.expected:
-            yield f"Complete: all {report.expected} results that the campaign expects are there."
-        yield "All is well." if deep else "All is well. To recompute AEP, spacing and boundary as well: --deep"
+            yield f"Complete: all {report.expected} results that the campaign expects are present."
+        yield "All is well." if deep else "All is well. To also recompute AEP, spacing and boundary: --deep"
     unfit = set(report.unfit)
     for run in listing.bad_runs(lambda file: file not in unfit):
-        go_on = command(*run_command(run.with_suffix(".h5")))
-        yield f"{run}: `{go_on}` moves bad files to quarantine and computes their tasks again."
-    for run in listing.bad_runs(lambda file: file in unfit):  # a run would leave or refuse them
+        resume = command(*run_command(run.with_suffix(".h5")))
+        yield f"{run}: `{resume}` moves bad files to quarantine and recomputes their tasks."
+    for run in listing.bad_runs(lambda file: file in unfit):  # a run would keep or reject them
         again = run_command(run.with_suffix(".h5"))
         yield (
-            f"{run}: its implausible results are whole, and not what the campaign demands. Move their files out of the "
-            f"run directory, and `{command(*again)}` computes these tasks again; or start anew, which keeps the old "
+            f"{run}: its implausible results are intact, but do not match the campaign. Move their files out of the "
+            f"run directory, and `{command(*again)}` recomputes these tasks; or start over, which keeps the old "
             f"results under another name: {command(*again, '--new')}"
         )
-    told = campaign_words(campaign)
+    named = campaign_words(campaign)
     sources = [path for path in paths if path not in listing.bad_runs()]
     if listing.bad_elsewhere and sources:
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
-        rescued = command("salvage", *sources, "-o", "salvaged.h5", *told)
-        yield f"To recover what damaged files still hold, too: {rescued}"
-        yield f"To compute the rest as well: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
+        rescued = command("salvage", *sources, "-o", "salvaged.h5", *named)
+        yield f"To also recover what damaged files still hold: {rescued}"
+        yield f"To compute the rest, too: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
     if report.conflicts:
-        yield "Of different results of one key `leeward merge` takes one with --prefer newest or --prefer best."
+        yield "To resolve conflicts, run `leeward merge` with --prefer newest or --prefer best."
     if report.missing:
-        yield f"To list what is missing: {command('missing', paths[0], *told, '--csv', 'missing.csv')}"
-        yield f"To compute it then: {compute_command(paths[0], campaign, 'missing.csv')}"
+        yield f"To list what is missing: {command('missing', paths[0], *named, '--csv', 'missing.csv')}"
+        yield f"Then, to compute it: {compute_command(paths[0], campaign, 'missing.csv')}"

@@ -1,4 +1,4 @@
-"""`leeward clean`: order in a run directory."""
+"""`leeward clean`: tidy a run directory."""
 
 import sys
 from collections.abc import Iterator
@@ -21,15 +21,14 @@ if TYPE_CHECKING:
 class CleanOptions(Options):
     """Move invalid files to quarantine, or remove merged results.
 
-    Bad files are never deleted: they are in `quarantine`, with the reason beside each, and the next run computes their
-    tasks again; what a bad pack still holds becomes shards first. Left-over temporary files are removed.
+    Bad files are never deleted: they go to `quarantine`, with the reason beside each, and the next run recomputes their
+    tasks. Valid results in a bad pack are written to files of their own first. Leftover temporary files are removed.
 
-    With --merged instead: remove the shards and packs whose every result was found again in the verified `layouts.h5`
-    on the disk. Each step is in the audit log. It takes the lock of the run directory, as a run does; --dry-run takes
-    none.
+    With --merged: remove the shards and packs all of whose results are in the verified `layouts.h5` on the disk. The
+    audit log records each step. The command takes the lock of the run directory, as a run does, except with --dry-run.
 
-    Exit codes: 0 nothing bad was found, or all could be removed; 3 bad files were found, or some had to stay; 1 other
-    errors, for example a run that is going on; 2 wrong use; 4 the storage is unavailable.
+    Exit codes: 0 nothing bad was found, or everything was removed; 3 bad files were found, or some files were kept; 1
+    other errors, for example because the run is active; 2 usage error; 4 the storage is unavailable.
     """
 
     run: Path = Argument(..., help="Run directory, for example layouts.run.")
@@ -40,7 +39,7 @@ class CleanOptions(Options):
 
 
 def clean(options: CleanOptions) -> None:
-    """Clean a run directory, and print what was done."""
+    """Clean a run directory and print what was done."""
     from leeward.store import demand_possible, is_run
     from leeward.watch import paths_of
 
@@ -48,7 +47,7 @@ def clean(options: CleanOptions) -> None:
     paths = paths_of(options.run)
     if paths is None or not is_run(paths.root):
         raise InputError(
-            f"{options.run}: no run directory; expected the folder that `leeward run` makes beside its output, "
+            f"{options.run}: is not a run directory; expected the folder that `leeward run` makes beside its output, "
             "like layouts.run beside layouts.h5"
         )
     with progress(options.quiet) as on_progress:
@@ -58,7 +57,7 @@ def clean(options: CleanOptions) -> None:
 
 
 def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress") -> "CleanReport":
-    """Under the lock, as a run is; only looking takes none."""
+    """Clean while holding the lock; a dry run needs none."""
     from leeward.processes import usable_cores
     from leeward.store import Audit, Lock, clean as clean_run
 
@@ -82,13 +81,13 @@ def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[s
         yield f"{paths.root}: {gone} {would}removed, {len(report.kept)} kept"
         yield from first_of(f"  kept {removal.path}: {removal.reason}" for removal in report.kept)
         if report.removed:
-            yield f"All their results are in {paths.output}, verified. `leeward run` takes them from there again."
+            yield f"All their results are in {paths.output}, verified. `leeward run` reads them from there."
         return
     yield f"{paths.root}: {count(len(report.bad), 'bad file')} {would}moved to {paths.quarantine}"
     yield from (f"  {bad.path}: {bad.verdict}, {bad.reason}" for bad in report.bad)
     if report.unpacked:
-        yield f"  {count(report.unpacked, 'result')} of bad packs kept, in files of their own"
+        yield f"  {count(report.unpacked, 'result')} of bad packs kept, each in its own file"
     if report.temporary:
-        yield f"  {count(len(report.temporary), 'left-over temporary file')} {would}removed"
+        yield f"  {count(len(report.temporary), 'leftover temporary file')} {would}removed"
     if report.bad:
-        yield f"To compute their tasks again: {command(*run_command(paths.output))}"
+        yield f"To recompute their tasks: {command(*run_command(paths.output))}"

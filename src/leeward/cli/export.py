@@ -1,4 +1,4 @@
-"""`leeward export`: results for other programs."""
+"""`leeward export`: write results for other programs."""
 
 import sys
 from enum import StrEnum
@@ -9,7 +9,7 @@ from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Options
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
-from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
+from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
 from leeward.export.registry import FORMATS, format_of
 from leeward.wording import command, count, size
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Per(StrEnum):
-    """What a row of a table stands for."""
+    """The meaning of a row in a table."""
 
     TURBINE = "turbine"
     LAYOUT = "layout"
@@ -33,29 +33,32 @@ else:
 class ExportOptions(Options):
     """Write layouts to a file for other programs.
 
-    NetCDF, Parquet and CSV hold any number of layouts, and so does GeoJSON, in longitudes and latitudes. A windIO plant
-    or a FLORIS input (.yaml) and the arrays for PyWake (.npz or .json) hold one, with its site, turbine and wake model.
+    NetCDF, Parquet, CSV and GeoJSON (longitudes and latitudes) hold any number of layouts. A windIO plant or a FLORIS
+    input (.yaml) and the arrays for PyWake (.npz or .json) hold one layout with its site, turbine and wake model.
 
-    The file appears whole or not at all, and an old one is replaced. Damaged results are left out.
+    The file is written completely or not at all, and replaces an old one. Damaged results are left out.
 
-    Exit codes: 0 written; 3 written, but damaged results are left out; 1 it cannot be read; 2 wrong use; 4 the file
-    cannot be written.
+    Exit codes: 0 written; 3 written without damaged results; 1 PATH cannot be read; 2 usage error; 4 the file cannot
+    be written.
     """
 
     output: Path = Option(
-        ..., "--output", "-o", help="The file; its ending says which: .nc .parquet .csv .geojson .yaml .npz .json."
+        ...,
+        "--output",
+        "-o",
+        help="Output file; its extension sets the format: .nc .parquet .csv .geojson .yaml .npz .json.",
     )
     path: Path | None = PLACE_OR_FOLDER
-    per: Per = Option(Per.TURBINE, help="A row of .csv and .parquet: one turbine, or one layout.")
+    per: Per = Option(Per.TURBINE, help="Write one row per turbine or per layout to .csv and .parquet.")
     key: list[str] | None = Option(
         None, help='Only this layout: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". Repeatable.'
     )
     farm: list[str] | None = FARMS
     type_: list[str] | None = TYPES
     seed: list[int] | None = Option(None, help="Only layouts of this seed. Repeatable.")
-    best: bool = Option(False, "--best", help="Of each farm and turbine type only the layout with the highest AEP.")
+    best: bool = Option(False, "--best", help="Only the layout with the highest AEP of each farm and turbine type.")
     format_name: FormatName | None = Option(
-        None, "--format", help="Where the ending leaves it open: windio or floris (.yaml), geojson (.json)."
+        None, "--format", help="Format, where the extension is ambiguous: windio or floris (.yaml), geojson (.json)."
     )
     campaign: str | None = CAMPAIGN_FILE
 
@@ -82,17 +85,17 @@ def export(options: ExportOptions) -> None:
     print(f"written: {output}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
     if left_out:
         print(
-            f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} says more",
+            f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} says why",
             file=sys.stderr,
         )
         raise Exit(EXIT_INCOMPLETE)
 
 
 def _known(campaign: str | None, place: Path) -> "Campaign | None":
-    """For formats that can do without one: names are left out then, and it is said why."""
-    found, problems = told_campaigns(campaign, [place])
+    """Return the campaign, or None with a note: the format can do without names."""
+    found, problems = known_campaigns(campaign, [place])
     if len(found) == 1 and not problems:
         return found[0]
-    reason = problems[0] if problems else f"{place}: {'different campaigns' if found else 'no campaign'} in it"
-    note(f"{reason}; names of farms and turbines are left out (--campaign tells them)")
+    reason = problems[0] if problems else f"{place}: holds {'different campaigns' if found else 'no campaign'}"
+    note(f"{reason}; names of farms and turbines are left out (give --campaign to have them)")
     return None

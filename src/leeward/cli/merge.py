@@ -1,4 +1,4 @@
-"""`leeward merge`: many sources into one verified file."""
+"""`leeward merge`: merge many sources into one verified file."""
 
 import sys
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from typer import Argument, Exit, Option
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
-from leeward.cli.sources import adopt_words, campaign_words, told_campaigns
+from leeward.cli.sources import adopt_words, campaign_words, known_campaigns
 from leeward.errors import BadSourceError
 from leeward.store import demand_possible
 from leeward.wording import command, count, listed, run_command, size
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
 
 class OnBad(StrEnum):
-    """What a bad source means."""
+    """The reaction to a bad source."""
 
     ABORT = "abort"
     SKIP = "skip"
@@ -31,68 +31,65 @@ class OnBad(StrEnum):
 
 
 class Prefer(StrEnum):
-    """Which of several different results of a key is taken."""
+    """The choice between different results of one key."""
 
     NEWEST = "newest"
     BEST = "best"
 
 
-PREFER = Option(None, help="Of different results of one key take this one. Default: an error.")
+PREFER = Option(None, help="Take this one of different results for the same key. Default: report an error.")
 
 
 class MergeOptions(Options):
-    """Merge results into one file, each verified before and after.
+    """Merge results into one file and verify each before and after.
 
-    All sources are checked first; every result is verified again after writing, and the output appears in one step. A
-    log is written beside it, as text and as JSON lines.
+    All sources are checked first. Every result is verified again after writing, and the output is replaced in one step.
+    A log is written beside it, as text and as JSON lines.
 
-    Verdicts are per result: one bad group does not sink the others of its file. By default anything bad ends the merge
-    with no output; `--on-bad skip` goes on without it, and `--on-bad salvage` tries everything that `leeward salvage`
-    does. The same result twice is one result; different results of one key are an error unless --prefer says which to
-    take.
+    Each result has its own verdict: one bad group does not affect the others in its file. By default anything bad stops
+    the merge without output; `--on-bad skip` leaves it out, and `--on-bad salvage` recovers what `leeward salvage`
+    would. Identical results count once; different results for the same key are an error unless --prefer chooses one.
 
-    A missing or impossible AEP is recomputed with --campaign; without it the layout is kept with the status `no-aep`,
-    counted apart. Results of other scripts have no digest; with --campaign those whose stored AEP is not that of their
-    layout (to 1e-9) are bad, because a flipped bit would look just so. If the script had another wake model, leave
-    --campaign out.
+    With --campaign a missing or impossible AEP is recomputed; without it the layout gets the status `no-aep` and is
+    counted separately. Results of other scripts have no checksum; with --campaign they are bad if their stored AEP is
+    not that of their layout (to 1e-9), because a flipped bit would look the same. If the script used another wake
+    model, omit --campaign.
 
-    Each result is compared with its campaign: the one named with --campaign, else that of its run directory, else the
-    one that its file tells. A result with another fingerprint, another number of turbines or a place outside the area
-    of its farm is bad. Adopted results have no fingerprint; results of tasks that the campaign does not have are taken.
-    Results of another method version of leeward are compared under that version, merged, and noted.
+    Each result is compared with its campaign: the one given with --campaign, else that of its run directory, else the
+    one stored in its file. A result is bad if its fingerprint or its number of turbines differs, or if a turbine is
+    outside the area of its farm. Adopted results have no fingerprint; results of tasks that are not in the campaign are
+    merged. Results of another method version of leeward are compared under that version, merged and noted.
 
-    The output tells the campaign of its sources. Campaigns that differ only in how they are run (`execution`) are one;
-    if they differ in their seeds too, the output's campaign has the seeds of all. A campaign that cannot be read is
-    noted, and stands in no result's way.
+    The output stores the campaign of its sources. Campaigns that differ only in `execution` count as one; if they also
+    differ in their seeds, the output's campaign has all seeds. A campaign that cannot be read is noted and ignored.
 
-    A source is removed only if asked for, and only when each of its results was found again in the output on the disk.
-    A file that holds anything else stays: attributes of the file or of a dataset, data beside the results, or, of
-    another script's result that is there twice, attributes that differ. The run directories that sources lie in, or
-    beside, are held meanwhile, as by a run, and each removal is in their audit logs too. With --dry-run it is said what
-    would be removed and what would stay.
+    --remove-sources removes a source only when each of its results was read back from the output on the disk. A file
+    that holds anything else is kept: attributes of the file or of a dataset, other data, or, for identical results of
+    other scripts, attributes that differ. Meanwhile the command holds the locks of the run directories concerned, and
+    their audit logs record each removal. With --dry-run it prints what would be removed and what would be kept.
 
-    Exit codes: 0 all went in, and nothing expected is missing; 3 something is bad, in conflict, missing or without its
-    AEP; 1 other errors; 2 wrong use; 4 the output cannot be written.
+    Exit codes: 0 everything was merged, and no expected result is missing; 3 something is bad, in conflict, missing or
+    without AEP; 1 other errors; 2 usage error; 4 the output cannot be written.
     """
 
     sources: list[Path] = Argument(
-        ..., help="Run directories, layouts.h5 files, shards, other scripts' files, folders."
+        ..., help="Run directories, layouts.h5 files, shards, files of other scripts, folders."
     )
-    output: Path = Option(..., "--output", "-o", help="The merged file. It is replaced in one step.")
+    output: Path = Option(..., "--output", "-o", help="The merged file. An old one is replaced in one step.")
     on_bad: OnBad = Option(
-        OnBad.ABORT, help="Bad files or results: abort, go on without them, or salvage what they hold."
+        OnBad.ABORT, help="What to do about bad files or results: abort, leave them out, or salvage what they hold."
     )
     prefer: Prefer | None = PREFER
     campaign: str | None = CAMPAIGN_FILE
     remove_sources: bool = Option(
-        False, "--remove-sources", help="Remove sources all of whose results are in the verified output."
+        False, "--remove-sources", help="Remove each source whose results are all in the verified output."
     )
     dry_run: bool = DRY_RUN
     quiet: bool = QUIET
 
 
 def merge(options: MergeOptions) -> None:
-    """Merge results into one file, and print what was done."""
+    """Merge results into one file and print what was done."""
     from leeward.store import MergeRefusedError
 
     words = [] if options.on_bad is OnBad.ABORT else ["--on-bad", options.on_bad.value]
@@ -108,21 +105,21 @@ def merge(options: MergeOptions) -> None:
     print("\n".join(_next(report, options.campaign, options.dry_run)))
     if report.no_aep and options.campaign is None:
         again = command("merge", *options.sources, "-o", options.output, *words, "--campaign", "FILE")
-        print(f"To have missing AEPs recomputed: {again}")
+        print(f"To recompute missing AEPs: {again}")
     raise Exit(0 if report.is_all_well else EXIT_INCOMPLETE)
 
 
 def merged(
     options: "MergeOptions | SalvageOptions", on_bad: OnBad, *, quiet: bool, remove_sources: bool = False
 ) -> "MergeReport":
-    """Merge the sources. Each result is compared with its campaign, and judged by the one that --campaign names."""
+    """Merge the sources. Compare each result with its campaign, and judge it by the one given with --campaign."""
     from leeward.processes import usable_cores
     from leeward.store import KnownCampaign, merge as merge_files
     from leeward.watch import Comparison
 
     demand_possible(options.output)
-    told, problems = told_campaigns(options.campaign, options.sources)
-    known = told[0] if len(told) == 1 else None
+    found, problems = known_campaigns(options.campaign, options.sources)
+    known = found[0] if len(found) == 1 else None
     named = None if options.campaign is None else known
     comparison = Comparison(options.sources, named, known)
     with progress(quiet) as on_progress:
@@ -136,7 +133,7 @@ def merged(
                 judge=None if named is None else _judge(named, on_bad),
                 compare=comparison,
                 facts=None if known is None else _facts(known),
-                campaigns=len(told),
+                campaigns=len(found),
                 notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
             ),
             remove_sources=remove_sources,
@@ -147,15 +144,13 @@ def merged(
 
 
 def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
-    """Of results without a digest: whether their AEP is that of their layout; and all of it where damage is known."""
+    """Return the check of results without a checksum: the AEP alone, or everything when salvaging."""
     if on_bad is not OnBad.SALVAGE:
         return campaign.judge.aep
-    # right number of turbines, inside, spaced, with the AEP that the layout has
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
 def _facts(campaign: "Campaign") -> "Facts":
-    """What the merged file says of its campaign."""
     from leeward.store import Facts
 
     return Facts(
@@ -170,7 +165,7 @@ def _facts(campaign: "Campaign") -> "Facts":
 
 def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     if report.problem:
-        yield f"Would not be merged: {report.problem}"
+        yield f"The merge would fail: {report.problem}"
     elif dry_run:
         yield f"{report.output}: would get {count(report.results, 'result')} from {count(len(report.files), 'file')}"
     else:
@@ -191,20 +186,20 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
 
 
 def merge_remarks(report: "MergeReport") -> Iterator[str]:
-    """Yield how many results were found twice, got an AEP or have none."""
+    """Yield how many results were found twice, got a new AEP or have none."""
     yield from counted(
-        (len(report.duplicates), "result", "found more than once, and the same"),
-        (len(report.recomputed), "result", "whose AEP was recomputed"),
+        (len(report.duplicates), "result", "found more than once, identical"),
+        (len(report.recomputed), "result", "with a recomputed AEP"),
         (report.no_aep, "result", 'without an AEP (status "no-aep")'),
         indent="  ",
     )
 
 
 def noted(report: "MergeReport") -> Iterator[str]:
-    """Yield the notes, and where an older output is now."""
+    """Yield the notes and the new name of an older output."""
     yield from (f"  note: {text}" for text in report.notes)
     if report.moved is not None:
-        yield f"  the file that was there is now {report.moved}"
+        yield f"  the previous file is now {report.moved}"
 
 
 def _left_out(report: "MergeReport") -> Iterator[str]:
@@ -230,34 +225,33 @@ def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
 
 
 def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
-    """Yield the commands that would merge what can be had. words: options of this merge."""
-    sources, told = options.sources, campaign_words(options.campaign)
+    """Yield commands that would merge the valid part. words: options of this merge."""
+    sources, named = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
     again = ["merge", *sources, "-o", report.output, *words, *skip]
     if report.unsettled:
-        yield from ways_to_prefer(again, told)
+        yield from ways_to_prefer(again, named)
     elif skip:
-        yield f"To merge what is valid: {command(*again, *told)}"
-        rescue = command("salvage", *sources, "-o", report.output, *told)
-        yield f"To recover what damaged files still hold, too: {rescue}"
+        yield f"To merge what is valid: {command(*again, *named)}"
+        rescue = command("salvage", *sources, "-o", report.output, *named)
+        yield f"To also recover what damaged files still hold: {rescue}"
     run = run_command(report.output, options.campaign or "CAMPAIGN")
     yield f"To take what is valid and compute the rest: {command(*run, *adopt_words(sources))}"
 
 
-def ways_to_prefer(again: list[object], told: list[str]) -> Iterator[str]:
-    """Yield the commands that take one of different results. again: the words of this one; told: of its campaign."""
-    yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *told)}"
-    yield f"To take the one with most energy: {command(*again, '--prefer', 'best', *told)}"
+def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
+    """Yield commands that choose between different results. again: words of this command; named: its campaign."""
+    yield f"To take the newest of different results: {command(*again, '--prefer', 'newest', *named)}"
+    yield f"To take the one with the highest AEP: {command(*again, '--prefer', 'best', *named)}"
 
 
 def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
-    """What it means, and what to do about it."""
     if report.missing is None:
-        yield f"What was expected is not known; `leeward missing {report.output} --campaign FILE` compares."
+        yield f"The expected results are not known; `leeward missing {report.output} --campaign FILE` lists them."
     elif report.missing:
         yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
         if not dry_run:
             words = run_command(report.output, campaign or "CAMPAIGN")
             yield f"To compute what is missing: {command(*words, '--adopt', report.output)}"
     elif not report.problem:
-        yield "Nothing that was expected is missing."
+        yield "No expected result is missing."

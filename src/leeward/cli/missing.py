@@ -1,4 +1,4 @@
-"""`leeward missing`: what was expected, without what is there."""
+"""`leeward missing`: list the tasks without a result."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -20,25 +20,25 @@ MOST_ROWS = 100
 class MissingOptions(Options):
     """List the tasks that have no result, for `leeward run --only-from`.
 
-    Each with the reason, as far as it is known. What was expected is told by the run directory or by the file itself;
-    files of other scripts do not know it, and need --campaign. The CSV file has the columns `key`, `farm_idx`,
-    `type_idx`, `seed` and `reason`; it and the JSON are what `leeward run --only-from` takes.
+    Each is listed with the reason, if known. The run directory or the file itself states which tasks are expected;
+    files of other scripts do not, and need --campaign. The CSV file has the columns `key`, `farm_idx`, `type_idx`,
+    `seed` and `reason`; `leeward run --only-from` reads it, and the JSON too.
 
-    Exit codes: 0 nothing is missing; 3 something is; 1 it cannot be read; 2 wrong use, or nobody knows what was
-    expected; 4 the storage is unavailable, or FILE cannot be written.
+    Exit codes: 0 nothing is missing; 3 something is; 1 PATH cannot be read; 2 usage error, or the expected tasks are
+    not known; 4 the storage is unavailable, or FILE cannot be written.
     """
 
     path: Path | None = Argument(
         None,
-        help="Run directory, layouts.h5, or a folder with other scripts' files. Default: the only run in the "
+        help="Run directory, layouts.h5, or a folder with files of other scripts. Default: the only run in the "
         "current folder.",
     )
     campaign: str | None = Option(
-        None, metavar="FILE", help="What is expected: a campaign file. Default: what PATH itself tells."
+        None, metavar="FILE", help="Campaign file with the expected tasks. Default: the campaign stored in PATH."
     )
-    csv_file: str | None = CSV(help="Write all of them to this CSV file; - for the screen.")
+    csv_file: str | None = CSV(help="Write all of them to this CSV file; - prints it.")
     as_json: bool = Option(False, "--json", help="Print all of them as JSON.")
-    failed: bool = Option(False, "--failed", help="Only tasks that were tried and failed.")
+    failed: bool = Option(False, "--failed", help="List only tasks that were tried and failed.")
 
 
 def missing(options: MissingOptions) -> None:
@@ -66,7 +66,7 @@ def _print(
     path: Path, campaign: str | None, target: Path | None, absence: "Absence", tasks: list["AbsentTask"]
 ) -> None:
     if not absence.tasks:
-        print(f"{absence.campaign}: nothing is missing in {path}, all {count(absence.expected, 'layout')} are there")
+        print(f"{absence.campaign}: nothing is missing in {path}, all {count(absence.expected, 'layout')} are present")
         return
     print(f"{absence.campaign}: {len(absence.tasks)} of {count(absence.expected, 'layout')} missing in {path}")
     if len(tasks) != len(absence.tasks):
@@ -77,12 +77,12 @@ def _print(
         rows = [[task.key, *task.key, task.reason] for task in tasks]
         print(table([COLUMNS, *rows[:MOST_ROWS]], right=(1, 2, 3)))
         if len(tasks) > MOST_ROWS:
-            print(f"  and {len(tasks) - MOST_ROWS} more; all of them with --csv FILE")
+            print(f"  and {len(tasks) - MOST_ROWS} more; --csv FILE lists all")
     print()
     if target is not None:
         print(f"written: {target}, {count(len(tasks), 'task')}")
     else:
         words = [*campaign_words(campaign), *(["--failed"] if all(task.failed for task in tasks) else [])]
-        print(f"To keep the list: {command('missing', path, *words, '--csv', 'missing.csv')}")
+        print(f"To save the list: {command('missing', path, *words, '--csv', 'missing.csv')}")
     retry = " --retry-failed" if any(task.failed for task in tasks) else ""
     print(f"To compute exactly these: {compute_command(path, campaign, target or 'missing.csv')}{retry}")

@@ -1,4 +1,4 @@
-"""`leeward optimise`: from an area to a layout."""
+"""`leeward optimise`: find a layout for an area."""
 
 import contextlib
 import math
@@ -27,58 +27,58 @@ if TYPE_CHECKING:
     from leeward.formats.layout_table import TableLayout
     from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
 
-BUILTIN_TURBINES = 66  # of 15 MW: a farm of 1 GW
+BUILTIN_TURBINES = 66  # 15 MW each: a farm of 1 GW
 PROGRESS_EVERY_S = 0.1
 
 
 class AreaOptions(Options):
-    """Where turbines may stand, and how far apart."""
+    """Area and spacing of the turbines."""
 
     area: Path | None = Option(
-        None, help="GeoJSON file with the area. Without it: the areas of the campaign, or the built-in ones."
+        None, help="GeoJSON file with the area. Default: the areas of the campaign, or the built-in ones."
     )
     farm_idx: str | None = Option(
         None,
         "--farm-idx",
         "--farm",
-        help="Choose the area by its farm_idx, by its position in a file that has none, or by its name.",
+        help="Choose the area by its farm_idx, by its position if the file has no farm_idx, or by its name.",
     )
     area_name: str | None = Option(None, help="Choose the area by its name: its property name, Name, NAME or title.")
     crs: str | None = Option(None, help="Projected coordinate system of the area, for example EPSG:25831.")
     turbines: int | None = Option(
-        None, help=f"How many. Default: as many as --start or the campaign's farm has, or {BUILTIN_TURBINES}."
+        None, help=f"Number of turbines. Default: that of --start or of the campaign's farm, or {BUILTIN_TURBINES}."
     )
-    spacing_m: float | None = Option(None, help="How far apart turbines must be, m.")
+    spacing_m: float | None = Option(None, help="Minimum distance between turbines, m.")
     spacing_diameters: float | None = Option(
-        None, help="The same in rotor diameters. Default: that of the campaign, or 3; without --spacing-m."
+        None, help="The same in rotor diameters. Default without --spacing-m: that of the campaign, or 3."
     )
 
     def spacing(self, campaign: "Campaign | None") -> dict[str, float | None]:
-        """Return the least distance of two turbines, as LayoutProblem takes it."""
+        """Return the minimum distance between turbines as arguments of LayoutProblem."""
         if self.spacing_m is not None or self.spacing_diameters is not None:
             return {"spacing_m": self.spacing_m, "spacing_diameters": self.spacing_diameters}
         return {"spacing_diameters": 3.0} if campaign is None else dict(campaign.physics.spacing)
 
 
 class SearchOptions(Options):
-    """How a layout is found."""
+    """Recipe and effort of the search."""
 
     seed: int = Option(0, help="The same seed gives the same layout.")
     recipe: str | None = Option(
         None,
         help="smart_start+refine (default), smart_start, random+refine, random, start+refine (default with "
-        "--start), start, or your own function (problem, seed) -> (x, y) as module:function; the module may lie "
+        "--start), start, or a custom function (problem, seed) -> (x, y) as module:function; the module may be "
         "in the current folder.",
     )
-    effort: str = Option("normal", help="fast, normal or thorough: how much work.")
+    effort: str = Option("normal", help="Work to spend: fast, normal or thorough.")
     time_budget_s: float | None = Option(
-        None, help="End after so many seconds instead; the result then depends on the machine's speed."
+        None, help="Time budget in seconds, instead of --effort; the result then depends on the machine's speed."
     )
-    work: int | None = Option(None, help="End after so many pair evaluations instead, as an earlier run printed them.")
-    grid_size: int = Option(18, help="SmartStart: points of the grid, a side.")
-    random_pct: float = Option(
-        30.0, help="SmartStart: pick at random among the best so many per cent of the free points."
+    work: int | None = Option(
+        None, help="Work budget in pair evaluations, as an earlier run printed it, instead of --effort."
     )
+    grid_size: int = Option(18, help="SmartStart: grid points per side.")
+    random_pct: float = Option(30.0, help="SmartStart: pick at random from this best share of the free points, %.")
 
 
 class StartOptions(Options):
@@ -86,27 +86,26 @@ class StartOptions(Options):
 
     start: Path | None = Option(None, help="CSV file with the layout to start from: columns x_m and y_m.")
     key: str | None = Option(
-        None, help='Of a --start file with several layouts: which one, farm0_t5_s3, 0,5,3 or "farm/type/3".'
+        None, help='Layout to take from a --start file with several: farm0_t5_s3, 0,5,3 or "farm/type/3".'
     )
     repair_start: bool = Option(
-        False, "--repair-start", help="Move turbines of --start inside and apart first, if need be."
+        False, "--repair-start", help="First move turbines of --start inside the area and apart, if needed."
     )
 
 
 class OptimiseOptions(Options):
     """Find one layout with a high annual energy production, without a campaign.
 
-    Without any option: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all
+    Without options: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all
     constraints.
 
-    Ctrl-C ends the search with the best layout so far, which is written as usual; a second one abandons it.
+    Ctrl-C ends the search and writes the best layout so far; a second Ctrl-C discards it.
 
-    With --campaign the area, the number of turbines and the spacing are those of a farm of the campaign, too; recipe,
-    effort and seed are those of the options. Of a --start file that `leeward export` wrote, the farm and the turbine
-    type are those of the layout.
+    With --campaign, area, number of turbines and spacing come from a farm of the campaign; recipe, effort and seed come
+    from the options. With a --start file that `leeward export` wrote, farm and turbine type are those of the layout.
 
-    Exit codes: 0 found; 130 ended by Ctrl-C; 1 errors, for example no room for the turbines; 2 wrong use; 4 a file
-    cannot be written.
+    Exit codes: 0 found; 130 ended by Ctrl-C; 1 other errors, for example no room for the turbines; 2 usage error; 4 a
+    file cannot be written.
     """
 
     area: AreaOptions
@@ -118,7 +117,7 @@ class OptimiseOptions(Options):
 
 
 def optimise(options: OptimiseOptions) -> None:
-    """Find a layout, write it and print what it yields."""
+    """Find a layout, write it and print its yield."""
     output, picture = options.output, options.picture
     check_files(output, picture)
     from leeward.layout import SmartStart, StopReason
@@ -132,7 +131,7 @@ def optimise(options: OptimiseOptions) -> None:
     if given is not None and options.start.repair_start:
         given = problem.repaired(*given)
     solution = _optimised(problem, options.search, smart_start, given)
-    if output is not None:  # before anything is printed, which may fail where nobody reads it
+    if output is not None:  # before printing, which fails if the reader of the output is gone
         _write_layout(output, problem, solution)
     if picture is not None:
         _write_picture(picture, problem, solution)
@@ -140,7 +139,7 @@ def optimise(options: OptimiseOptions) -> None:
     for path in filter(None, (output, picture)):
         _say("written", "", str(path))
     if output is None:
-        _say("not written", "", "the layout: give --output layout.csv to keep it")
+        _say("not written", "", "the layout; give --output layout.csv to keep it")
     if solution.stop_reason is StopReason.REQUESTED:
         raise Exit(EXIT_INTERRUPTED)
 
@@ -148,7 +147,7 @@ def optimise(options: OptimiseOptions) -> None:
 def _problem(
     options: OptimiseOptions, campaign: "Campaign | None", machine: Machine, begin: "TableLayout | None"
 ) -> tuple[str, "LayoutProblem"]:
-    """Return what to call the area, and the problem. begin: the layout to start from."""
+    """Return the title of the area and the problem. begin: the layout to start from."""
     from leeward.layout import LayoutProblem
 
     given = options.area
@@ -168,7 +167,7 @@ def _problem(
 
 
 def _start(options: StartOptions, campaign: str | None) -> "TableLayout | None":
-    """Return the layout to start from: the only one of its file, or the one that --key names."""
+    """Return the layout to start from: the one that --key names, or the only one in the file."""
     path, key = options.start, options.key
     if path is None:
         if key is not None:
@@ -179,18 +178,18 @@ def _start(options: StartOptions, campaign: str | None) -> "TableLayout | None":
     layouts = read_layouts(path)
     if key is not None:
         names = [layout.name for layout in layouts]
-        wanted = key if key in names else str(Names(campaign, None).keys([key])[0])
-        layouts = [layout for layout in layouts if layout.name == wanted]
+        name = key if key in names else str(Names(campaign, None).keys([key])[0])
+        layouts = [layout for layout in layouts if layout.name == name]
         if not layouts:
-            raise InputError(f"{path}: no layout {wanted} in it; expected one of {listed(names, 5)}")
+            raise InputError(f"{path}: has no layout {name}; expected one of {listed(names, 5)}")
     if len(layouts) > 1:
         some = listed([layout.name for layout in layouts], 3)
-        raise InputError(f"{path}: {len(layouts)} layouts in it ({some}); choose one with --key")
+        raise InputError(f"{path}: holds {len(layouts)} layouts ({some}); choose one with --key")
     return layouts[0]
 
 
 def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "TableLayout | None") -> int:
-    """Return which farm of the campaign it is: the one that was named, else that of the layout, else the only one."""
+    """Return the farm_idx: of the farm named by text, else that of the layout, else the only one of the campaign."""
     if text is not None:
         found = Names(named, None).farms([text])[0]
     elif begin is not None and begin.farm_idx is not None:
@@ -200,18 +199,17 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
     else:
         farms = listed([f"{number} {name!r:.40}" for number, name in campaign.farms.items()], 10)
         raise InputError(f"{campaign.name} has {len(campaign.farms)} farms; choose one with --farm: {farms}")
-    campaign.physics.area(found)  # says which there are
+    campaign.physics.area(found)  # raises an error that lists the farms
     return found
 
 
 def _area(options: AreaOptions) -> tuple[str, "Area"]:
-    """Return what to call the area, and the area."""
     from leeward.campaign.names import word_of
 
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
     if path is None:
         if name is not None or crs is not None:
-            raise InputError("--area-name and --crs are about a file; expected --area too, or only --farm-idx")
+            raise InputError("--area-name and --crs apply to a file; give --area too, or use --farm-idx alone")
         from leeward.campaign import builtin
 
         number = 0 if farm is None else Names("danish-energy-island", None).farms([farm])[0]
@@ -224,7 +222,7 @@ def _area(options: AreaOptions) -> tuple[str, "Area"]:
         if not word.quoted and word.text.isdecimal():
             farm_idx = int(word.text)
         elif name is not None:
-            raise InputError("--farm and --area-name both give a name; expected one of them")
+            raise InputError("--farm and --area-name both give a name; give one or the other, not both")
         else:
             name = word.text
     which = "".join(f", {value}" for value in (farm_idx, name) if value is not None)
@@ -234,21 +232,21 @@ def _area(options: AreaOptions) -> tuple[str, "Area"]:
 def _optimised(
     problem: "LayoutProblem", options: SearchOptions, smart_start: "SmartStart", start: tuple[Any, Any] | None
 ) -> "Solution":
-    """Call the library, with a line of progress, and a Ctrl-C that asks it to stop. start: x and y, m."""
+    """Optimise with a progress line; Ctrl-C asks the optimiser to stop. start: x and y, m."""
     from leeward import layout
 
     recipe = options.recipe or ("smart_start+refine" if start is None else "start+refine")
-    own = ":" in recipe
-    if own:
+    is_custom = ":" in recipe
+    if is_custom:
         sys.path.insert(0, os.getcwd())  # as `python -m` has it
     line = _ProgressLine()
     try:
         line.say("preparing")
-        with _interrupt_asks(not own) as asked:  # a custom function cannot be asked
+        with _interrupt_asks(not is_custom) as asked:  # a custom function cannot be asked to stop
 
-            def watch(progress: "Progress") -> bool:
+            def callback(progress: "Progress") -> bool:
                 line.show(progress)
-                return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there must be something to return
+                return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there is a layout to return
 
             return layout.optimise(
                 problem,
@@ -259,27 +257,27 @@ def _optimised(
                 work=options.work,
                 smart_start=smart_start if recipe.startswith("smart_start") else None,
                 start=start,
-                callback=watch,
+                callback=callback,
             )
     except KeyboardInterrupt as interrupt:
         line.clear()
-        print("leeward: abandoned; nothing was written", file=sys.stderr)
+        print("leeward: interrupted; nothing was written", file=sys.stderr)
         raise Exit(EXIT_INTERRUPTED) from interrupt
     finally:
         line.clear()
 
 
 @contextlib.contextmanager
-def _interrupt_asks(is_wanted: bool) -> Iterator[threading.Event]:
-    """Let the first Ctrl-C set an event, as a request to stop; the next one interrupts as ever."""
+def _interrupt_asks(is_enabled: bool) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets, as a request to stop; the next one interrupts as usual."""
     asked = threading.Event()
 
     def ask(*_: object) -> None:
         asked.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    # where somebody has it ignored, as for a job in the background, it stays so
-    if is_wanted and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+    # a background job ignores Ctrl-C: leave that as it is
+    if is_enabled and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, ask)
     try:
         yield asked
@@ -289,10 +287,10 @@ def _interrupt_asks(is_wanted: bool) -> Iterator[threading.Event]:
 
 
 class _ProgressLine:
-    """One line on the terminal that is written over and over; nothing where there is no terminal."""
+    """One line on the terminal that is overwritten; nothing without a terminal."""
 
     def __init__(self) -> None:
-        self._wanted = sys.stderr.isatty()
+        self._is_terminal = sys.stderr.isatty()
         self._began = self._last = time.monotonic()
 
     def show(self, progress: "Progress") -> None:
@@ -304,7 +302,7 @@ class _ProgressLine:
         self.say(f"{now - self._began:6.1f} s   {progress.phase:<12} step {progress.step:<7} {best}")
 
     def say(self, text: str) -> None:
-        if self._wanted:
+        if self._is_terminal:
             write_over(text[: shutil.get_terminal_size().columns - 1])
 
     def clear(self) -> None:
@@ -334,7 +332,6 @@ def _say(what: str, value: object, more: str = "") -> None:
 
 
 def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
-    """One line per turbine, coordinates to the last digit."""
     simulation = problem.farm.simulate(solution.x, solution.y)
     columns = (solution.x, solution.y, simulation.aep_gwh, simulation.wake_loss)
     rows = (
@@ -345,7 +342,6 @@ def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") ->
 
 
 def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
-    """The layout beside the one that the refinement began with."""
     from leeward.plots import save_layout_picture
 
     start = None if solution.start is None else (*solution.start, solution.phases[0].aep_gwh)

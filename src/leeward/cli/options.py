@@ -1,7 +1,4 @@
-"""Options that several commands have, and how a class of options becomes a command.
-
-A command is a function of one such class.
-"""
+"""Options that several commands share, and the conversion of a class of options to a command."""
 
 import inspect
 from collections.abc import Callable, Iterator, Mapping
@@ -15,31 +12,31 @@ PLACE = Argument(None, help="Run directory or layouts.h5. Default: the only run 
 PLACE_OR_FOLDER = Argument(
     None, help="Run directory, layouts.h5, or a folder. Default: the only run in the current folder."
 )
-CAMPAIGN = Argument(
-    None, help="Campaign file (YAML), or the name of a built-in campaign. Without it: the built-in one."
-)
+CAMPAIGN = Argument(None, help="Campaign file (YAML) or name of a built-in campaign. Default: the built-in campaign.")
 CAMPAIGN_FILE = Option(
     None,
     "--campaign",
     metavar="FILE",
-    help="Campaign file, a built-in campaign's name, or a run directory or layouts.h5 that tells it. Default: what "
-    "PATH tells.",
+    help="Campaign file, name of a built-in campaign, or a run directory or layouts.h5 that holds the campaign. "
+    "Default: the campaign stored in PATH.",
 )
-RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="The deliverable; the run directory lies beside it.")
-FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or its name. Can be given several times.")
-TYPES = Option(
-    None, "--type", help="Only this turbine type, by its number (type_idx) or its name. Can be given several times."
-)
+RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Output file. The run directory is created beside it.")
+FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable.")
+TYPES = Option(None, "--type", help="Only this turbine type, by its number (type_idx) or name. Repeatable.")
 CSV = partial(Option, None, "--csv", metavar="FILE")
-QUIET = Option(False, "--quiet", "-q", help="No progress, and only what matters of the rest.")
-DRY_RUN = Option(False, "--dry-run", help="Change nothing; say what would happen.")
-TAKE_OVER = Option(False, "--take-over", help="Take the run directory from an owner elsewhere that stands still.")
+QUIET = Option(False, "--quiet", "-q", help="Print no progress, and only the essential output.")
+DRY_RUN = Option(False, "--dry-run", help="Change nothing; print what would be done.")
+TAKE_OVER = Option(
+    False,
+    "--take-over",
+    help="Take the run directory from a coordinator on another machine whose heartbeat has stopped.",
+)
 
 
 class Options:
-    """Arguments and options of a command: the attributes of a subclass. Its docstring is the help text of the command.
+    """Base class of the options of a command: each attribute is an argument or option, the docstring is the help text.
 
-    An attribute whose type is a subclass too stands for all attributes of that one.
+    An attribute whose type is a subclass of Options stands for all attributes of that class.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -48,7 +45,7 @@ class Options:
 
     @classmethod
     def parameters(cls) -> Iterator[inspect.Parameter]:
-        """Yield a parameter of a function for each."""
+        """Yield one function parameter for each option."""
         for name, kind in inspect.get_annotations(cls).items():
             if _is_group(kind):
                 yield from kind.parameters()
@@ -62,7 +59,7 @@ def _is_group(kind: Any) -> bool:
 
 
 def expanded(command: Callable[[Any], None]) -> Callable[..., None]:
-    """Return the command as typer takes it: with a parameter for each of its options."""
+    """Return the command as a function with one parameter for each option, as typer expects."""
     [parameter] = inspect.signature(command).parameters.values()
     kind: type[Options] = parameter.annotation
 
@@ -72,11 +69,11 @@ def expanded(command: Callable[[Any], None]) -> Callable[..., None]:
     parameters = list(kind.parameters())
     vars(call)["__signature__"] = inspect.Signature(parameters)
     call.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
-    # a line for each paragraph: the terminal, not the source, says where lines end
+    # one line per paragraph: the width of the terminal decides where lines break
     call.__doc__ = "\n\n".join(" ".join(part.split()) for part in inspect.cleandoc(kind.__doc__ or "").split("\n\n"))
     return call
 
 
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the options that were given, by their names."""
+    """Return the options that were given, by name."""
     return {name: value for name, value in options.items() if value is not None}

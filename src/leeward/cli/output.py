@@ -1,4 +1,4 @@
-"""What commands print and write: aligned tables, CSV files, streams without control sequences, and exit codes.
+"""Output of commands: aligned tables, CSV files, streams without control sequences, and exit codes.
 
 docs/commands.md lists the exit codes.
 """
@@ -20,9 +20,9 @@ EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
 EXIT_STORAGE = 4
-EXIT_INTERRUPTED = 130  # as a shell says it of a program that Ctrl-C ended
-RESET = "\x1b[0m"  # of colours: harmless
-MOST_LISTED = 20  # lines of one kind, where the rest is to be had elsewhere
+EXIT_INTERRUPTED = 130  # what a shell returns for a program that Ctrl-C ended
+RESET = "\x1b[0m"  # resets colours
+MOST_LISTED = 20  # lines of one kind, where another command lists the rest
 COMPILING = "compiling the wake engine (once on this machine)"
 
 
@@ -46,17 +46,17 @@ def log(text: str) -> None:
 
 
 def picked(thing: object, *names: str) -> dict[str, Any]:
-    """Return some attributes, by their names, for JSON."""
+    """Return some attributes by name, for JSON."""
     return {name: getattr(thing, name) for name in names}
 
 
 def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:
-    """Yield how many there are of each thing, and what about them; nothing where there are none."""
+    """Yield a line with the count of each fact; none for a count of 0."""
     yield from (f"{indent}{count(number, noun)} {text}" for number, noun, text in facts if number)
 
 
 def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> Iterator[str]:
-    """Yield the first lines, and how many more there are. rest: what they are, and where to find them."""
+    """Yield the first lines and how many more there are. rest: what they are and where to find them."""
     lines = list(lines)
     yield from lines[:most]
     if len(lines) > most:
@@ -64,7 +64,7 @@ def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> I
 
 
 def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: str = "  ") -> str:
-    """Columns as wide as what is in them, never wrapped; `right`: those that stand to the right."""
+    """Return aligned columns, never wrapped. right: numbers of the right-aligned columns."""
     texts = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in rows]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = []
@@ -78,23 +78,23 @@ def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: s
 
 
 def csv_target(csv_file: str | None, as_json: bool = False) -> Path | None:
-    """Return the file that --csv names, which can be written; None for none, and for the screen (-)."""
+    """Return the file that --csv names, after checking that it can be written; None without --csv and for "-"."""
     if as_json and csv_file is not None:
-        raise InputError("--csv and --json are both given; expected one of them")
+        raise InputError("--csv and --json are both given; give one or the other, not both")
     target = None if csv_file in (None, "-") else Path(str(csv_file))
     check_files(target)
     return target
 
 
 def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
-    """As CSV, with the line ends of this system's other programs."""
+    """Return a table as CSV with Unix line ends."""
     from leeward.formats.tabular import csv_text
 
     return csv_text(header, rows, line_end="\n")
 
 
 def write_file(path: Path, text: str) -> None:
-    """Write a file, which appears whole or not at all."""
+    """Write a file completely or not at all."""
     try:
         replace_file(path, text.encode())
     except OSError as error:
@@ -102,16 +102,16 @@ def write_file(path: Path, text: str) -> None:
 
 
 def check_files(output: Path | None, picture: Path | None = None) -> None:
-    """Refuse, before any work is done, files that cannot be written after it.
+    """Raise an error, before any work is done, if a file cannot be written.
 
-    A name that cannot be a file's is an InputError, a disk that is full or read-only a StorageError.
+    InputError for an invalid name, StorageError for a full or read-only disk.
     """
     if picture is not None:
         from leeward.plots import check_picture_path
 
         check_picture_path(picture)
         if output is not None and output.resolve() == picture.resolve():
-            raise InputError(f"{output}: is both --output and --picture; expected two files")
+            raise InputError(f"{output}: is both --output and --picture; give two different files")
     for path in filter(None, (output, picture)):
         demand_possible(path)
         demand_outside_runs(path)
@@ -125,16 +125,16 @@ def check_files(output: Path | None, picture: Path | None = None) -> None:
 
 
 class Printable:
-    """A text stream that escapes what a terminal would obey: names may come from anywhere.
+    """A text stream that escapes control sequences, which names in files may contain.
 
-    Rich knows `rich_proxied_file` and writes there, past this; what it is given has to be escaped before.
+    Rich writes to `rich_proxied_file` directly; text for it must be escaped before.
     """
 
     def __init__(self, stream: TextIO) -> None:
         self.rich_proxied_file = stream
 
     def write(self, text: str) -> int:
-        # colorama, which numba uses if it is there, sends the reset at the end of a process that has compiled
+        # colorama, which numba uses if installed, sends the reset when a process that has compiled ends
         self.rich_proxied_file.write(text if text == RESET else printable(text))
         return len(text)
 
@@ -144,7 +144,7 @@ class Printable:
 
 @contextlib.contextmanager
 def printable_streams() -> Iterator[None]:
-    """Let all that is printed pass through `Printable`."""
+    """Send everything that is printed through `Printable`."""
     streams = sys.stdout, sys.stderr
     for stream in streams:
         if hasattr(stream, "reconfigure"):
@@ -157,15 +157,15 @@ def printable_streams() -> Iterator[None]:
 
 
 def send_control(stream: TextIO, sequence: str) -> None:
-    """Send a control sequence of our own to a terminal."""
+    """Send a control sequence to a terminal, without escaping it."""
     getattr(stream, "rich_proxied_file", stream).write(sequence)
 
 
 def is_terminal(stream: TextIO | None) -> bool:
-    """None: the stream was closed before Python started."""
+    """Return whether the stream is a terminal. None: it was closed before Python started."""
     return stream is not None and stream.isatty()
 
 
 def compiled_text(seconds: float) -> str:
-    """Return the line that follows when all kernels are compiled."""
+    """Return the line to print when all kernels are compiled."""
     return f"compiled the wake engine (once on this machine) in {seconds:.0f} s"

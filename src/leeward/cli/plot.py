@@ -1,4 +1,4 @@
-"""`leeward plot`: figures of a campaign and of its layouts."""
+"""`leeward plot`: draw figures of a campaign and its layouts."""
 
 import functools
 import warnings
@@ -11,7 +11,7 @@ from typer import Argument, Option
 
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, TYPES, Options
 from leeward.cli.output import check_files, note
-from leeward.cli.sources import Names, demanded_campaign, given_place, told_campaigns
+from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
 from leeward.errors import InputError, write_error
 
 if TYPE_CHECKING:
@@ -25,17 +25,17 @@ if TYPE_CHECKING:
 class PlotOptions(Options):
     """Draw a figure of a campaign or of one of its layouts: PNG, SVG or PDF.
 
-    With --farm and --type only these are drawn, or chosen from. All but aep and convergence need a campaign.
+    --farm and --type restrict the figure to these. All figures except aep and convergence need a campaign.
 
-    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 wrong use; 4 the storage is unavailable, or the
-    picture cannot be written.
+    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 usage error; 4 the storage is unavailable, or
+    the picture cannot be written.
     """
 
     what: str = Argument(
         ...,
         metavar="WHAT",
         help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
-        "convergence: how AEP rose. rose: wind rose. flow: wind speeds in a layout.",
+        "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout.",
     )
     output: Path = Option(..., "--output", "-o", help="The picture: .png, .svg or .pdf. An old one is replaced.")
     path: str | None = Argument(
@@ -45,29 +45,29 @@ class PlotOptions(Options):
     )
     key: list[str] | None = Option(
         None,
-        help='layout, flow, convergence: which result, farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
-        "Default: the best one, by AEP, or by capacity factor where installed power differs by more than 0.5 %. "
-        "For convergence it can be given several times.",
+        help='layout, flow, convergence: the result to draw, farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
+        "Default: the best one, by AEP, or by capacity factor if installed power differs by more than 0.5 %. "
+        "Repeatable for convergence.",
     )
     farm: list[str] | None = FARMS
     turbine_type: list[str] | None = TYPES
-    all_seeds: bool = Option(False, "--all-seeds", help="convergence: the other seeds of that farm and type too.")
+    all_seeds: bool = Option(False, "--all-seeds", help="convergence: also draw the other seeds of that farm and type.")
     direction: float | None = Option(
         None,
-        help="flow: where the wind comes from, degrees clockwise from north. Without --direction and --speed: the "
-        "mean over all winds, weighted by energy.",
+        help="flow: direction the wind comes from, degrees clockwise from north. Default without --direction and "
+        "--speed: the mean over all winds, weighted by energy.",
     )
-    speed: float | None = Option(None, help="flow: how fast the free wind is, m/s.")
+    speed: float | None = Option(None, help="flow: free wind speed, m/s.")
     height_m: float | None = Option(None, help="flow: height above the ground, m. Default: the hub height.")
     points: int | None = Option(
-        None, help="flow: points of the map along its longer side. Default: 800; 200 for the mean."
+        None, help="flow: grid points along the longer side of the map. Default: 800, or 200 for the mean."
     )
     campaign: str | None = CAMPAIGN_FILE
 
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options, with the names in them resolved. places: the run or file; none for a wind rose of a campaign."""
+    """The options with all names resolved. places: the run or file; empty for the wind rose of a campaign."""
 
     options: PlotOptions
     places: list[Path]
@@ -78,19 +78,19 @@ class Wanted:
     def place(self) -> Path:
         return self.places[0]
 
-    def campaign(self, why: str = "this picture") -> "Campaign":
-        """Return the campaign; an InputError, which says what needs it, where nobody knows it."""
+    def campaign(self, why: str = "this figure") -> "Campaign":
+        """Return the campaign, or raise InputError that names what needs it."""
         return demanded_campaign(self.options.campaign, self.places, why)
 
     @functools.cached_property
     def known_campaign(self) -> "Campaign | None":
-        known, _ = told_campaigns(self.options.campaign, self.places)
+        known, _ = known_campaigns(self.options.campaign, self.places)
         return known[0] if known else None
 
 
 def plot(options: PlotOptions) -> None:
-    """Draw a figure, and write it to a file."""
-    what, path = _told_apart(options.what, options.path)
+    """Draw a figure and write it to a file."""
+    what, path = _figure_and_path(options.what, options.path)
     _refuse_unused(what, options)
     check_files(None, options.output)
     from leeward.plots.runs import Choice
@@ -108,41 +108,41 @@ def plot(options: PlotOptions) -> None:
 
 
 def _save(figure: "Figure", output: Path) -> None:
-    """What no font can draw is said in a line."""
+    """Write the figure, with a note for letters that no font has."""
     from leeward.plots import save_figure
     from leeward.plots.fonts import MissingLettersWarning
 
-    with warnings.catch_warnings(record=True) as told:
+    with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MissingLettersWarning)
         try:
             save_figure(output, figure)
         except OSError as error:
             raise write_error(output, error) from error
-    for warning in told:
+    for warning in caught:
         if issubclass(warning.category, MissingLettersWarning):
             note(str(warning.message))
         else:
             warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
 
 
-def _told_apart(first: str, second: str | None) -> tuple[str, Path | None]:
-    """What to draw, and the place; in either order."""
+def _figure_and_path(first: str, second: str | None) -> tuple[str, Path | None]:
+    """Return the name of the figure and the path, which may come in either order."""
     words = [first] if second is None else [first, second]
     for number, word in enumerate(words):
         if word in PICTURES:
             others = words[:number] + words[number + 1 :]
             return word, Path(others[0]) if others else None
-    raise InputError(f"{' '.join(words)!r:.60} says not what to draw; expected one of {', '.join(PICTURES)}")
+    raise InputError(f"{' '.join(words)!r:.60} does not name a figure; expected one of {', '.join(PICTURES)}")
 
 
 def _refuse_unused(what: str, options: PlotOptions) -> None:
-    """Raise InputError for an option of another picture: it would do nothing."""
+    """Raise InputError for an option of another figure, which would have no effect."""
     for name in ("key", "all_seeds", *OF_FLOW):
         belongs_to = [word for word, picture in PICTURES.items() if name in picture.options]
         value = getattr(options, name)
         if not (value is None or value is False or value == []) and what not in belongs_to:
             option = f"--{name.replace('_', '-')}"
-            raise InputError(f"{option} is of no use for {what}; it belongs to {', '.join(belongs_to)}")
+            raise InputError(f"{option} has no effect on {what}; it belongs to {', '.join(belongs_to)}")
 
 
 def _layout(wanted: Wanted) -> "Figure":
@@ -153,7 +153,7 @@ def _layout(wanted: Wanted) -> "Figure":
 
     campaign, key = wanted.campaign(), _one_key(wanted)
     result = find_result(wanted.place, key).result
-    # the stored energy, as everywhere; that of another program may be of another wake model
+    # the stored AEP, as everywhere else: another program may have used another wake model
     placed = PlacedTurbines(result.x, result.y, result.aep, installed_of(campaign, result))
     return layout_figure(layout_problem(campaign, key), placed, name=title_of(campaign, key))
 
@@ -205,7 +205,7 @@ def _flow(wanted: Wanted) -> "Figure":
 
     options = wanted.options
     if (options.direction is None) != (options.speed is None):
-        raise InputError("--direction and --speed belong together; expected both, or neither for the mean")
+        raise InputError("--direction and --speed belong together; give both, or neither for the mean")
     campaign, key = wanted.campaign(), _one_key(wanted)
     result = find_result(wanted.place, key).result
     return flow_figure(
@@ -222,26 +222,25 @@ def _flow(wanted: Wanted) -> "Figure":
 
 
 def _one_key(wanted: Wanted) -> "Key":
-    """The key that was named, else that of the best result there."""
     if len(wanted.keys) > 1:
-        raise InputError(f"{len(wanted.keys)} keys for a picture of one layout; expected one --key")
+        raise InputError(f"{len(wanted.keys)} keys are given for a figure of one layout; give one --key")
     return wanted.keys[0] if wanted.keys else _best_key(wanted)
 
 
 def _best_key(wanted: Wanted) -> "Key":
-    """Return the key of the best result, and say so where that is not the one with the highest AEP."""
+    """Return the key of the best result, with a note if that is not the one with the highest AEP."""
     from leeward.plots.runs import best_key, known_aeps
 
     key, is_by_factor = best_key(known_aeps(wanted.place, wanted.choice), wanted.known_campaign)
     if is_by_factor:
-        words = "installed power differs by more than 0.5 %: the one with the highest capacity factor"
-        note(f"drawn is {key}; {words}")
+        why = "installed power differs by more than 0.5 %, so the best is the one with the highest capacity factor"
+        note(f"drew {key}: {why}")
     return key
 
 
 @dataclass(frozen=True)
 class Picture:
-    """A kind of figure. options: those of its own."""
+    """A kind of figure. options: names of the options that only some figures have."""
 
     draw: "Callable[[Wanted], Figure]"
     options: tuple[str, ...] = ()

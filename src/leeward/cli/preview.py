@@ -1,4 +1,4 @@
-"""The preview of a run: the short form at its start, and the whole of `leeward run --dry-run`."""
+"""The preview of a run: short at its start, complete for `leeward run --dry-run`."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -20,20 +20,21 @@ if TYPE_CHECKING:
     from leeward.runs.context import Options
     from leeward.wind import Site
 
-MOST_FARMS = 12  # at the start of a run
+MOST_FARMS = 12  # in the short form
 MOST_TIGHT = 10
 BARS = "▁▂▃▄▅▆▇█"
 HOURS = 8760
-SUM_SLACK = 1e-6  # of probabilities, from rounding
+SUM_SLACK = 1e-6  # rounding error of a sum of probabilities
 
-Tasks = Mapping[tuple[int, int], int]  # how many tasks there are, by farm and type
+Tasks = Mapping[tuple[int, int], int]  # number of tasks by farm and type
 
 
 @dataclass(frozen=True)
 class Preview:
-    """A campaign as far as it is known without computing a layout.
+    """Facts about a campaign before any layout is computed.
 
-    tight: farms and types whose turbines do not fit, by a quick packing. impossible: those that are errors of the run.
+    tight: farms and types whose turbines do not fit, by a quick packing. impossible: number of those that raise an
+    error in the run.
     """
 
     campaign: "Campaign"
@@ -44,7 +45,7 @@ class Preview:
     warnings: Sequence[str]
 
     def lines(self, *, is_short: bool) -> Iterator[str]:
-        """Yield the text. is_short: for the start of a run, without what it only says when asked."""
+        """Yield the text. is_short: for the start of a run."""
         yield from self._farm_lines(MOST_FARMS if is_short else len(self.places))
         yield from capacity_lines(self.campaign)
         yield from wind_lines(self.campaign.physics.site, with_rose=not is_short)
@@ -53,12 +54,12 @@ class Preview:
         yield from self.warning_lines()
 
     def warning_lines(self) -> Iterator[str]:
-        """Yield what looks wrong: turbines that do not fit, coordinates, names, probabilities."""
+        """Yield warnings about turbines that do not fit, coordinates, names and probabilities."""
         for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
-            wanted = self.campaign.physics.n_turbines(farm, kind)
+            turbines = self.campaign.physics.n_turbines(farm, kind)
             yield (
-                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {wanted} "
-                f"turbines do not fit, a quick packing places {room.packed}. Give fewer turbines, a smaller spacing or "
+                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {turbines} "
+                f"turbines do not fit; a quick packing places {room.packed}. Use fewer turbines, a smaller spacing or "
                 "a larger area; --retry-failed does not help"
             )
         if len(self.tight) > MOST_TIGHT:
@@ -81,7 +82,7 @@ class Preview:
 
 
 def header(campaign: "Campaign", tasks: Tasks) -> str:
-    """Return how many layouts there are, and how they are found: known at once, however many they are."""
+    """Return a line with the number of layouts and the settings of the optimiser."""
     from leeward.campaign.remarks import optimiser_words
 
     product = (
@@ -89,12 +90,12 @@ def header(campaign: "Campaign", tasks: Tasks) -> str:
         f"{len(campaign.seeds):,} seed{'' if len(campaign.seeds) == 1 else 's'}"
     )
     asked = sum(tasks.values())
-    chosen = "" if asked == campaign.n_tasks else f", of which {asked:,} are asked for"
+    chosen = "" if asked == campaign.n_tasks else f", of which {asked:,} are selected"
     return f"{campaign.name}: {product} = {campaign.n_tasks:,} layouts{chosen}; {optimiser_words(campaign)}"
 
 
 def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
-    """Look at the farms, and pack turbines into those that are asked for."""
+    """Examine the farms and pack turbines into the selected ones."""
     from leeward.campaign.names import duplicate_names
     from leeward.campaign.remarks import farm_places, place_remarks, wind_remarks
     from leeward.errors import InputError
@@ -107,7 +108,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     for pair in tasks:
         try:
             room = room_for(campaign.physics.constraints(*pair))
-        except InputError:  # the run says so itself
+        except InputError:  # the run reports it
             impossible += 1
             continue
         if not room.fits:
@@ -116,7 +117,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
 
 
 def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
-    """Yield what kind of wind it is, its mean speed and the hours it covers."""
+    """Yield the kind of wind, its mean speed and the hours it covers."""
     covered = site.covered_hours
     yield f"wind: {site.describe()}; mean speed {site.mean_speed_m_s:.2f} m/s, {covered:.0f} of {HOURS} hours covered"
     missing = HOURS - covered
@@ -127,7 +128,7 @@ def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
 
 
 def rose_line(site: "Site") -> str:
-    """Return a wind rose of one line: a bar for each sector, from north clockwise."""
+    """Return a wind rose in one line: a bar for each sector, clockwise from north."""
     from leeward.wind import wind_rose
 
     rose = wind_rose(site)
@@ -142,9 +143,9 @@ def rose_line(site: "Site") -> str:
 
 @dataclass(frozen=True)
 class Forecast:
-    """The findings and the needs of a run.
+    """Errors, time and memory that a run would have.
 
-    done: layouts that are there already. measured: None where nothing is known.
+    done: number of layouts that exist. measured: None if the time is not known.
     """
 
     done: int
@@ -154,7 +155,7 @@ class Forecast:
 
 
 def forecast(shown: Preview, execution: "Execution", output: Path, options: "Options") -> Forecast:
-    """Look for errors and, if there are none, measure how fast the optimiser is here."""
+    """Look for errors; if there are none, measure the speed of the optimiser on this machine."""
     from leeward.campaign.estimate import estimate
     from leeward.campaign.selection import chosen_among
     from leeward.campaign.work import LayoutWork
@@ -175,25 +176,25 @@ def forecast(shown: Preview, execution: "Execution", output: Path, options: "Opt
 
 
 def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[str]:
-    """Yield what is there already, how long the rest takes, and every error."""
+    """Yield how many layouts exist, the time for the rest, and every error."""
     asked = sum(shown.tasks.values())
     if ahead.done:
-        yield f"{output}: {ahead.done} layouts are there already, {max(asked - ahead.done, 0):,} are to be computed"
+        yield f"{output}: {ahead.done} layouts exist, {max(asked - ahead.done, 0):,} are to be computed"
     if not ahead.errors:
         if ahead.done < asked:
             yield from estimate_lines(ahead.measured, ahead.workers)
         yield "no errors; nothing was computed or written"
         return
     yield from (f"error: {error}" for error in ahead.errors)
-    yield "the run would stop there; nothing was computed or written"
+    yield "the run would stop with an error; nothing was computed or written"
 
 
 def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
-    """Yield how long the run will take, and how much memory."""
+    """Yield the time and the memory that the run will take."""
     from leeward.campaign.estimate import available_memory
 
     if measured is None:
-        yield "time: not known; the recipe is a custom function, or its turbines do not fit"
+        yield "time: not known; the recipe is a custom function, or the turbines do not fit"
         return
     each = f"{measured.task_s:.1f} s" if measured.task_s < 120 else duration(measured.task_s)
     rough = ", roughly: placing the turbines took all of the measurement" if measured.is_rough else ""
@@ -203,14 +204,14 @@ def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
         f"{duration(measured.core_s)} of CPU time in all{rough}"
     )
     needed, free = measured.memory_bytes * workers, available_memory()
-    known = "" if free is None else f", {size(free)} are available"
+    known = "" if free is None else f"; {size(free)} are available"
     yield f"memory: about {size(measured.memory_bytes)} a worker, {size(needed)} in all{known}"
     if free is not None and needed > free:
-        yield "warning: that is more memory than there is; use fewer workers"
+        yield "warning: that is more than the available memory; use fewer workers"
 
 
 def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any]:
-    """Return the preview as plain data, for --json; ahead: of a dry run."""
+    """Return the preview as plain data, for --json. ahead: the forecast of a dry run."""
     campaign, site = shown.campaign, shown.campaign.physics.site
     data: dict[str, Any] = {
         "event": "preview",

@@ -1,7 +1,6 @@
-"""What commands show on standard error while they work: how far they are, and that the wake engine is being compiled.
+"""Progress of commands on standard error, and a line while the wake engine is compiled.
 
-On a terminal a bar or a line with the elapsed time, elsewhere a line now and then. `leeward run` has a display of its
-own, made of these parts.
+A terminal gets a bar or a line with the elapsed time, anything else a line now and then.
 """
 
 import contextlib
@@ -18,12 +17,12 @@ from leeward.wording import printable
 LINE_EVERY_S = 10.0
 BAR_EVERY_S = 0.1
 COMPILING_EVERY_S = 1.0
-COMPILED_AFTER_S = 3.0  # without another kernel: all are compiled
+COMPILED_AFTER_S = 3.0  # all kernels count as compiled when none has followed for so long
 
 
 @contextlib.contextmanager
 def progress(quiet: bool = False) -> Iterator[OnProgress]:
-    """Yield a callback that shows how far the command is."""
+    """Yield a callback that shows the progress of the command."""
     if quiet or sys.stderr is None:  # closed before Python started
         with on_compile(lambda begins: None):
             yield lambda stage, done, total: None
@@ -58,7 +57,7 @@ def _state(done: int, total: int) -> str:
 
 
 class _Lines:
-    """Nothing for what is done within a few seconds."""
+    """A line every few seconds; nothing for a command that ends sooner."""
 
     def __init__(self) -> None:
         self._last = time.monotonic()
@@ -72,7 +71,7 @@ class _Lines:
 
 @contextlib.contextmanager
 def compiling_shown() -> Iterator[None]:
-    """Show it within; nothing where nothing is compiled."""
+    """Show a line while kernels are compiled within this context."""
     if sys.stderr is None:
         yield
         return
@@ -85,7 +84,7 @@ def compiling_shown() -> Iterator[None]:
 
 
 class _CompilingLine:
-    """One line while compiling, and one when no kernel was compiled for a while."""
+    """One line while compiling, and one with the total time afterwards."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -110,7 +109,7 @@ class _CompilingLine:
                 self._over.start()
 
     def end(self) -> None:
-        """Say how long it took, if it is over."""
+        """Print how long compiling took, if it is over."""
         self._over.cancel()
         with self._lock:
             self._stop.set()
@@ -135,8 +134,8 @@ class _CompilingLine:
             stop.wait(COMPILING_EVERY_S)
 
     def _write(self, text: str, end: str = "") -> None:
-        """Write a line over the last one on a terminal, below it elsewhere."""
-        with contextlib.suppress(OSError, ValueError):  # nobody reads it any more, which must not end the computation
+        """Overwrite the last line on a terminal, or add a line elsewhere."""
+        with contextlib.suppress(OSError, ValueError):  # a closed stream must not end the computation
             if self._terminal:
                 write_over(text, end)
             elif text:
@@ -144,6 +143,6 @@ class _CompilingLine:
 
 
 def write_over(text: str, end: str = "") -> None:
-    """Write a text over the last line of the terminal at standard error."""
+    """Overwrite the last line of the terminal at standard error."""
     send_control(sys.stderr, "\r\x1b[K")
     print(text, end=end, file=sys.stderr, flush=True)

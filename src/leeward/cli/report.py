@@ -1,4 +1,4 @@
-"""`leeward report`: one HTML file for whoever gets the results."""
+"""`leeward report`: write one HTML file about the results."""
 
 import sys
 from pathlib import Path
@@ -13,12 +13,12 @@ from leeward.wording import size
 
 
 class ReportOptions(Options):
-    """Write a report of a campaign: one HTML file with all pictures and tables in it.
+    """Write a report of a campaign: one HTML file with all figures and tables.
 
-    It needs no other file and no network: mail it. Shows what is there, best layouts, AEP over seeds, method and
-    settings, what is missing, and how to load the data.
+    It needs no other file and no network, so it can be mailed. It shows the results, the best layouts, AEP over seeds,
+    method and settings, what is missing, and how to load the data.
 
-    Exit codes: 0 written; 1 PATH cannot be read; 2 wrong use; 4 the storage is unavailable, or the report cannot be
+    Exit codes: 0 written; 1 PATH cannot be read; 2 usage error; 4 the storage is unavailable, or the report cannot be
     written.
     """
 
@@ -32,9 +32,7 @@ def report(options: ReportOptions) -> None:
     """Write a report."""
     output = options.output
     if output.suffix.lower() not in (".html", ".htm"):
-        raise InputError(
-            f"{output}: a report with the ending {output.suffix!r}; expected .html, for example report.html"
-        )
+        raise InputError(f"{output}: the extension is {output.suffix!r}; expected .html, for example report.html")
     place = given_place(options.path)
     check_files(output)
     from leeward.report import report_html

@@ -1,4 +1,4 @@
-"""`leeward run`: a campaign from its file to layouts.h5."""
+"""`leeward run`: compute a campaign."""
 
 import logging
 import os
@@ -23,89 +23,88 @@ if TYPE_CHECKING:
     from leeward.runs.context import RunReport
     from leeward.store import Key
 
-    Selection = str | Collection[Key] | None  # some of the tasks, or all of them
+    Selection = str | Collection[Key] | None  # None: all tasks
 
 STORAGE_WAIT_S = 1800.0
 
 
 class DaskOptions(Options):
-    """A running Dask cluster."""
+    """Connection to a running Dask cluster."""
 
-    scheduler: str | None = Option(None, help="dask: address of a running one, tls://host:8786.")
-    tls_ca: str | None = Option(None, help="dask: certificate authority of the cluster, a PEM file.")
-    tls_cert: str | None = Option(None, help="dask: certificate to show it, a PEM file.")
-    tls_key: str | None = Option(None, help="dask: private key of that certificate, a PEM file.")
+    scheduler: str | None = Option(None, help="dask: address of a running scheduler, for example tls://host:8786.")
+    tls_ca: str | None = Option(None, help="dask: PEM file with the certificate authority of the cluster.")
+    tls_cert: str | None = Option(None, help="dask: PEM file with the client certificate.")
+    tls_key: str | None = Option(None, help="dask: PEM file with the private key of the client certificate.")
 
 
 class SlurmOptions(Options):
-    """Jobs of SLURM."""
+    """Size and number of SLURM jobs."""
 
-    jobs: str | None = Option(None, help="slurm: how many jobs, 8; or a range, 2:20.")
-    cores: int | None = Option(None, help="slurm: cores of a job; each computes a layout.")
-    memory: str | None = Option(None, help="slurm: memory of a job, 64GB.")
-    walltime: str | None = Option(None, help="slurm: time limit of a job, 2:00:00.")
+    jobs: str | None = Option(None, help="slurm: number of jobs, for example 8, or a range, 2:20.")
+    cores: int | None = Option(None, help="slurm: cores per job; each core computes one layout at a time.")
+    memory: str | None = Option(None, help="slurm: memory per job, for example 64GB.")
+    walltime: str | None = Option(None, help="slurm: time limit of a job, for example 2:00:00.")
     partition: str | None = Option(None, help="slurm: partition of the jobs.")
-    account: str | None = Option(None, help="slurm: account that pays for them.")
+    account: str | None = Option(None, help="slurm: account to charge the jobs to.")
 
 
 class RunOptions(Options):
-    """Compute all layouts of a campaign, in parallel; finish what an earlier run began.
+    """Compute all layouts of a campaign in parallel, or resume an earlier run.
 
     Without a campaign file: ten areas x six turbine types of the Danish energy island, one seed, 60 layouts.
 
     Every layout is stored as soon as it is computed, in the run directory beside the output (`layouts.run` beside
-    `layouts.h5`); at the end all of them are merged into the output. Whatever ends the run, the same command goes on
-    from there. Ctrl-C or SIGTERM ends it when the tasks in hand are done; a second one at once, and nothing finished is
-    lost.
+    `layouts.h5`); at the end all are merged into the output. However the run ends, the same command resumes it. Ctrl-C
+    or SIGTERM stops the run when the running tasks are done; a second one stops it at once. No finished layout is lost.
 
     A dry run prints tasks, farms, turbines and installed power, the wind, whether the turbines fit, how long the run
-    will take, and every error that the run would raise; it exits with the code of the first one.
+    will take, and every error that the run would raise. Its exit code is that of the first error.
 
-    Exit codes: 0 all layouts are there; 3 some are missing or failed; 4 the disk would not take results; 130 or 143
-    interrupted before all was done; 1 other errors; 2 wrong use.
+    Exit codes: 0 all layouts are done; 3 some are missing or failed; 4 the disk rejected writes; 130 or 143 interrupted
+    before all layouts were done; 1 other errors; 2 usage error.
     """
 
     campaign: Path | None = CAMPAIGN
     output: Path = RUN_OUTPUT
-    seeds: str | None = Option(None, help="How many seeds, or which: 50, 0:50, 3,7,9.")
-    recipe: str | None = Option(None, help="As in the campaign file: smart_start, module:function, ...")
-    effort: str | None = Option(None, help="fast, normal or thorough.")
-    workers: int | None = Option(None, help="Processes. Default: as many as there are usable cores.")
+    seeds: str | None = Option(None, help="Number of seeds, or a list: 50, 0:50, 3,7,9.")
+    recipe: str | None = Option(None, help="Recipe, as in the campaign file: smart_start, module:function, ...")
+    effort: str | None = Option(None, help="Work per layout: fast, normal or thorough.")
+    workers: int | None = Option(None, help="Number of worker processes. Default: the number of usable cores.")
     engine: str | None = Option(
-        None, help="local (processes of this machine), inline (this one), dask, or slurm (jobs of a cluster)."
+        None, help="local (worker processes), inline (this process), dask (a Dask cluster) or slurm (SLURM jobs)."
     )
     dask: DaskOptions
     slurm: SlurmOptions
-    timeout_s: float | None = Option(None, help="Kill a task that takes longer, s.")
-    retries: int | None = Option(None, help="How often a task whose worker died is tried again.")
+    timeout_s: float | None = Option(None, help="Time limit of a task in seconds; a task that takes longer is killed.")
+    retries: int | None = Option(None, help="How often to retry a task whose worker died.")
     only: str | None = Option(
         None,
-        help='Only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
+        help='Run only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
         """be names: "farm=Nordsee I,3 type='V236'".""",
     )
-    only_from: Path | None = Option(None, help="Only the tasks in this file, as `leeward missing --csv` writes it.")
-    retry_failed: bool = Option(False, "--retry-failed", help="Try tasks again that failed before.")
+    only_from: Path | None = Option(None, help="Run only the tasks in this file, as `leeward missing --csv` writes it.")
+    retry_failed: bool = Option(False, "--retry-failed", help="Also retry tasks that failed before.")
     adopt: list[Path] | None = Option(
-        None, help="Bring in results of other origin: worker files, folders, another layouts.h5. Repeatable."
+        None, help="Adopt results from elsewhere: worker files, folders, another layouts.h5. Repeatable."
     )
     keep_infeasible: bool = Option(
-        False, "--keep-infeasible", help="Adopt layouts with turbines closer than a rotor diameter, too."
+        False, "--keep-infeasible", help="Also adopt layouts with turbines closer than a rotor diameter."
     )
-    new: bool = Option(False, "--new", help="Begin anew; the old run directory is kept under another name.")
+    new: bool = Option(False, "--new", help="Start over; the old run directory is kept under another name.")
     take_over: bool = TAKE_OVER
-    grace: float = Option(60.0, min=0, help="After Ctrl-C or SIGTERM: so many seconds for tasks in hand.")
+    grace: float = Option(60.0, min=0, help="Seconds that running tasks get to finish after Ctrl-C or SIGTERM.")
     storage_wait: float | None = Option(
-        None, help="Seconds to wait for a disk that takes nothing. Default: for ever on a terminal, otherwise 1800."
+        None, help="Seconds to wait while the disk rejects writes. Default: unlimited on a terminal, otherwise 1800."
     )
     dry_run: bool = Option(
-        False, "--dry-run", help="Compute and write nothing: print what the run would do, and every error."
+        False, "--dry-run", help="Compute and write nothing; print what the run would do, and every error."
     )
-    picture: Path | None = Option(None, help="With --dry-run: write the wind rose to this PNG, SVG or PDF file.")
-    quiet: bool = Option(False, "--quiet", "-q", help="Print the summary only.")
+    picture: Path | None = Option(None, help="Write the wind rose to this PNG, SVG or PDF file; with --dry-run.")
+    quiet: bool = Option(False, "--quiet", "-q", help="Print only the summary.")
     as_json: bool = Option(False, "--json", help="Print events as JSON lines.")
 
     def of_engines(self) -> dict[str, dict[str, Any]]:
-        """Return the options that only one engine takes, by the name of the engine."""
+        """Return the options that belong to one engine, by the name of the engine."""
         return {"local": {"workers": self.workers}, "inline": {}, "dask": vars(self.dask), "slurm": vars(self.slurm)}
 
 
@@ -120,7 +119,7 @@ def run(options: RunOptions) -> None:
     if options.dry_run:
         raise Exit(_dry_run(chosen, selection, options))
     if options.picture is not None:
-        raise InputError("--picture is given without --dry-run; it is a picture of the dry run: give both")
+        raise InputError("--picture is given without --dry-run; give both")
     _introduce(chosen, selection, options)
     storage_wait = options.storage_wait
     if storage_wait is None:
@@ -145,7 +144,7 @@ def run(options: RunOptions) -> None:
 
 
 def _chosen(options: RunOptions) -> "Campaign":
-    """Return the campaign with what the options override."""
+    """Return the campaign with the options applied."""
     return run_campaign(options.campaign).with_overrides(
         seeds=_seeds(options.seeds),
         recipe=options.recipe,
@@ -160,19 +159,18 @@ def _chosen(options: RunOptions) -> "Campaign":
 
 
 def _conclude(report: "RunReport", as_json: bool) -> None:
-    """Print the summary."""
     try:
         if as_json:
             print(json_text(_as_data(report)), flush=True)
         else:
             print_summary(report, _command())
             sys.stdout.flush()
-    except OSError:  # nobody reads it, or its disk is full: what the run came to is in the exit code
+    except OSError:  # no reader, or disk full: the exit code still tells how the run ended
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) -> None:
-    """Say what is to be computed: farms, turbines, wind, and what looks wrong. --quiet: only what looks wrong."""
+    """Print what is to be computed: farms, turbines, wind and warnings. --quiet: only warnings."""
     from leeward.campaign.selection import task_counts
     from leeward.cli.preview import header, preview, preview_data
 
@@ -188,7 +186,7 @@ def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) 
 
 
 def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) -> int:
-    """Print all there is to know before a run; return the exit code that the run would fail with, or 0."""
+    """Print the complete preview; return the exit code that the run would fail with, or 0."""
     from leeward.campaign.defaults import with_user_defaults
     from leeward.campaign.selection import task_counts
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
@@ -218,11 +216,11 @@ def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) ->
 
 
 def _prepare(engine: str) -> None:
-    """Silence Dask, whose messages the run itself gives in words about layouts; look at the cache of the kernels."""
+    """Check the cache of the kernels, and silence Dask: the run reports the same events itself."""
     if engine == "local":
         from leeward.wind.cache import cache_folder
 
-        cache_folder()  # warns here, once, if it cannot be used; the workers warn in their logs
+        cache_folder()  # warns once if it cannot be used; workers would warn only in their logs
     if engine not in ("dask", "slurm"):
         return
     import distributed.config  # noqa: F401 (sets up its logging)
@@ -234,16 +232,16 @@ def _prepare(engine: str) -> None:
 
 
 def _engine(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> str:
-    """Which it is. An option of another one would do nothing: that is not what somebody meant who gave it."""
+    """Return the name of the engine; raise InputError for an option of another engine, which would have no effect."""
     from leeward.campaign.defaults import with_user_defaults
 
     engine = with_user_defaults(chosen).execution.engine
     for other, options in of_engines.items():
         named = [_option(name) for name in given(options)]
         if named and other != engine:
-            takes = ", ".join(map(_option, of_engines[engine])) or "none of its own"
+            takes = ", ".join(map(_option, of_engines[engine])) or "none"
             raise InputError(
-                f"{', '.join(named)} goes with --engine {other}, and the engine is {engine}, which takes: {takes}"
+                f"{', '.join(named)} needs --engine {other}, but the engine is {engine}; its options are: {takes}"
             )
     return engine
 
@@ -263,7 +261,7 @@ def _seeds(text: str | None) -> int | str | list[int] | None:
 
 def _selection(options: RunOptions) -> "Selection":
     if options.only is not None and options.only_from is not None:
-        raise InputError("--only and --only-from are both given; expected one of them")
+        raise InputError("--only and --only-from are both given; give one or the other, not both")
     if options.only_from is None:
         return options.only
     from leeward.campaign.selection import read_keys
@@ -272,7 +270,7 @@ def _selection(options: RunOptions) -> "Selection":
 
 
 def _command() -> str:
-    """The command that goes on with this run: the same, but for what is for once only."""
+    """Return the command that resumes this run: the same without options that apply once."""
     once = ("--new", "--retry-failed", "--take-over")
     return shlex.join(["leeward", *(word for word in sys.argv[1:] if word not in once)])
 

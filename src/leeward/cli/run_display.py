@@ -1,4 +1,4 @@
-"""What `leeward run` shows while it runs: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
+"""Progress of `leeward run`: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
 
 import contextlib
 import sys
@@ -16,12 +16,12 @@ from leeward.wording import json_text
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
 
-MOST_FAILURES = 1000  # of showing: a log on a full disk may get room again
+MOST_FAILURES = 1000  # failures to show an event: a full disk under the log may get room again
 
 
 @contextlib.contextmanager
 def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    """Yield a callback that shows every event. The run tells of compiling by events, too."""
+    """Yield a callback that shows every event, those of compiling included."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(on_compile(lambda begins: None))
         if as_json:
@@ -37,7 +37,7 @@ def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnE
 
 
 def _shielded(show: OnEvent) -> OnEvent:
-    """Nobody who watches may stop a run: not a full disk under a log, not a pipe whose reader is gone."""
+    """Return `show` with its errors ignored: a full disk under a log or a closed pipe must not stop the run."""
     failures = 0
 
     def on_event(event: dict[str, Any]) -> None:
@@ -52,7 +52,7 @@ def _shielded(show: OnEvent) -> OnEvent:
 
 
 class _Lines:
-    """For logs: every event worth a line, and the state every few seconds."""
+    """Lines for a log: one for each notable event, and the state every few seconds."""
 
     def __init__(self) -> None:
         self._pace = Pace()

@@ -1,4 +1,4 @@
-"""What `leeward run` says of each event, and how far it is."""
+"""The line that `leeward run` prints for each event, and its rate."""
 
 import time
 from collections.abc import Callable
@@ -8,7 +8,7 @@ from leeward.cli.output import COMPILING, compiled_text
 
 
 class Pace:
-    """Done, failed, rate and time left. Compiling at the start of a run does not count."""
+    """Counts, rate and time left of a run. Compiling at the start does not count."""
 
     def __init__(self) -> None:
         self.total = self.done = self.failed = self._before = 0
@@ -30,7 +30,7 @@ class Pace:
 
     @property
     def is_known(self) -> bool:
-        """Return whether a task of this run has finished, so that there is a rate."""
+        """Return whether a task of this run has finished, so that the rate is known."""
         return self.done > self._before
 
     @property
@@ -38,7 +38,7 @@ class Pace:
         return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
 
     def __str__(self) -> str:
-        """Return what is done, the rate, and the time left at this rate."""
+        """Return the counts, the rate and the time left."""
         counts = f"{self.done} done, {self.failed} failed of {self.total}"
         left = self.total - self.done - self.failed
         if left <= 0:
@@ -51,22 +51,22 @@ class Pace:
 
 
 def sentence(event: dict[str, Any]) -> str | None:
-    """Return what to say of an event; None for those that only move the bar."""
+    """Return the line for an event; None for one that only moves the bar."""
     said = SENTENCES.get(event["event"])
     return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
 
 
 def _there(event: dict[str, Any]) -> str:
-    """Return the host of an event, where it is another machine."""
+    """Return the host of an event as a prefix; "" if the event has none."""
     return f"{event['host']}: " if "host" in event else ""
 
 
 def _stopping(event: dict[str, Any]) -> str:
     if not event["in_hand"]:
-        return "stopping as soon as this is done; once more to stop now"
+        return "stopping as soon as this step is done; repeat to stop now"
     return (
-        f"stopping when the {event['in_hand']} task(s) in hand are done, in {event['grace_s']:g} s at most; "
-        "once more to stop now"
+        f"stopping when the {event['in_hand']} running task(s) are done, after at most {event['grace_s']:g} s; "
+        "repeat to stop now"
     )
 
 
@@ -78,13 +78,13 @@ def _began(event: dict[str, Any]) -> str:
 
 
 def _joined(event: dict[str, Any]) -> str | None:
-    """How results get to the disk, once; and each host from which they do not get there by themselves."""
+    """Return how results get to the disk, once, and again for each host that cannot store them."""
     if not event["is_news"]:
         return None
     if event["stores"]:
         return f"workers store their results in {event['run']} themselves: {event['host']} sees the probe file there"
     return (
-        f"{event['host']} does not see the run directory ({event['reason']}): its results are handed to this process, "
+        f"{event['host']} does not see the run directory ({event['reason']}): it sends its results to this process, "
         "which stores them"
     )
 
@@ -94,17 +94,17 @@ def _adopted(event: dict[str, Any]) -> str:
     if event["recomputed"]:
         parts.append(f"{event['recomputed']} of them with their AEP recomputed")
     if event["present"]:
-        parts.append(f"{event['present']} were there already")
+        parts.append(f"{event['present']} existed before")
     if event["not_the_best"]:
-        parts.append(f"{event['not_the_best']} others of the same keys were left out, being no better")
+        parts.append(f"{event['not_the_best']} others of the same keys were left out: they are not better")
     if event["violating"]:
         worst = max(event["violating"].values())
         parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m: leeward check --deep")
     for what in ("refused", "bad_files"):
         if event[what]:
-            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for one {event[what][0]}")
+            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for example {event[what][0]}")
     if event["disagreeing"]:
-        parts.append(f"{len(event['disagreeing'])} had another AEP than the wake engine computes, which counts")
+        parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the wake engine's, which is used")
     disagreements = (
         f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
         for one in event["disagreeing"]
@@ -116,7 +116,7 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "waiting": "{message}",
     "file-system": "{message}",
     "note": "{message}",
-    "put-aside": "the old run is kept as {run}",
+    "put-aside": "the old run is now {run}",
     "checking": "checking {shards} results of an earlier run",
     "checked": "{valid} results of an earlier run are valid, {bad} files are not",
     "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
@@ -124,31 +124,30 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "began": _began,
     "compiling": lambda event: _there(event) + COMPILING,
     "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
-    "not-encrypted": "warning: {address} is not encrypted: whoever reaches its port runs programs as its user; see "
-    "docs/cluster.md",
+    "not-encrypted": "warning: {address} is not encrypted: anyone who reaches its port can run programs as its user; "
+    "see docs/cluster.md",
     "joined": _joined,
     "unfit": "the Dask worker {worker} gets no tasks: {reason}",
-    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) in hand",
+    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) assigned",
     "alone": lambda event: (
-        f"no worker of {event['address']} for {event['seconds']} s; "
-        f"{event['expected'] or 'none is known to be on its way'}"
+        f"no worker of {event['address']} for {event['seconds']} s; {event['expected'] or 'none is expected'}"
     ),
     "not-closed": lambda event: (
-        f"the cluster could not be closed in an orderly way ({event['message']}); jobs that stay end by themselves: "
-        f"{', '.join(event['jobs']) or 'none is known'}"
+        f"the cluster did not close cleanly ({event['message']}); remaining jobs end by themselves: "
+        f"{', '.join(event['jobs']) or 'none known'}"
     ),
-    "slurm-refuses": "SLURM does not do as asked ({message}); tried again in {again_s:g} s",
-    "jobs-in-vain": "{message}; others are at work, and the next follows in {again_s:g} s",
+    "slurm-refuses": "a SLURM command failed ({message}); retrying in {again_s:g} s",
+    "jobs-in-vain": "{message}; other jobs are working, and the next one is submitted in {again_s:g} s",
     "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
-    "engine-lost": "{message}; what is stored is merged",
+    "engine-lost": "{message}; merging the stored results",
     "failed": "{key} failed: {message}",
-    "retry": "{key}: {message}; it is tried again",
+    "retry": "{key}: {message}; retrying",
     "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
-    "storage-refuses": "the disk takes nothing ({message}); no new tasks until it does",
-    "storage-accepts": "the disk takes results again, after {seconds:.0f} s",
+    "storage-refuses": "the disk rejects writes ({message}); no new tasks start until it accepts them",
+    "storage-accepts": "the disk accepts writes again, after {seconds:.0f} s",
     "stopping": _stopping,
-    "stopped": "stopped; everything finished is stored",
-    "again": "{lost} result(s) did not verify, or are gone; computing {tasks} task(s) again",
+    "stopped": "stopped; all finished results are stored",
+    "again": "{lost} result(s) did not verify or are gone; recomputing {tasks} task(s)",
     "merging": "merging {results} results",
     "merged": "{output}: {results} results",
 }

@@ -22,7 +22,7 @@ LONGEST_NAME = 24  # letters of a name in a table
 
 
 def capacity_lines(campaign: "Campaign") -> list[str]:
-    """Return lines with turbines, installed power and shortfall of each type, and what to know before comparing types.
+    """Return lines with turbines, installed power and shortfall of each type, and remarks on comparing types.
 
     Farms with the same numbers share a line.
     """
@@ -55,13 +55,13 @@ def _capacity_line(
 
 
 def shortfall(installed_mw: float, wanted_mw: float) -> float:
-    """Return by how much installed power falls short of what was asked for, MW; 0 where only the last bits differ."""
+    """Return how many MW the installed power is below the requested power; 0 for a rounding error."""
     short = wanted_mw - installed_mw
     return short if short > 1e-6 * wanted_mw else 0.0
 
 
 def print_summary(report: "RunReport", command: str) -> None:
-    """Print what there is now, and what to do about the rest."""
+    """Print the results, and what to do about the rest."""
     from leeward.campaign.remarks import comparison_remarks, optimiser_words
 
     if report.results:
@@ -71,35 +71,37 @@ def print_summary(report: "RunReport", command: str) -> None:
     print(f"{report.campaign.name}: {optimiser_words(report.campaign)}")
     wanted = len(report.wanted)
     missing = len(report.missing)
-    print(f"{report.done} of {wanted} layouts are there, {report.computed} computed now, in {duration(report.seconds)}")
+    print(f"{report.done} of {wanted} layouts done, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
         print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None and report.merged.count:
         print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
     others = len(report.results) - report.done
     if others:
-        print(f"{others} more result(s), of tasks that were not asked for now, are kept with them")
-    print(f"{report.paths.root}: the run directory; results, failures, logs, audit.jsonl")
+        print(f"{others} more result(s), of tasks not selected now, are kept with them")
+    print(f"{report.paths.root}: the run directory, with results, failures, logs and audit.jsonl")
     if report.failed:
         print(f"{len(report.failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
     failures = ((key, report.failures[key].failure) for key in report.failed)
-    causes = (f"  {key}: {one.message if one else 'cut off too often with its coordinator'}" for key, one in failures)
+    causes = (f"  {key}: {one.message if one else 'its coordinator died too often'}" for key, one in failures)
     for line in first_of(causes, f": leeward status {report.paths.root}", MOST_LISTED):
         print(line)
     if report.signal is not None and not report.is_complete:
         merged = "" if report.merged is not None else "; the next run merges"
         name = signal.Signals(report.signal).name
-        print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To go on: {command}")
+        print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To resume: {command}")
     elif report.engine_lost:
-        print(f"{report.engine_lost}: {missing} layout(s) are missing; what is there is stored. To go on: {command}")
+        print(
+            f"{report.engine_lost}: {missing} layout(s) are missing; finished results are stored. To resume: {command}"
+        )
     elif missing > len(report.failed):
-        print(f"{missing - len(report.failed)} layout(s) are missing. To go on: {command}")
+        print(f"{missing - len(report.failed)} layout(s) are missing. To resume: {command}")
     for advice in _advice(report, command):
         print(advice)
 
 
 def _table(report: "RunReport") -> str:
-    """Return a table with a row for each farm and type: what is done, installed power, best and median AEP."""
+    """Return a table with a row for each farm and type: counts, installed power, best and median AEP."""
     cells: dict[tuple[int, int], list[Brief]] = {}
     expected: dict[tuple[int, int], list[int]] = {}
     for key in report.wanted:
@@ -125,7 +127,7 @@ def _table(report: "RunReport") -> str:
 
 
 def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]") -> set[tuple[int, int]]:
-    """Return farm and type of the best type of each farm that has results of several."""
+    """Return (farm, type) of the best type of each farm that has results of several types."""
     from leeward.campaign.remarks import is_by_capacity_factor
 
     ranked: dict[int, list[tuple[float, int]]] = {}
@@ -144,7 +146,7 @@ def _short(name: str) -> str:
 def _numbers(
     campaign: "Campaign", pair: tuple[int, int], counts: Sequence[int], found: "list[Brief]", has_wanted: bool
 ) -> list[str]:
-    """Return what a row says of a farm and type. counts: of its tasks, and of those that failed."""
+    """Return the cells of a row. counts: number of tasks, and of failed ones."""
     installed, wanted = campaign.physics.installed_mw(*pair), campaign.physics.capacity_wanted_mw(pair[0])
     cells = [f"{len(found)}/{counts[0]}", str(counts[1]), f"{installed:.6g}"]
     if has_wanted:
@@ -159,11 +161,11 @@ def _numbers(
 
 
 def _advice(report: "RunReport", command: str) -> Iterator[str]:
-    """Yield what to do about failed tasks: try again, or change the campaign where that cannot help."""
+    """Yield what to do about failed tasks: retry them, or change the campaign."""
     from leeward.watch import MAKE_ROOM, is_out_of_room
 
     failures = [report.failures[key].failure for key in report.failed]
     out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)
     yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
     if len(failures) > out_of_room:
-        yield f"To try failed ones again: {command} --retry-failed"
+        yield f"To retry failed tasks: {command} --retry-failed"

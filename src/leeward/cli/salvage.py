@@ -1,4 +1,4 @@
-"""`leeward salvage`: what damaged files still hold, in a new file."""
+"""`leeward salvage`: recover what damaged files still hold."""
 
 import sys
 from collections.abc import Iterator, Sequence
@@ -21,35 +21,35 @@ if TYPE_CHECKING:
 class SalvageOptions(Options):
     """Recover every result that damaged HDF5 files still hold.
 
-    Truncated files, files of killed writers, files whose beginning is gone, flipped bits. The files themselves are only
-    read, by another process with limits on time and memory; where a changed file is needed, a copy is changed.
+    It handles truncated files, files of killed writers, files whose beginning is gone, and flipped bits. A child
+    process with limits on time and memory reads the files. It never changes them; where needed, it changes a copy.
 
-    These ways are tried, and what any of them finds is taken: reading group by group; clearing the mark "open for
-    writing" that a killed writer leaves in the newer format; extending a truncated file to the length that it states,
-    and keeping only what does not depend on how it was filled; scanning the bytes for object headers, symbol tables and
-    heaps, and rebuilding the datasets that they lead to.
+    It tries all of these and keeps what any of them finds: reading group by group; clearing the mark "open for writing"
+    that a killed writer leaves in the newer format; extending a truncated file to its stated length and keeping only
+    what does not depend on the padding; scanning the bytes for object headers, symbol tables and heaps, and rebuilding
+    the datasets that they lead to.
 
-    Each result found is verified (it has a digest, which fits) or plausible (it has none: layout and attributes are
-    complete, finite, and agree with each other and with the other results; with --campaign the layout is inside its
-    area and spaced, and the AEP is that of the layout). In the output plausible ones have the attributes
-    `evidence="plausible"` and `recovered_by`. Results that were there once and cannot be had are named, with the
-    reason; what left no trace is only known with a campaign.
+    Each result found is verified (its checksum matches) or plausible (it has no checksum, but layout and attributes are
+    complete, finite and consistent with each other and with the other results; with --campaign the layout is also
+    inside its area and spaced, and has its AEP). In the output plausible results have the attributes
+    `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason; those that
+    left none are known only with a campaign.
 
-    Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 wrong use;
+    Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 usage error;
     4 the output cannot be written.
     """
 
-    sources: list[Path] = Argument(..., help="Damaged files, and folders with such files in them.")
-    output: Path = Option(..., "--output", "-o", help="A new file for what is recovered.")
+    sources: list[Path] = Argument(..., help="Damaged files, or folders with such files.")
+    output: Path = Option(..., "--output", "-o", help="New file for the recovered results.")
     prefer: Prefer | None = PREFER
     campaign: str | None = CAMPAIGN_FILE
-    dry_run: bool = Option(False, "--dry-run", help="Write nothing; say what could be recovered.")
+    dry_run: bool = Option(False, "--dry-run", help="Write nothing; print what could be recovered.")
     as_json: bool = Option(False, "--json", help="Print the report as JSON.")
     quiet: bool = QUIET
 
 
 def salvage(options: SalvageOptions) -> None:
-    """Recover what damaged files hold, and print what was found."""
+    """Recover what damaged files hold and print what was found."""
     from leeward.store import MergeRefusedError
 
     try:
@@ -67,14 +67,14 @@ def salvage(options: SalvageOptions) -> None:
 
 
 def _is_well(report: "MergeReport") -> bool:
-    """Nothing that is expected is lost; where nobody knows what is expected, no file is damaged."""
+    """Return whether no expected result is lost, or, if those are not known, whether no file is damaged."""
     if report.problem or report.unsettled:
         return False
     return not report.missing if report.missing is not None else not report.bad_files
 
 
 def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
-    """How many of its results are verified, and how many only plausible; those that a judge refused are neither."""
+    """Return how many results of a file are verified, and how many plausible; rejected ones are neither."""
     about = next((one for one in report.salvaged if one.place == file.place), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
@@ -96,9 +96,9 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         if len(ordered) > MOST_LISTED:
             yield f"and {len(ordered) - MOST_LISTED} more files, in the log"
         if any(file.verdict is not Verdict.VALID for file in files):
-            yield "  +: and what has left no trace in a damaged file"
+            yield "  +: plus what left no trace in a damaged file"
     if sound:
-        yield f"{count(sound, 'file')} whole, with a digest for everything"
+        yield f"{count(sound, 'file')} intact, with a checksum for every result"
     losses = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in ordered for bad in file.bad)
     yield from first_of(losses, ", in the log")
     counts = [_recovered(report, file) for file in report.files]
@@ -114,7 +114,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
             f"({what} were found)"
         )
     if plausible:
-        yield "  plausible: complete and consistent, but without a digest that proves it"
+        yield "  plausible: complete and consistent, but without a checksum"
     yield from merge_remarks(report)
     yield from noted(report)
     yield from (f"  log: {path}" for path in report.logs)
@@ -126,8 +126,8 @@ def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
     preferred = [] if prefer is None else ["--prefer", prefer.value]
     refused = sum(file.refused for file in report.files)
     if refused:
-        yield f"{count(refused, 'result')} refused by the campaign; is it the one that the files were made for?"
-        yield f"To keep them without its judgement: {command(*again, *preferred)}"
+        yield f"{count(refused, 'result')} rejected by the campaign; is it the one that the files were made for?"
+        yield f"To keep them without checking against the campaign: {command(*again, *preferred)}"
     if report.unsettled:
         yield from ways_to_prefer(again, campaign_words(campaign))
     if report.problem:
@@ -135,27 +135,27 @@ def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
     yield from _beside(sources, report.output)
     adopt = command(*run_command("layouts.h5", campaign or "CAMPAIGN"), "--adopt", report.output)
     if report.missing is None:
-        yield "What was expected is not known without --campaign, and so what was lost without a trace."
-        yield f"To compute all that is not there: {adopt}"
+        yield "Without --campaign the expected results are not known, nor what was lost without a trace."
+        yield f"To compute what is missing: {adopt}"
     elif report.missing:
         yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
         yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {adopt}"
     else:
-        yield "Nothing that was expected is missing."
+        yield "No expected result is missing."
     if not options.dry_run:
-        yield "The files themselves are as they were: keep them until all is well."
+        yield "The damaged files are unchanged: keep them until all is well."
 
 
 def _beside(sources: list[Path], output: Path) -> Iterator[str]:
-    """Where more may be: the run directory of a file, and the quarantine of a run."""
+    """Yield other places to look in: the run directory of a file, and the quarantine of a run."""
     from leeward.store import RunPaths
 
     for path in sources:
         run = path.with_suffix(".run") if path.suffix == ".h5" else path
         if run != path and run.is_dir() and run not in sources:
-            yield f"{run}, beside it, may hold all of it: {command('merge', run, '-o', output)}"
+            yield f"{run}, beside it, may hold all results: {command('merge', run, '-o', output)}"
         if path.suffix == ".run" and (aside := RunPaths.of(path).quarantine).is_dir() and any(aside.glob("*.h5.*")):
-            yield f"{aside} has files that did not verify; to look into them too, name it as well"
+            yield f"{aside} has files that did not verify; add it to the sources to include them"
 
 
 def _as_data(report: "MergeReport") -> dict[str, Any]:

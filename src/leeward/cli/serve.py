@@ -1,4 +1,4 @@
-"""`leeward serve`: the dashboard."""
+"""`leeward serve`: serve the dashboard."""
 
 import socket
 from pathlib import Path
@@ -15,21 +15,21 @@ EVERYWHERE = ("0.0.0.0", "::")
 
 
 class ServeOptions(Options):
-    """Show a campaign in a browser, while it runs and afterwards; Ctrl-C ends it.
+    """Show a campaign in a browser, during and after a run; Ctrl-C ends it.
 
-    Prints an address with a token in it: whoever has it can look, nobody can change anything. It listens on this
-    machine only (127.0.0.1); from elsewhere, use the SSH tunnel that it prints.
+    Prints an address with a token: anyone who has it can look, nobody can change anything. It listens only on this
+    machine (127.0.0.1); from another machine, use the SSH tunnel that it prints.
 
-    Exit codes: 0 ended by Ctrl-C; 1 the port is taken, or PATH cannot be read; 2 wrong use; 4 the storage is
+    Exit codes: 0 ended by Ctrl-C; 1 the port is in use, or PATH cannot be read; 2 usage error; 4 the storage is
     unavailable.
     """
 
     path: Path | None = PLACE
     port: int | None = Option(
-        None, min=0, max=65535, help=f"Port. Default: {USUAL_PORT}, or any free one if that is taken."
+        None, min=0, max=65535, help=f"Port to listen on. Default: {USUAL_PORT}, or any free port if that is in use."
     )
-    host: str = Option(LOOPBACK, help="Address to listen on. Any but the default lets other machines reach it.")
-    name: list[str] | None = Option(None, help="Another name that browsers may ask for this machine by. Repeatable.")
+    host: str = Option(LOOPBACK, help="Address to listen on. Any other than the default lets other machines connect.")
+    name: list[str] | None = Option(None, help="Additional host name under which browsers may connect. Repeatable.")
     campaign: str | None = CAMPAIGN_FILE
 
 
@@ -38,27 +38,27 @@ def serve(options: ServeOptions) -> None:
     from leeward.web import Access, Dashboard
     from leeward.web.model import Model
 
-    place = given_place(options.path).absolute()  # the commands that its pages give can be pasted into any shell
+    place = given_place(options.path).absolute()  # so that the commands on its pages work in any folder
     host = options.host
     names = [*(options.name or ()), *([socket.gethostname()] if host in EVERYWHERE else [])]
     model = Model(place, given_campaign(options.campaign))
     access = Access.of(host, names)
     try:
         listening = Dashboard(model, host, USUAL_PORT if options.port is None else options.port, access)
-    except LeewardError:  # the usual port may be somebody else's, or another one of ours
+    except LeewardError:  # another program, or another dashboard, may use the default port
         if options.port is not None:
             raise
         listening = Dashboard(model, host, 0, access)
     with listening as dashboard:
-        model.observation()  # what cannot be read is said before anything is served
+        model.observation()  # raises an error before anything is served
         model.warm_up()
         print(f"{place}: open in a browser")
         print(f"  {dashboard.address}")
         if host == LOOPBACK:
-            print("From another machine, first: ")
+            print("From another machine, first run:")
             print(f"  ssh -N -L {dashboard.port}:{LOOPBACK}:{dashboard.port} {socket.gethostname()}")
         else:
-            print(f"Note: it listens on {host}, unencrypted; whoever sees the address on its way can look.")
+            print(f"Note: it listens on {host}, unencrypted; anyone who intercepts the address can look.")
         print("Ctrl-C ends it.", flush=True)
         try:
             dashboard.serve()

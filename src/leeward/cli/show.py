@@ -1,4 +1,4 @@
-"""`leeward show`: one layout."""
+"""`leeward show`: show one layout."""
 
 import math
 from collections.abc import Iterator
@@ -10,7 +10,7 @@ from typer import Argument
 from leeward.capacity import capacity_factor, comparison_remark
 from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER, Options
 from leeward.cli.output import csv_table, csv_target, table, write_file
-from leeward.cli.sources import Names, given_place, told_campaigns
+from leeward.cli.sources import Names, given_place, known_campaigns
 from leeward.wording import duration, work_done
 
 if TYPE_CHECKING:
@@ -21,20 +21,20 @@ COLUMNS = ["turbine", "x_m", "y_m"]
 
 
 class ShowOptions(Options):
-    """Show one layout: its coordinates, what it yields and what made it.
+    """Show one layout: its coordinates, its yield and its origin.
 
-    What it yields: AEP, installed power, capacity factor, wake loss, closest spacing, and the phases of the
-    optimisation. `leeward plot layout` draws it.
+    Prints AEP, installed power, capacity factor, wake loss, closest spacing and the phases of the optimisation.
+    `leeward plot layout` draws the layout.
 
-    Exit codes: 0 shown; 1 it is not there, or damaged; 2 wrong use; 4 the storage is unavailable, or FILE cannot be
+    Exit codes: 0 shown; 1 it is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot be
     written.
     """
 
     key: str = Argument(
-        ..., help='Which one: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or with names "farm name/type name/3".'
+        ..., help='Layout to show: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or "farm name/type name/3".'
     )
     path: Path | None = PLACE_OR_FOLDER
-    csv_file: str | None = CSV(help="Write the coordinates to a CSV file; - for the screen.")
+    csv_file: str | None = CSV(help="Write the coordinates to this CSV file; - prints it.")
     campaign: str | None = CAMPAIGN_FILE
 
 
@@ -57,7 +57,7 @@ def show(options: ShowOptions) -> None:
         print(table([COLUMNS, *shown], right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
-    campaigns, _ = told_campaigns(options.campaign, [place])
+    campaigns, _ = known_campaigns(options.campaign, [place])
     made_for = campaigns[0] if len(campaigns) == 1 else None
     print(table(_facts(seen.result, made_for)))
     farm = seen.result.key.farm_idx
@@ -68,7 +68,7 @@ def show(options: ShowOptions) -> None:
 
 
 def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
-    """Yield names of farm and turbine type, recipe and effort, as far as the campaign tells them."""
+    """Yield names of farm and turbine type, recipe and effort, if the campaign is known."""
     from leeward.campaign.remarks import optimiser_words
 
     key = result.key
@@ -85,8 +85,7 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
     from leeward.watch import phases_of
 
     details = dict(result.details)
-    unknown = "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
-    yield "AEP", unknown
+    yield "AEP", "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
     installed = installed_of(campaign, result)
     factor = capacity_factor(result.aep, installed)
     yield "installed", "not known" if math.isnan(installed) else f"{installed:.6g} MW"
@@ -106,7 +105,7 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
     if isinstance(seconds, float) and math.isfinite(seconds):
         yield "took", duration(seconds) if seconds >= 10 else f"{seconds:.2f} s"
     work = details.pop("work", None)
-    if isinstance(work, int) and work:  # none is known of somebody's own recipe
+    if isinstance(work, int) and work:  # not known for a custom recipe
         yield "work", work_done(work)
     yield "status", result.status
     yield "origin", result.origin

@@ -1,4 +1,4 @@
-"""Which place and which campaign a command is about."""
+"""Find the run or file, and the campaign, that a command works on."""
 
 import functools
 import re
@@ -14,24 +14,24 @@ if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.store import Key
 
-PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # what `leeward run --new` calls the old run
+PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # new name of the old run after `leeward run --new`
 
 
 def campaign_words(campaign: str | None) -> list[str]:
-    """Return the option that names the campaign, for a command to copy."""
+    """Return the --campaign option for a command to copy."""
     return ["--campaign", campaign] if campaign else []
 
 
 def adopt_words(sources: Sequence[Path]) -> list[object]:
-    """Return the options of `leeward run` that bring in results, for a command to copy."""
+    """Return the --adopt options for a command to copy."""
     return [word for source in sources for word in ("--adopt", source)]
 
 
 def given_place(path: Path | None) -> Path:
     """Return the path, or the only run in the current folder.
 
-    Without a path: the only run directory, or the layouts.h5 that has none beside it; else the only other .h5 file. A
-    run that `leeward run --new` has put aside does not count.
+    Without a path: the only run directory, or a layouts.h5 without one; else the only other .h5 file. A run that
+    `leeward run --new` has renamed does not count.
     """
     if path is not None:
         return path
@@ -44,17 +44,15 @@ def given_place(path: Path | None) -> Path:
     if len(found) == 1:
         return found[0]
     if found:
-        what = "runs" if runs else "files of results"
-        raise InputError(f"{len(found)} {what} in the current folder; name one of {listed(found, 10)}")
-    raise InputError(
-        "no run directory (layouts.run) and no file of results (layouts.h5) in the current folder; name one"
-    )
+        what = "runs" if runs else "result files"
+        raise InputError(f"the current folder has {len(found)} {what}; name one of {listed(found, 10)}")
+    raise InputError("the current folder has no run directory (layouts.run) and no result file (layouts.h5); name one")
 
 
 class Names:
-    """The numbers of farms and types that a person wrote, as numbers or as names of a campaign.
+    """Converts numbers or names of farms and types, as the user wrote them, to indices.
 
-    The campaign is the one that was named, else that of the place; it is read only where a name occurs.
+    The names are those of the given campaign, else of the campaign of the place, which is read only if needed.
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
@@ -62,26 +60,26 @@ class Names:
         self._known = functools.cache(lambda: demanded_campaign(campaign, places, "a name"))
 
     def farms(self, texts: Sequence[str] | None) -> list[int]:
-        """Return the farm_idx of each."""
+        """Return the farm_idx for each text."""
         from leeward.campaign.names import farm_of, word_of
 
         return [farm_of(word_of(text), self._known) for text in texts or ()]
 
     def types(self, texts: Sequence[str] | None) -> list[int]:
-        """Return the type_idx of each."""
+        """Return the type_idx for each text."""
         from leeward.campaign.names import type_of, word_of
 
         return [type_of(word_of(text), self._known) for text in texts or ()]
 
     def keys(self, texts: Sequence[str] | None) -> "list[Key]":
-        """Return the key that each text stands for."""
+        """Return the key for each text."""
         from leeward.campaign.names import key_of
 
         return [key_of(text, self._known) for text in texts or ()]
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
-    """Return the campaign that was named, if any: a file, a built-in one, or that of a run or a file of results."""
+    """Return the given campaign, if any: of a file, a built-in name, or a run or result file."""
     if campaign is None:
         return None
     path = Path(campaign)
@@ -94,27 +92,27 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
 
 
 def run_campaign(source: Path | None) -> "Campaign":
-    """Return the campaign to run: that of a file, or the built-in one."""
+    """Return the campaign of a file, or the built-in one."""
     from leeward.campaign import builtin_campaign, load
 
     return builtin_campaign() if source is None else load(str(source))
 
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
-    """The campaign that was named, else the one that all of these places tell of."""
-    found, problems = told_campaigns(campaign, paths)
+    """Return the given campaign, else the one stored in all these places, or raise InputError. why: what needs it."""
+    found, problems = known_campaigns(campaign, paths)
     if problems:
-        raise InputError(f"{problems[0]}; {why} needs a campaign: name it with --campaign")
+        raise InputError(f"{problems[0]}; {why} needs a campaign: give it with --campaign")
     if not found:
-        where = f"{', '.join(map(str, paths[:3]))}: no campaign in it" if paths else "no campaign is known"
-        raise InputError(f"{where}, and {why} needs one; name it with --campaign")
+        where = f"{', '.join(map(str, paths[:3]))}: holds no campaign" if paths else "no campaign is known"
+        raise InputError(f"{where}, but {why} needs one; give it with --campaign")
     if len(found) > 1:
-        raise InputError(f"these are of {len(found)} different campaigns, and {why} needs one; name it with --campaign")
+        raise InputError(f"the sources hold {len(found)} different campaigns, but {why} needs one; give --campaign")
     return found[0]
 
 
-def told_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
-    """The campaign that was named, else all that these places tell of; and which of them cannot be read, and why."""
+def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
+    """Return the given campaign, else all that are stored in these places; and a line for each that is unreadable."""
     demand_possible(*paths)
     named = given_campaign(campaign)
     if named is not None:

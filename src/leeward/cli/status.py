@@ -1,4 +1,4 @@
-"""`leeward status`: how far a campaign is."""
+"""`leeward status`: show the progress of a campaign."""
 
 import shutil
 import sys
@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from leeward.watch import Cell, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
-WIDTH_ELSEWHERE = 120  # where there is no terminal
+WIDTH_ELSEWHERE = 120  # without a terminal
 
 
 class StatusOptions(Options):
-    """Show how far a campaign is, and what to do next.
+    """Show the progress of a campaign and what to do next.
 
-    Totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their traceback,
-    live workers with their task and the age of their last sign of life, workers that look hung, the rate and the time
-    left.
+    Prints totals, a table of farms and turbine types with done / expected, failed tasks with the last line of their
+    traceback, live workers with their task and the age of their heartbeat, workers that look hung, the rate and the
+    time left.
 
-    It only reads, takes no lock, and works while the run goes on and from another machine that sees the same disk. It
-    counts results and does not verify them: `leeward check` does. The names in the JSON stay what they are.
+    It only reads, takes no lock, and works during a run and from another machine that sees the same disk. It counts
+    results without verifying them; `leeward check` verifies them. The names in the JSON are stable.
 
-    Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 it cannot be read;
-    2 wrong use; 4 the storage is unavailable.
+    Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 PATH cannot be read;
+    2 usage error; 4 the storage is unavailable.
     """
 
     path: Path | None = PLACE
-    seed: list[int] | None = Option(None, help="Only the tasks of this seed. Repeatable.")
-    watch: bool = Option(False, "--watch", "-w", help="Look again every 2 s, until Ctrl-C or the end of the run.")
+    seed: list[int] | None = Option(None, help="Count only tasks of this seed. Repeatable.")
+    watch: bool = Option(False, "--watch", "-w", help="Repeat every 2 s until Ctrl-C or the end of the run.")
     as_json: bool = Option(False, "--json", help="Print the snapshot as JSON.")
 
 
@@ -47,22 +47,22 @@ def status(options: StatusOptions) -> None:
     from leeward.watch import snapshot
 
     place = given_place(options.path)
-    code = EXIT_INTERRUPTED  # before anything was seen
+    code = EXIT_INTERRUPTED
     try:
         while True:
             seen = snapshot(place, seeds=options.seed)
-            code = exit_code(seen)  # before it is shown: from then on somebody may end this
+            code = exit_code(seen)  # before printing, which Ctrl-C may interrupt
             _print(seen, options)
             if not (options.watch and seen.is_running):
                 break
             time.sleep(WATCH_EVERY_S)
     except KeyboardInterrupt:
-        pass  # the way to end --watch
+        pass  # the usual end of --watch
     raise Exit(code)
 
 
 def exit_code(seen: "Snapshot") -> int:
-    """Whether somebody has to do something."""
+    """Return 0 if the campaign is complete or running, else EXIT_INCOMPLETE."""
     return 0 if seen.is_running or not (seen.missing or seen.failed) else EXIT_INCOMPLETE
 
 
@@ -78,7 +78,7 @@ def _print(seen: "Snapshot", options: StatusOptions) -> None:
 
 
 def lines(seen: "Snapshot") -> Iterator[str]:
-    """The snapshot in words."""
+    """Yield the snapshot as text."""
     yield f"{seen.campaign or 'campaign not known'}: {seen.run or seen.output}"
     yield f"  {_totals(seen)}"
     yield f"  {_activity(seen)}"
@@ -91,7 +91,7 @@ def lines(seen: "Snapshot") -> Iterator[str]:
     yield from _failures(seen)
     odd = counted(
         (seen.quarantined, "file", f"in quarantine: {Path(str(seen.run)) / 'quarantine'}"),
-        (seen.unreadable_lines, "line", "of the index cannot be read; the next run mends it"),
+        (seen.unreadable_lines, "line", "of the index cannot be read; the next run repairs it"),
     )
     notes = [f"note: {text}" for text in (*seen.notes, *odd)]
     yield from ["", *notes] if notes else []
@@ -101,10 +101,10 @@ def lines(seen: "Snapshot") -> Iterator[str]:
 
 def _totals(seen: "Snapshot") -> str:
     if seen.expected is None:
-        return f"{count(seen.done, 'layout')}; how many were expected is not known"
+        return f"{count(seen.done, 'layout')}; the expected number is not known"
     parts = [f"{seen.done} of {count(seen.expected, 'layout')} done"]
     if seen.missing:
-        more = [f"{number} {what}" for number, what in ((seen.failed, "failed"), (seen.running, "in work")) if number]
+        more = [f"{number} {what}" for number, what in ((seen.failed, "failed"), (seen.running, "running")) if number]
         parts.append(f"{seen.missing} missing" + (f" ({', '.join(more)})" if more else ""))
     if seen.beyond:
         parts.append(f"{seen.beyond} more that are not in the campaign")
@@ -122,7 +122,7 @@ def _activity(seen: "Snapshot") -> str:
 
 
 def _grid(seen: "Snapshot") -> Iterator[str]:
-    """Farms x types: done of expected; as many types side by side as there is room for."""
+    """Yield a table of farms x types with done / expected, as many types side by side as the width allows."""
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     types = list(seen.types)
     room = shutil.get_terminal_size().columns if is_terminal(sys.stdout) else WIDTH_ELSEWHERE
@@ -136,7 +136,7 @@ def _grid(seen: "Snapshot") -> Iterator[str]:
         yield "  types: " + "; ".join(f"t{number} {name}" for number, name in seen.types.items())
     yield from (f"  {remark}" for remark in seen.remarks)
     if seen.failed:
-        yield "  (n!): so many failed"
+        yield "  (n!): n tasks failed"
 
 
 def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Sequence[int]) -> Iterator[list[str]]:
@@ -160,7 +160,7 @@ def _cell_text(cell: "Cell") -> str:
 
 
 def _workers(seen: "Snapshot") -> Iterator[str]:
-    """By host where there are several; then one by one, the hung ones first, as many as one can read."""
+    """Yield workers by host if there are several, then the first ones by name, hung ones first."""
     if not seen.workers:
         return
     hosts = seen.hosts
@@ -169,7 +169,7 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
     if len(hosts) > 1:
         yield table(
             [
-                *(host.host, count(host.workers, "worker"), f"{host.busy} with a task in hand"),
+                *(host.host, count(host.workers, "worker"), f"{host.busy} with a task"),
                 f"{host.hung} LOOK HUNG" if host.hung else "",
             ]
             for host in hosts
@@ -192,11 +192,11 @@ def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
     doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
     since = "" if worker.task_s is None else f"for {duration(worker.task_s)}"
     hung = "LOOKS HUNG: " if worker.looks_hung else ""
-    return [worker.name, worker.task or "-", doing, since, f"{hung}last sign of life {duration(worker.age_s)} ago"]
+    return [worker.name, worker.task or "-", doing, since, f"{hung}last heartbeat {duration(worker.age_s)} ago"]
 
 
 def _failures(seen: "Snapshot") -> Iterator[str]:
-    for final, title in ((True, "failed"), (False, "went wrong and will be tried again")):
+    for final, title in ((True, "failed"), (False, "went wrong and will be retried")):
         failures = [failed for failed in seen.failures if failed.final is final]
         if not failures:
             continue
@@ -215,16 +215,16 @@ def _next(seen: "Snapshot") -> Iterator[str]:
 
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
-    go_on = run_command(seen.output)
+    resume = run_command(seen.output)
     if seen.run and not seen.is_running:
         if (seen.missing or 0) > seen.failed:
-            yield f"To go on: {command(*go_on)}"
+            yield f"To resume: {command(*resume)}"
         elif not seen.output_exists and seen.done:
-            yield f"Not merged yet: {command(*go_on)} makes {seen.output} of what is there."
+            yield f"Not merged yet: {command(*resume)} merges the results into {seen.output}."
         out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
         yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
         if seen.failed > out_of_room:
-            yield f"To try failed tasks again: {command(*go_on, '--retry-failed')}"
+            yield f"To retry failed tasks: {command(*resume, '--retry-failed')}"
     elif seen.missing and not seen.run:
         yield f"To see which are missing: {command('missing', seen.path)}"
     places = [seen.run] if seen.run else []

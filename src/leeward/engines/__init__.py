@@ -1,1 +1,1 @@
-"""Who computes: this process, local processes, Dask, SLURM."""
+"""Engines that compute tasks: in this process, in local processes, on Dask, on SLURM."""

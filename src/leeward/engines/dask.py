@@ -9,14 +9,14 @@ from leeward.errors import InputError, LeewardError
 
 
 class DaskEngine(EngineKind):
-    """Opens a ClusterEngine. Dask is imported only then: it may not be installed."""
+    """Opens a ClusterEngine, and imports Dask only then: it may not be installed."""
 
     @classmethod
     def demand(cls, execution: Execution, output: Path) -> None:
         demand_installed(execution.engine)
         if execution.dask.scheduler is None:
             raise InputError(
-                "the engine is dask, and no scheduler is named; expected the address of a running one, for example "
+                "the engine is dask, but no scheduler is given; give the address of a running one, for example "
                 "--scheduler tls://host:8786"
             )
 

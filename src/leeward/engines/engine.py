@@ -1,4 +1,4 @@
-"""What an engine is, which there are, and what one tells its coordinator of a task."""
+"""The interface of an engine, the known engines, and the outcomes that they report."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -13,7 +13,7 @@ from leeward.events import Emit
 from leeward.processes import usable_cores
 from leeward.store import Key, Result, RunPaths
 
-ENGINES = {  # class of each engine, loaded when it is used: what it needs may not be installed
+ENGINES = {  # class of each engine, imported when used: its packages may not be installed
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
     "dask": "leeward.engines.dask:DaskEngine",
@@ -22,12 +22,12 @@ ENGINES = {  # class of each engine, loaded when it is used: what it needs may n
 
 
 class EngineLostError(LeewardError):
-    """The machines that compute are gone, or never came; what was stored is stored."""
+    """Raised when no worker is left, or none ever came. Stored results are safe."""
 
 
 @dataclass(frozen=True)
 class Began:
-    """A worker has begun. fingerprint: if the attempt is still to be recorded; a worker that can, has done so."""
+    """A worker has begun a task. fingerprint: given if the worker could not record the attempt itself."""
 
     key: Key
     worker: str
@@ -36,7 +36,7 @@ class Began:
 
 @dataclass(frozen=True)
 class Done:
-    """The result is on the disk; line: what the index says of it."""
+    """The result is on the disk. line: its line for the index."""
 
     key: Key
     line: dict[str, Any]
@@ -45,7 +45,7 @@ class Done:
 
 @dataclass(frozen=True)
 class Computed:
-    """The result is here, and not on the disk yet, which its worker cannot reach."""
+    """The result has arrived, but is not on the disk yet, because its worker cannot reach it."""
 
     key: Key
     result: Result
@@ -55,8 +55,8 @@ class Computed:
 
 @dataclass(frozen=True)
 class Failed:
-    """There is no result. kind: "exception" is the task's own word; "died" and "timed-out" are its worker's fate;
-    "cut-off" is its worker's end that was known before; and with "storing" the disk did not answer.
+    """The task has no result. kind: "exception": it raised an error. "died", "timed-out": its worker did. "cut-off":
+    its job reached its time limit. "storing": the disk did not answer.
     """
 
     key: Key
@@ -69,7 +69,7 @@ class Failed:
 
 @dataclass(frozen=True)
 class Stuck:
-    """The disk takes nothing; the worker keeps what it has, and tries again by itself."""
+    """The disk rejects writes; the worker keeps its result and retries by itself."""
 
     key: Key
     message: str
@@ -77,16 +77,16 @@ class Stuck:
 
 @dataclass(frozen=True)
 class Unstuck:
-    """It does again."""
+    """The disk accepts writes again."""
 
     key: Key
 
 
 @dataclass(frozen=True)
 class Returned:
-    """It is to be handed out again: nobody has said that it was begun.
+    """The task must be handed out again: no message said that it was begun.
 
-    mark: if its worker was lost. An attempt on the disk by a worker that has it in its name was made in this run.
+    mark: given if its worker was lost. A recorded attempt by a worker with this mark in its name is of this run.
     """
 
     key: Key
@@ -98,10 +98,10 @@ Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
 
 @dataclass(frozen=True)
 class Assignment:
-    """What an engine gets to do. tasks: how many there are.
+    """The work of an engine. tasks: their number.
 
-    left: returns how many of them are left, for a cluster that grows and shrinks with them. on_outcome: takes an
-    outcome at once, for an engine that cannot return it from `poll`; raises when it is time to give up.
+    left: returns how many tasks are left, for a cluster that scales with them. on_outcome: takes an outcome at once,
+    for an engine that cannot return it from `poll`; raises when the run must give up.
     """
 
     work: Work
@@ -113,29 +113,29 @@ class Assignment:
 
 
 class Engine(Protocol):
-    """Where tasks are computed. It decides nothing: which task, how often and until when is the coordinator's.
+    """Computes tasks. The coordinator decides which task runs, how often, and until when.
 
-    mark: part of the names of its workers, if it does not know for certain which attempts they have recorded.
+    mark: part of the names of its workers, if the engine cannot know which attempts they have recorded.
     """
 
     mark: str
 
     @property
     def room(self) -> int:
-        """How many more tasks it would take now."""
+        """Return how many more tasks it accepts now."""
 
     def start(self, key: Key) -> None:
         """Begin a task; only while there is room."""
 
     def poll(self, seconds: float) -> list[Outcome]:
-        """Return what has happened since the last call; wait at most so long if nothing has."""
+        """Return the outcomes since the last call; wait for one at most this long."""
 
     def close(self) -> list[Key]:
-        """End all workers now; return the tasks in hand whose attempt may have been recorded."""
+        """End all workers now; return the running tasks whose attempt may have been recorded."""
 
 
 class EngineKind:
-    """What an entry of ENGINES says before there is an engine."""
+    """Base class of the entries of ENGINES, for questions before the engine starts."""
 
     @classmethod
     def demand(cls, execution: Execution, output: Path) -> None:
@@ -143,7 +143,7 @@ class EngineKind:
 
     @classmethod
     def worker_count(cls, execution: Execution, tasks: int) -> int | None:
-        """Return how many workers there will be; None if that is not known before."""
+        """Return the number of workers; None if it is not known in advance."""
         return None
 
     @classmethod
@@ -159,5 +159,5 @@ def engine_class(name: str) -> type[EngineKind]:
 
 
 def processes_for(execution: Execution, most: int) -> int:
-    """Return how many processes to use on this machine, if there is work for so many."""
+    """Return how many processes to use on this machine, at most `most`."""
     return max(1, min(execution.workers or usable_cores(), most))

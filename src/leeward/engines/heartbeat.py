@@ -1,4 +1,4 @@
-"""Signs of life of a worker, for whoever looks at the run directory."""
+"""Heartbeats of workers in the run directory."""
 
 import contextlib
 import glob
@@ -20,14 +20,14 @@ _NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
 
 def stamp() -> dict[str, Any]:
-    """Return the time of a heartbeat: for other machines, and by a clock of this one that never jumps."""
+    """Return the time of a heartbeat: wall clock for other machines, monotonic clock for this one."""
     return {"time": time.time(), "monotonic": time.monotonic(), "boot_id": Owner.myself().boot_id}
 
 
 class Heartbeat:
-    """A thread that says every few seconds what the worker is doing. It stands still when the worker does.
+    """A thread that writes every few seconds what the worker is doing. It stops when the worker is stopped.
 
-    blank_progress: what is shown of a task before its first step.
+    blank_progress: progress of a task before its first step.
     """
 
     def __init__(self, path: Path, name: str, blank_progress: Mapping[str, Any]) -> None:
@@ -43,14 +43,14 @@ class Heartbeat:
         self._thread.start()
 
     def stop(self) -> None:
-        """No more beats; what was said last is removed."""
+        """Stop the thread and remove the file."""
         self._ended.set()
         self._thread.join()
-        with contextlib.suppress(OSError):  # one that stays is tidied away by the next run
+        with contextlib.suppress(OSError):  # the next run removes it
             self._path.unlink()
 
     def begin(self, key: str) -> None:
-        """Show a task in hand."""
+        """Show the task that begins."""
         self.say(task=key, since=utc_now(), state="starting", **self._blank_progress)
 
     def rest(self) -> None:
@@ -58,7 +58,7 @@ class Heartbeat:
         self.say(task=None, since=utc_now(), state="idle", **self._blank_progress)
 
     def say(self, **facts: Any) -> None:
-        """Change what is shown: cheap, and called after every step of a task."""
+        """Change what is shown. It is cheap, as it is called after every step of a task."""
         with self._changed:
             self._facts.update(facts)
 
@@ -66,7 +66,7 @@ class Heartbeat:
         while True:
             with self._changed:
                 facts = {**self._facts, **stamp(), "every_s": EVERY_S}
-            with contextlib.suppress(OSError):  # a full or lost disk is said by whoever stores results
+            with contextlib.suppress(OSError):  # storing results reports disk errors
                 replace_file(self._path, json_text(facts).encode(), durable=False)
             if self._ended.wait(EVERY_S):
                 return
@@ -84,9 +84,9 @@ class ForeignHeartbeats:
         self._shown: dict[str, set[str]] = {}
 
     def show(self, beats: list[dict[str, Any]], sender: str) -> None:
-        """All that one Dask worker knows of; what it knew of before is gone."""
+        """Write all heartbeats of one Dask worker, and remove those that it no longer sends."""
         known = {str(beat.get("worker")): beat for beat in beats if _NAME.match(str(beat.get("worker")))}
-        with contextlib.suppress(OSError):  # a disk that takes nothing is said by whoever stores results
+        with contextlib.suppress(OSError):  # storing results reports disk errors
             for name in self._shown.get(sender, set()) - known.keys():
                 (self._folder / f"{name}.json").unlink(missing_ok=True)
             for name, beat in known.items():
@@ -95,8 +95,8 @@ class ForeignHeartbeats:
         self._shown[sender] = set(known)
 
     def hide(self, host: str | None = None) -> None:
-        """Of a host, or of all: processes that are gone and could not say so. One that lives on says so again."""
+        """Remove the heartbeats of lost processes of a host, or of all. A live process is shown again."""
         names = "*" if host is None else glob.escape(host)
-        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+        with contextlib.suppress(OSError):  # the next run removes them
             for path in self._folder.glob(f"{names}-*-{self._mark}*.json"):
                 path.unlink(missing_ok=True)

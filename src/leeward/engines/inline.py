@@ -1,4 +1,4 @@
-"""Tasks in this very process, one after the other: for debugging, and where processes cannot be started."""
+"""The engine inline: tasks in this process, one after the other, for debugging."""
 
 import os
 import socket
@@ -16,7 +16,7 @@ TRY_AGAIN_S = 1.0
 
 
 class InlineEngine(EngineKind):
-    """No time-out, and a crash is a crash of everything; what was stored stays stored."""
+    """Computes tasks in this process. It has no time limit, and a crash ends the run."""
 
     mark = ""
 

@@ -1,7 +1,7 @@
-"""Worker processes on this machine, each with a private pipe and a deadline of its own.
+"""The engine local: worker processes on this machine, each with its own pipe and deadline.
 
-Nothing is shared between workers, so that whatever becomes of one (killed, stopped in the middle of a message, caught
-in an endless loop) touches no other. Every pool of the usual libraries loses work or locks up under SIGKILL.
+Workers share nothing, so that one that is killed, stopped or caught in an endless loop does not affect the others. The
+process pools of the usual libraries lose work or lock up when a process is killed.
 """
 
 import json
@@ -21,19 +21,19 @@ from leeward.errors import LeewardError
 from leeward.events import Emit, ignore
 from leeward.store import Key
 
-START_LIMIT_S = 900.0  # until a worker says that it is ready: importing from a busy network disk, and compiling
-STORE_LIMIT_S = 600.0  # for storing a result, when nothing is heard of the disk
-STANDSTILL_S = 2.0  # more than usual between two looks at the workers
+START_LIMIT_S = 900.0  # until a worker is ready: it may import from a busy network disk, and compile
+STORE_LIMIT_S = 600.0  # for storing a result, if the disk does not answer
+STANDSTILL_S = 2.0  # this process was stopped if two polls are so much further apart than usual
 STARTS_IN_VAIN = 3  # workers in a row that ended by themselves before they were ready
-PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after one that was killed; then always the last
+PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after a worker was killed while starting
 LONGEST_MESSAGE = 1 << 20
-ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names the task it is about
+ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names its task
 
 
 class LocalEngine(EngineKind):
-    """As many workers as asked for, started when there is work for them.
+    """Runs tasks in worker processes, which start when there is work for them.
 
-    emit: called with the events of compiling, and when a worker was killed while it started.
+    emit: sends the events of compiling, and of workers that were killed while starting.
     """
 
     def __init__(self, launcher: Launcher, workers: int, timeout_s: float, emit: Emit = ignore) -> None:
@@ -54,7 +54,7 @@ class LocalEngine(EngineKind):
 
     @classmethod
     def open(cls, assignment: Assignment) -> "LocalEngine":
-        mark = secrets.token_hex(4)  # attempts of its workers are told from those of others
+        mark = secrets.token_hex(4)  # tells attempts of its workers from others
         work = assignment.work
         launcher = Launcher(FrozenWork.of(work), assignment.paths, mark)
         count = cls.worker_count(work.execution, assignment.tasks)
@@ -89,7 +89,7 @@ class LocalEngine(EngineKind):
         for worker in list(self._workers):
             if now > worker.deadline:
                 outcomes += self._overdue(worker)
-            elif worker.process.poll() is not None:  # a process that it has forked may hold its pipe open
+            elif worker.process.poll() is not None:  # a child of it may hold its pipe open
                 outcomes += self._receive(worker)
                 if worker in self._workers:
                     outcomes += self._lost(worker, "died", f"its worker died: {worker.how_it_died()}")
@@ -98,9 +98,9 @@ class LocalEngine(EngineKind):
         return outcomes
 
     def _allow_for_standstill(self, usual: float) -> float:
-        """Move all deadlines by the time in which this process was stopped, and return the time to compare them with.
+        """Move all deadlines by the time for which this process was stopped; return the time to compare them with.
 
-        A later look at the clock would miss a stop in between.
+        Reading the clock later would miss a stop in between.
         """
         now = time.monotonic()
         still = now - self._polled - usual
@@ -111,7 +111,7 @@ class LocalEngine(EngineKind):
         return now
 
     def close(self) -> list[Key]:
-        # also those of which nobody has said that they were begun: the news may lie in a pipe, unread
+        # also tasks that were not reported as begun: the message may be unread in a pipe
         in_hand = [worker.key for worker in self._workers if worker.key is not None]
         self._waiting.clear()
         for worker in self._workers:
@@ -127,7 +127,7 @@ class LocalEngine(EngineKind):
             worker = idle.pop()
             worker.key = self._waiting.popleft()
             worker.began = time.monotonic()
-            worker.phase = "handed"  # until the worker says that it has it, and then until its attempt is recorded
+            worker.phase = "handed"  # until the worker confirms it
             worker.deadline = worker.began + self._timeout_s
             worker.send({"task": str(worker.key)})
         if time.monotonic() < self._not_before:
@@ -146,16 +146,16 @@ class LocalEngine(EngineKind):
             try:
                 answer = json.loads(line)
                 is_compiling = any(event in answer for event in COMPILE_EVENTS)
-                outcomes += [] if is_compiling else self._heard(worker, answer)
-            except (ValueError, KeyError, TypeError) as error:  # never the end of more than this one
-                return [*outcomes, *self._nonsense(worker, f"{error!r:.80} in {line!r:.80}")]
-            if is_compiling:  # not within `try`: an error of the callback is not the worker's
+                outcomes += [] if is_compiling else self._handle(worker, answer)
+            except (ValueError, KeyError, TypeError) as error:  # ends this worker only
+                return [*outcomes, *self._invalid(worker, f"{error!r:.80} in {line!r:.80}")]
+            if is_compiling:  # outside `try`: an error of the callback is not the worker's fault
                 self._note_compiling(worker, "compiling" in answer)
         if len(worker.unread) > LONGEST_MESSAGE:
-            outcomes += self._nonsense(worker, f"{len(worker.unread)} bytes without an end")
+            outcomes += self._invalid(worker, f"{len(worker.unread)} bytes without a line end")
         return outcomes
 
-    def _heard(self, worker: WorkerProcess, answer: dict[str, Any]) -> list[Outcome]:
+    def _handle(self, worker: WorkerProcess, answer: dict[str, Any]) -> list[Outcome]:
         key = worker.key
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
@@ -163,7 +163,7 @@ class LocalEngine(EngineKind):
             return []
         (about,) = (answer[word] for word in ANSWERS if word in answer)
         if key is None or about != str(key):
-            raise ValueError(f"{about} is not in its hand")
+            raise ValueError(f"{about} is not its task")
         now = time.monotonic()
         if "began" in answer:
             worker.phase, worker.deadline = "computing", now + self._timeout_s
@@ -180,7 +180,7 @@ class LocalEngine(EngineKind):
         return []
 
     def _note_compiling(self, worker: WorkerProcess, compiles: bool) -> None:
-        """Tell when the first worker begins to compile, and when the last one has ended."""
+        """Emit an event when the first worker begins to compile, and when the last one has finished."""
         before = any(other.compiles for other in self._workers)
         worker.compiles = compiles
         after = any(other.compiles for other in self._workers)
@@ -205,17 +205,17 @@ class LocalEngine(EngineKind):
         if worker.phase in ("recording", "storing"):
             return self._lost(worker, "storing", f"the disk did not answer for {STORE_LIMIT_S:g} s")
         seconds = time.monotonic() - worker.began
-        message = f"killed after {seconds:.0f} s, past its time-out of {self._timeout_s:g} s"
+        message = f"killed after {seconds:.0f} s, past its time limit of {self._timeout_s:g} s"
         return self._lost(worker, "timed-out", message)
 
-    def _nonsense(self, worker: WorkerProcess, what: str) -> list[Outcome]:
+    def _invalid(self, worker: WorkerProcess, what: str) -> list[Outcome]:
         worker.kill()
-        return self._lost(worker, "died", f"its worker was killed, as it spoke nonsense: {what}")
+        return self._lost(worker, "died", f"its worker was killed after it sent an invalid message: {what}")
 
     def _lost(self, worker: WorkerProcess, kind: str, message: str) -> list[Outcome]:
-        """A worker is gone, with the task in its hand."""
+        """Remove a dead worker; return the failure of its task, if it had one."""
         key, seconds = worker.key, time.monotonic() - worker.began
-        tail = worker.tail()  # before it is removed, which an empty one is
+        tail = worker.tail()  # before an empty log is removed
         self._bury(worker)
         if key is None:
             if not worker.ready:
@@ -225,9 +225,9 @@ class LocalEngine(EngineKind):
         return [*outcomes, Failed(key, kind, message, tail, seconds, worker.name)]
 
     def _note_start_in_vain(self, worker: WorkerProcess, message: str, tail: str) -> None:
-        """Pause after a worker that somebody has killed; raise LeewardError after too many that ended by themselves.
+        """Pause after a worker that was killed; raise LeewardError after too many that ended by themselves.
 
-        Memory may be short for a while, and says nothing about the campaign. An import that fails does so always.
+        Memory may be short for a while, but an import that fails will fail again.
         """
         if worker.is_killed:
             pause = PAUSES_S[min(self._killed, len(PAUSES_S) - 1)]
@@ -238,7 +238,7 @@ class LocalEngine(EngineKind):
         self._in_vain += 1
         if self._in_vain >= STARTS_IN_VAIN:
             raise LeewardError(
-                f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the last one's log, "
+                f"{STARTS_IN_VAIN} workers in a row ended before they were ready ({message}); the log of the last one, "
                 f"{worker.log}, ends: {tail[-500:] or 'it is empty'}"
             )
 

@@ -1,4 +1,4 @@
-"""Kinds of work: what runs, engines and workers know about the tasks that they compute."""
+"""The interface between a kind of work and the runs, engines and workers that compute it."""
 
 from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from pathlib import Path
@@ -8,7 +8,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 from leeward.campaign.execution import Execution
 from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
 
-WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, loaded when it is used
+WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, imported when used
 
 
 class Adoption(Protocol):
@@ -18,11 +18,11 @@ class Adoption(Protocol):
     lines: IndexLines
 
     def facts(self) -> dict[str, Any]:
-        """Return what the event and the audit log say."""
+        """Return the facts for the event and the audit log."""
 
 
 class Adopter(Protocol):
-    """Brings results of other origin into a run directory."""
+    """Adopts results from elsewhere into a run directory."""
 
     def adopt(
         self,
@@ -32,17 +32,17 @@ class Adopter(Protocol):
         store: Callable[[Callable[[], Any]], Any],
         notice: Callable[[], None],
     ) -> Adoption:
-        """Store what is good in the sources. store: calls what writes. notice: called now and then."""
+        """Store the valid results of the sources. store: calls what writes. notice: called now and then."""
 
     def refusal(self, found: FoundResult) -> str | None:
-        """Say why a result of other origin cannot be one of this work's; None if it can."""
+        """Return why a result from elsewhere cannot be adopted; None if it can."""
 
 
 class Work(Protocol):
-    """One kind of work: a set of tasks with keys, and how each is computed.
+    """A set of tasks with keys, and the way to compute each.
 
-    kind: its name in WORKS. source: the campaign or study itself. name: of that. execution: how to run it, with the
-    user's defaults. method_version: of this leeward. blank_progress: what a heartbeat shows before the first step.
+    kind: its name in WORKS. source: the campaign or study. name: of the source. execution: how to run it, with the
+    user's defaults. method_version: of this leeward. blank_progress: progress in a heartbeat before the first step.
     """
 
     kind: str
@@ -57,13 +57,13 @@ class Work(Protocol):
 
     @classmethod
     def from_text(cls, text: str, where: str) -> Self:
-        """Load what `frozen_text` wrote; where: what to call it in an error."""
+        """Load what `frozen_text` returned. where: its name in errors."""
 
     def frozen_text(self) -> str:
         """Return the work as text that refers to no file."""
 
     def study_text(self) -> str:
-        """Return the same without how it is run: what was computed, whoever computed it."""
+        """Return `frozen_text` without the settings of the execution."""
 
     @staticmethod
     def parse_key(text: str) -> Key:
@@ -72,44 +72,44 @@ class Work(Protocol):
     def __contains__(self, key: object) -> bool: ...
 
     def select(self, only: str | Collection[Key] | None) -> Iterable[Key]:
-        """Return the tasks to run, in order: all, those that a text names, or these."""
+        """Return the tasks to run, in order. only: a text or keys that select some; None for all."""
 
     def group(self, key: Key) -> Hashable:
-        """Return what tasks have in common that are best computed by one worker."""
+        """Return the group of a task. Tasks of one group are best computed by one worker."""
 
     def check(self) -> Iterable[str]:
         """Raise InputError if a task cannot be computed, else return notes for the user. Called before a run."""
 
     def warm_up(self) -> None:
-        """Compile, or load, what the tasks call."""
+        """Compile or load the kernels."""
 
     def compute(self, key: Key, show_progress: Callable[..., None]) -> Result:
         """Return the result of a task. show_progress: takes the names of `blank_progress`; called after each step."""
 
     def fingerprint(self, key: Key) -> str:
-        """Return the digest of all settings that the numbers of a task depend on."""
+        """Return the digest of all settings that affect the numbers of a task."""
 
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result; None if it was made with other settings.
 
-        stated: the version that the result states, if it does. fingerprint: None for an adopted result.
+        stated: the version that the result states, if any. fingerprint: None for an adopted result.
         """
 
     def differences(self, before: Self, keys: Iterable[Key]) -> list[str]:
-        """Return one line for each setting that differs from those of an older work, as far as it concerns keys."""
+        """Return one line for each setting that differs from an older work and affects these keys."""
 
     def attributes(self) -> dict[str, Value]:
-        """Return the attributes of the root of the merged file."""
+        """Return the root attributes of the merged file."""
 
     def result_bytes(self, keys: Iterable[Key] | None) -> int:
-        """Return the size of the largest result of these tasks, or of all; for the check of the disk space."""
+        """Return the size of the largest result of these tasks, or of all, to check the disk space."""
 
     def adopter(self, keep_infeasible: bool) -> Adopter:
-        """Return what brings results of other origin into a run. keep_infeasible: those that break constraints too."""
+        """Return an adopter. keep_infeasible: it also adopts results that break constraints."""
 
 
 class FrozenWork(NamedTuple):
-    """A work on its way to another process."""
+    """A work as text, to send to another process."""
 
     kind: str
     text: str

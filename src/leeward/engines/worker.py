@@ -1,4 +1,4 @@
-"""The one worker: from a key to a result on the disk. It runs under every engine."""
+"""The worker that every engine uses: from a key to a result on the disk."""
 
 import contextlib
 import socket
@@ -18,7 +18,7 @@ OnRejected = Callable[[StorageError], None]
 
 
 class Worker:
-    """Computes tasks one after the other, stores their results, and has a heartbeat."""
+    """Computes tasks one after the other, stores their results, and writes a heartbeat."""
 
     def __init__(self, work: Work, paths: RunPaths, name: str) -> None:
         self.name = name
@@ -30,8 +30,8 @@ class Worker:
     def perform(self, key: Key, report: Report, on_rejected: OnRejected) -> dict[str, Any]:
         """Compute and store a task; return its line for the index.
 
-        report: called with "began" when the attempt is recorded and with "computed" when only storing is left.
-        on_rejected: called when the disk rejects a write; returns when it is time to try again, or raises.
+        report: called with "began" when the attempt is recorded, and with "computed" before storing.
+        on_rejected: called when the disk rejects a write; returns when it is time to retry, or raises.
         """
         paths, heartbeat = self._paths, self._heartbeat
 
@@ -59,7 +59,7 @@ class Worker:
 
 
 def retry_while_disk_rejects(action: Callable[[], T], on_rejected: OnRejected) -> T:
-    """Call until the disk accepts what it writes, or until `on_rejected` raises; return the value."""
+    """Call the action until the disk accepts its writes or `on_rejected` raises; return its value."""
     while True:
         try:
             return action()
@@ -77,5 +77,5 @@ def storage_errors(place: Path, what: str) -> Iterator[None]:
 
 
 def last_line(error: BaseException) -> str:
-    """Return the line that a traceback ends with."""
+    """Return the last line of the traceback."""
     return "".join(traceback.format_exception_only(error)).strip().splitlines()[-1]

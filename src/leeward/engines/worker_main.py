@@ -1,8 +1,8 @@
-"""A worker process: takes one key after another from its pipe, computes, stores, and says so.
+"""The main program of a worker process: it reads keys from its pipe, computes, stores, and answers.
 
-Started as `python -m leeward.engines.worker_main`. It talks to its coordinator in lines of JSON: commands come on
-standard input, answers go to what was standard output; whatever else prints goes to the worker's log. It ends with its
-coordinator, however that ends.
+Started as `python -m leeward.engines.worker_main`. Messages are lines of JSON: commands come on standard input, answers
+go to the original standard output; everything else that is printed goes to the worker's log. The process ends with its
+coordinator.
 """
 
 import faulthandler
@@ -25,13 +25,13 @@ if TYPE_CHECKING:
     from leeward.engines.worker import Worker
     from leeward.store import Key
 
-TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after a refusal of the disk, then always the last
+TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after the disk rejected a write; the last one repeats
 
 
 def main() -> None:
     parent = int(sys.argv[1])
     end_with(parent)
-    for name in (signal.SIGINT, signal.SIGTERM):  # meant for the coordinator, which decides what becomes of us
+    for name in (signal.SIGINT, signal.SIGTERM):  # they are for the coordinator, which ends its workers
         signal.signal(name, signal.SIG_IGN)
     answers = os.dup(1)
     os.dup2(2, 1)
@@ -45,11 +45,11 @@ def main() -> None:
 def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
     for line in sys.stdin.buffer:
         commands.put(json.loads(line))
-    os._exit(1)  # the coordinator has closed the pipe, or is gone; what was stored is stored
+    os._exit(1)  # the coordinator has closed the pipe or is gone
 
 
 def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
-    if os.getpid() != worker:  # a copy that a recipe has forked, and let go on here
+    if os.getpid() != worker:  # a copy that a recipe forked
         os._exit(1)
     content = memoryview((json.dumps(answer) + "\n").encode())
     while content:
@@ -57,7 +57,7 @@ def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
 
 
 def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict[str, Any]], None]) -> None:
-    """Take the order, and then one task after another, until the coordinator ends this process."""
+    """Read the order, then compute one task after another until the coordinator ends this process."""
     order = commands.get()
     from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One worker process as its coordinator sees it: a private pipe, a log and a deadline."""
+"""The coordinator's side of a worker process: its pipe, its log and its deadline."""
 
 import contextlib
 import json
@@ -18,9 +18,17 @@ from leeward.errors import LeewardError
 from leeward.files import open_regular
 from leeward.store import Key, RunPaths
 
-CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}  # nobody sends these to others
-REAP_S = 5.0  # for a killed process to be gone
-DEATH_S = 30.0  # for one that has closed its files: no disk holds it any more, at most a busy machine
+CRASHES = {
+    "SIGSEGV",
+    "SIGBUS",
+    "SIGILL",
+    "SIGFPE",
+    "SIGABRT",
+    "SIGTRAP",
+    "SIGSYS",
+}  # processes do not send these to each other
+REAP_S = 5.0  # for a killed process to end
+DEATH_S = 30.0  # for a process that has closed its files: only a busy machine delays it
 TAIL = 4000  # bytes of a log
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -28,7 +36,7 @@ Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class WorkerProcess:
-    """deadline: when it is overdue. phase: what it is doing with its task. is_killed: somebody else has ended it."""
+    """A worker process. deadline: when it is overdue. phase: of its task. is_killed: another process has killed it."""
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, selector: selectors.BaseSelector) -> None:
         if process.stdin is None or process.stdout is None:
@@ -54,12 +62,12 @@ class WorkerProcess:
         selector.register(self._answers, selectors.EVENT_READ, self)
 
     def send(self, command: dict[str, Any]) -> None:
-        """Send a command. It never waits: a worker that was stopped may not read."""
+        """Send a command without waiting: a stopped worker does not read."""
         self._unsent += (json.dumps(command) + "\n").encode()
         self.flush()
 
     def flush(self) -> None:
-        """Write as much of the commands as the pipe takes now."""
+        """Write as much of the commands as the pipe accepts now."""
         listening = self._commands in self._selector.get_map()
         try:
             while self._unsent:
@@ -68,13 +76,13 @@ class WorkerProcess:
             if not listening:
                 self._selector.register(self._commands, selectors.EVENT_WRITE, self)
             return
-        except BrokenPipeError:  # it has died: its other pipe says so
+        except BrokenPipeError:  # it has died, as its other pipe will show
             self._unsent.clear()
         if listening:
             self._selector.unregister(self._commands)
 
     def receive(self) -> bool:
-        """Read what is in the pipe; False at its end."""
+        """Read from the pipe; return False at its end."""
         try:
             piece = os.read(self._answers, 1 << 16)
         except BlockingIOError:
@@ -83,7 +91,7 @@ class WorkerProcess:
         return bool(piece)
 
     def next_line(self) -> bytes | None:
-        """Return the next whole line of what was read; None if there is none."""
+        """Return the next complete line; None if there is none."""
         end = self.unread.find(b"\n")
         if end < 0:
             return None
@@ -92,18 +100,18 @@ class WorkerProcess:
         return line
 
     def kill(self) -> None:
-        """End the worker, and all that it has started."""
+        """Kill the worker and all its children."""
         with contextlib.suppress(ProcessLookupError, PermissionError):
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
     def how_it_died(self) -> str:
         """Return the exit code or the signal of a process that has closed its pipe."""
-        self.kill()  # should it only have closed its pipe; and what it has forked
+        self.kill()  # it may only have closed its pipe, or have children
         try:
             code = self.process.wait(DEATH_S)
         except subprocess.TimeoutExpired:
-            return "it closed its pipe, and does not end"
+            return "it closed its pipe, but did not end"
         if code >= 0:
             return f"exit code {code}"
         name = signal.Signals(-code).name if -code in set(signal.Signals) else f"signal {-code}"
@@ -111,7 +119,7 @@ class WorkerProcess:
         return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
 
     def tail(self) -> str:
-        """Return the end of its log, which can be long."""
+        """Return the end of its log."""
         try:
             with os.fdopen(open_regular(self.log), "rb") as file:
                 file.seek(max(0, os.fstat(file.fileno()).st_size - TAIL))
@@ -120,9 +128,9 @@ class WorkerProcess:
             return f"(its log cannot be read: {error})"
 
     def bury(self, workers: Path) -> bool:
-        """Close the pipes of a killed worker, remove its heartbeat and an empty log; False if it does not end.
+        """Close the pipes of a killed worker, and remove its heartbeat and an empty log; return whether it has ended.
 
-        A disk that does not answer holds even killed processes.
+        A disk that does not answer blocks even killed processes.
         """
         is_gone = True
         try:
@@ -133,7 +141,7 @@ class WorkerProcess:
             if pipe.fileno() in self._selector.get_map():
                 self._selector.unregister(pipe)
             pipe.close()
-        with contextlib.suppress(OSError):  # a disk that refuses is said elsewhere; the next run tidies up
+        with contextlib.suppress(OSError):  # the next run removes them
             if self.name:
                 (workers / f"{self.name}.json").unlink(missing_ok=True)
             if self.log.stat().st_size == 0:
@@ -144,8 +152,8 @@ class WorkerProcess:
 class Launcher:
     """Starts worker processes for a work.
 
-    mark: letters in the names of all workers, before what makes each unique. launch: as Popen does, from a thread that
-    lives as long as the workers are to: the kernel ends them with that thread.
+    mark: part of the names of all workers. launch: like Popen; must run in a thread that outlives the workers, because
+    the kernel ends them with that thread.
     """
 
     def __init__(self, frozen: FrozenWork, paths: RunPaths, mark: str = "", launch: Launch = subprocess.Popen) -> None:
@@ -155,7 +163,7 @@ class Launcher:
         self._launch = launch
 
     def start(self, selector: selectors.BaseSelector) -> WorkerProcess:
-        """Start one. The selector says when it has written something, or can be written to again."""
+        """Start a worker process. selector: watches its pipes."""
         token = self.mark + secrets.token_hex(4)
         log = self.paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
@@ -166,7 +174,7 @@ class Launcher:
                 stdout=subprocess.PIPE,
                 stderr=errors,
                 env=environment,
-                start_new_session=True,  # Ctrl-C is for the coordinator; and what it forks can be ended with it
+                start_new_session=True,  # Ctrl-C is for the coordinator; children can be killed with it
             )
         worker = WorkerProcess(process, log, selector)
         worker.send({**self._order, "token": token})
@@ -174,7 +182,7 @@ class Launcher:
 
 
 def _opened_log(path: Path) -> IO[bytes]:
-    """Open a file for what the worker prints; it goes nowhere while the disk rejects writes."""
+    """Open the log of a worker; its output is discarded if the disk rejects writes."""
     try:
         return os.fdopen(open_regular(path, os.O_WRONLY | os.O_APPEND | os.O_CREAT), "ab")
     except OSError:

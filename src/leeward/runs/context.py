@@ -1,4 +1,4 @@
-"""What all parts of one run share: what was asked for, what it came to, callbacks, and requests to stop."""
+"""Data that all parts of one run share: options, report, callbacks and requests to stop."""
 
 import signal
 import threading
@@ -18,7 +18,7 @@ from leeward.store import Audit, Brief, Key, Lock, Record, RunMerge, RunPaths, V
 
 @dataclass(frozen=True)
 class Options:
-    """How a run is to go about it; see `leeward.run`."""
+    """Options of a run; see `leeward.run`."""
 
     only: str | Collection[Key] | None = None
     retry_failed: bool = False
@@ -32,11 +32,11 @@ class Options:
 
 @dataclass
 class RunReport:
-    """How a run ended.
+    """The outcome of a run.
 
-    wanted: the tasks that were asked for; done, failed and missing are about these. results: a brief of every result
-    in the run directory, by key; is_counted: whether the run got as far as looking there. failures: records of failed
-    tasks. signal: of a request to stop, if any. engine_lost: why there was nobody left to compute, if so.
+    wanted: the selected tasks; done, failed and missing refer to these. results: a brief of every result in the run
+    directory, by key; is_counted: whether the run has read them. failures: records of failed tasks. signal: number of
+    the signal that requested a stop, if any. engine_lost: why no worker was left, if so.
     """
 
     paths: RunPaths
@@ -55,7 +55,7 @@ class RunReport:
 
     @property
     def campaign(self) -> Any:
-        """The campaign that was run."""
+        """Return the campaign that was run."""
         return self.work.source
 
     @property
@@ -72,23 +72,23 @@ class RunReport:
 
     @property
     def is_complete(self) -> bool:
-        """Whether every task that was asked for has a verified result in the merged file."""
+        """Return whether every selected task has a verified result in the merged file."""
         return self.merged is not None and all(key in self.merged.keys for key in self.wanted)
 
     @property
     def exit_code(self) -> int:
-        """0 complete; 3 with results missing or failed; 130 or 143 interrupted before all was done."""
+        """Return 0 if complete, 3 if results are missing or failed, 130 or 143 if interrupted before."""
         if self.is_complete:
             return 0
         return 3 if self.signal is None else 128 + self.signal
 
 
 class StopNowError(BaseException):
-    """A second request: end at once. Not an Exception, so that nothing takes it for a task's failure."""
+    """Raised by a second request to stop. Not an Exception, so that it does not count as a task's failure."""
 
 
 class StopRequests:
-    """Within it, the first signal is a request, and the second raises StopNowError in the main thread."""
+    """Context in which the first signal requests a stop and the second raises StopNowError in the main thread."""
 
     def __init__(self) -> None:
         self.signal: int | None = None
@@ -96,10 +96,10 @@ class StopRequests:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopRequests":
-        if threading.current_thread() is threading.main_thread():  # elsewhere signals cannot be caught
+        if threading.current_thread() is threading.main_thread():  # other threads cannot catch signals
             for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
-                if signal.getsignal(name) is not signal.SIG_IGN:  # as for a job in the background
-                    self._before[name] = signal.signal(name, self._heard)
+                if signal.getsignal(name) is not signal.SIG_IGN:  # a background job ignores it
+                    self._before[name] = signal.signal(name, self._on_signal)
         return self
 
     def __exit__(
@@ -108,7 +108,7 @@ class StopRequests:
         for name, handler in self._before.items():
             signal.signal(name, handler)
 
-    def _heard(self, number: int, frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, frame: FrameType | None) -> None:
         if self.signal is not None:
             raise StopNowError
         self.signal = number
@@ -121,7 +121,7 @@ class StopRequests:
 
 @dataclass(frozen=True)
 class RunContext:
-    """report: what the run has come to so far. emit: sends an event. stop: requests to stop."""
+    """The parts of one run. report: its outcome so far. emit: sends an event. stop: requests to stop."""
 
     report: RunReport
     options: Options
@@ -139,11 +139,11 @@ class RunContext:
         return self.report.paths
 
     def processes(self, most: int) -> int:
-        """Return how many processes to use on this machine, if there is work for so many."""
+        """Return how many processes to use on this machine, at most `most`."""
         return processes_for(self.work.execution, most)
 
     def attributes(self) -> dict[str, Value]:
-        """Return the attributes of the root of a merged file."""
+        """Return the root attributes of a merged file."""
         work = self.work
         return {
             **work.attributes(),

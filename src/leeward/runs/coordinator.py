@@ -1,4 +1,4 @@
-"""Who gets which task, how often, and until when. All that happens is told; the disk may fail, and comes back."""
+"""The coordinator: it hands out tasks, retries them, and waits while the disk rejects writes."""
 
 import functools
 import time
@@ -33,7 +33,7 @@ POLL_S = 0.5
 
 
 class Attempts:
-    """Writes the records, as soon as the disk accepts them."""
+    """Writes the records of attempts, as soon as the disk accepts them."""
 
     def __init__(self, context: RunContext, disk: RunDisk) -> None:
         self._context = context
@@ -41,13 +41,13 @@ class Attempts:
         self._disk = disk
 
     def begin(self, outcome: Began) -> None:
-        """Record an attempt, if the worker that makes it could not."""
+        """Record an attempt if its worker could not."""
         if outcome.fingerprint is not None:
             facts = (outcome.key, outcome.fingerprint, outcome.worker, host_of(outcome.worker))
             self._disk.write(lambda: begin_attempt(self._paths, *facts))
 
     def forgive(self, keys: list[Key], mark: str) -> None:
-        """Take back the attempts that we have cut off; nothing is done where the directory is lost."""
+        """Withdraw the attempts that the coordinator has ended, unless it has lost the lock."""
         try:
             self._context.lock.check()
         except LeewardError as error:
@@ -57,7 +57,7 @@ class Attempts:
             self._disk.write(functools.partial(forgive_attempt, self._paths, key, mark=mark))
 
     def known(self, key: Key) -> Record:
-        """Read the record of a task; one that cannot be read goes to quarantine."""
+        """Return the record of a task; an unreadable one goes to quarantine."""
         path = self._paths.failure(key)
         try:
             return read_record(path) or Record(str(key))
@@ -66,7 +66,7 @@ class Attempts:
             return Record(str(key))
 
     def fail(self, outcome: Failed) -> Record | None:
-        """Keep what happened, then decide: return the record if the task has failed, None to try it once more."""
+        """Record a failure; return the record if the task has failed for good, None to retry it."""
         key, died = outcome.key, outcome.kind in ("died", "timed-out")
         facts = {"message": outcome.message, "worker": outcome.worker, "seconds": round(outcome.seconds, 1)}
         old, retries = self.known(key), self._context.work.execution.retries
@@ -80,12 +80,12 @@ class Attempts:
 
 
 def host_of(worker: str) -> str:
-    """Return the host of a worker, by its name."""
+    """Return the host of a worker from its name."""
     return worker.rsplit("-", 2)[0]
 
 
 class Coordinator:
-    """Drives an engine through tasks. The results and failures of the report grow on the way."""
+    """Drives an engine through the tasks and adds results and failures to the report."""
 
     def __init__(self, context: RunContext, disk: RunDisk, files: ResultFiles) -> None:
         self._context = context
@@ -97,10 +97,10 @@ class Coordinator:
         self._queue: deque[Key] = deque()
         self._abandoned: set[Key] = set()
         self._checked = 0.0
-        self._told_stop = False
+        self._stop_announced = False
 
     def run(self, tasks: Iterable[Key], engine: Engine) -> None:
-        """Until all tasks have a result or have failed, or until somebody asks to stop."""
+        """Run until all tasks have a result or have failed, or until a request to stop."""
         self._queue.extend(tasks)
         try:
             while self._goes_on():
@@ -117,13 +117,13 @@ class Coordinator:
             self._attempts.forgive(cut_off, engine.mark)
 
     def look_again(self) -> None:
-        """For results of workers that went on for a while when nobody heard them any more."""
+        """Look for results that workers stored after the engine was lost."""
         for key in sorted(self._abandoned):
             if (line := self._files.find(key)) is not None:
                 self._done(key, line, "")
 
     def left(self) -> int:
-        """Return how many tasks are to be done, those in hand among them."""
+        """Return the number of unfinished tasks, running ones included."""
         return len(self._queue) + len(self._disk.in_hand)
 
     def _goes_on(self) -> bool:
@@ -133,14 +133,14 @@ class Coordinator:
         return bool(self._disk.in_hand) and time.monotonic() - self._stop.since < self._context.options.grace_s
 
     def notice(self) -> None:
-        """Say once that a request to stop was heard, whatever is being done."""
-        if self._stop.is_asked and not self._told_stop:
-            self._told_stop = True
+        """Emit "stopping" once after a request to stop."""
+        if self._stop.is_asked and not self._stop_announced:
+            self._stop_announced = True
             in_hand, grace_s = len(self._disk.in_hand), self._context.options.grace_s
             self._context.emit("stopping", signal=self._stop.signal, in_hand=in_hand, grace_s=grace_s)
 
     def on_outcome(self, outcome: Outcome) -> None:
-        """Take what an engine has to say."""
+        """Handle an outcome of the engine."""
         if isinstance(outcome, Done):
             self._done(outcome.key, outcome.line, outcome.worker)
         elif isinstance(outcome, Computed):
@@ -157,13 +157,13 @@ class Coordinator:
             self._disk.note_unstuck(outcome.key)
 
     def _returned(self, outcome: Returned) -> None:
-        """Nobody has said that it was begun; but it may have been, and the news lost with its worker."""
+        """Queue a task again, unless the disk shows that it was begun: the message may be lost with its worker."""
         key = outcome.key
         last = self._attempts.known(key).unfinished if outcome.mark else None
         if (line := self._files.find(key)) is not None:
             self._done(key, line, "")
         elif last is not None and f"-{outcome.mark}" in last:
-            self._failed(Failed(key, "died", "its worker was lost as soon as it had begun", "", 0.0, last))
+            self._failed(Failed(key, "died", "its worker was lost just after the task began", "", 0.0, last))
         else:
             self._disk.in_hand.discard(key)
             self._queue.appendleft(key)
@@ -206,9 +206,7 @@ class Coordinator:
             self._queue.appendleft(outcome.key)
 
     def _look_after(self) -> None:
-        """What is due from time to time: is the directory still ours, does the disk take writes again, are there too
-        many files?
-        """
+        """Retry rejected writes, pack files if there are too many, and check the lock now and then."""
         self._disk.write_again()
         if self._files.is_due and not (self._disk.has_unwritten or self._stop.is_asked):
             self._disk.write(self._files.pack)

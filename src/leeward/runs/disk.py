@@ -1,4 +1,4 @@
-"""Writes to the run directory, in order; they wait while the disk rejects them."""
+"""Ordered writes to the run directory, which wait while the disk rejects them."""
 
 import time
 from collections import deque
@@ -12,11 +12,11 @@ from leeward.runs.context import StopRequests
 from leeward.store import Key
 
 TRY_AGAIN_S = 1.0
-TRY_ELSEWHERE_S = 30.0  # while the disk rejects writes: it may be so in one place only
+TRY_ELSEWHERE_S = 30.0  # the disk may reject the writes of one machine only
 
 
 class RunDisk:
-    """wait_s: how long the disk may reject writes; then StorageError. in_hand: tasks whose results are not stored."""
+    """A queue of writes. wait_s: how long the disk may reject writes before StorageError. in_hand: unstored tasks."""
 
     def __init__(self, emit: Emit, stop: StopRequests, wait_s: float) -> None:
         self.in_hand: set[Key] = set()
@@ -24,8 +24,8 @@ class RunDisk:
         self._stop = stop
         self._wait_s = wait_s
         self._unwritten: deque[Callable[[], object]] = deque()
-        self._stuck: set[Key] = set()  # tasks in hand that their workers cannot store
-        self._hangs = False  # storing a result did, and none was stored since
+        self._stuck: set[Key] = set()  # tasks whose workers cannot store the result
+        self._hangs = False  # storing a result hung, and none was stored since
         self._rejected_since: float | None = None
         self._tried = 0.0
 
@@ -36,8 +36,8 @@ class RunDisk:
     def may_hand_out(self) -> bool:
         """Return whether another task may begin.
 
-        Where storing hangs, one task at a time finds out whether it still does; where the disk rejects the writes of
-        some workers, after a while, whether it does those of others.
+        While storing hangs, one task at a time tests the disk. While the disk rejects the writes of some workers,
+        others try after a while.
         """
         if self._unwritten or (self._hangs and self.in_hand):
             return False
@@ -45,13 +45,13 @@ class RunDisk:
         return not self._stuck or (self.in_hand <= self._stuck and time.monotonic() - since > TRY_ELSEWHERE_S)
 
     def write(self, action: Callable[[], object]) -> None:
-        """Do something to the run directory, now or as soon as the disk accepts it; in order."""
+        """Write to the run directory now, or in order as soon as the disk accepts it."""
         self._unwritten.append(action)
         if len(self._unwritten) == 1:
             self._write_out()
 
     def write_again(self) -> None:
-        """Try once more what was rejected, from time to time."""
+        """Retry rejected writes now and then."""
         now = time.monotonic()
         if self._unwritten and now - self._tried > TRY_AGAIN_S:
             self._tried = now
@@ -68,7 +68,7 @@ class RunDisk:
             self._note_accepted()
 
     def retry(self, action: Callable[[], Any]) -> Any:
-        """Do what has to be done before anything else; return its value. A request to stop ends the waiting."""
+        """Call the action until the disk accepts it; return its value. A request to stop ends the waiting."""
         value = retry_while_disk_rejects(action, self._wait)
         self._note_accepted()
         return value
@@ -80,7 +80,7 @@ class RunDisk:
         time.sleep(TRY_AGAIN_S)
 
     def note_stuck(self, key: Key, message: str) -> None:
-        """A worker keeps a result that the disk rejects."""
+        """Note that a worker keeps a result that the disk rejects."""
         self._stuck.add(key)
         self.note_rejected(message)
 
@@ -89,7 +89,7 @@ class RunDisk:
         self._note_accepted()
 
     def note_hanging(self, message: str) -> None:
-        """Storing a result took too long."""
+        """Note that storing a result took too long."""
         self._hangs = True
         self.note_rejected(message)
 
@@ -100,13 +100,13 @@ class RunDisk:
             self._note_accepted()
 
     def forget_tasks(self) -> set[Key]:
-        """The engine is closed: return the tasks that were in hand."""
+        """Forget and return the tasks in hand, after the engine was closed."""
         in_hand, self.in_hand = self.in_hand, set()
         self._stuck.clear()
         return in_hand
 
     def note_rejected(self, message: str) -> None:
-        """Raise StorageError when the disk has rejected writes for too long."""
+        """Note a rejected write; raise StorageError if the disk has rejected writes for too long."""
         now = time.monotonic()
         if self._rejected_since is None:
             self._rejected_since = now
@@ -114,8 +114,8 @@ class RunDisk:
         waited = now - self._rejected_since
         if waited > self._wait_s:
             raise StorageError(
-                f"{message}; gave up after {waited:.0f} s. Everything stored before is there; "
-                f"{len(self.in_hand)} task(s) in hand will be computed again: make room, and run the same command"
+                f"{message}; gave up after {waited:.0f} s. Stored results are safe; {len(self.in_hand)} unfinished "
+                "task(s) will be recomputed: free some space and run the same command again"
             )
 
     def _note_accepted(self) -> None:

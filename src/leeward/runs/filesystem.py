@@ -1,4 +1,4 @@
-"""The file system that a run directory lies on, where that matters to its user."""
+"""Remarks on the file system of a run directory."""
 
 import os
 import re
@@ -7,11 +7,18 @@ from typing import NamedTuple
 
 MOUNTS = Path("/proc/self/mountinfo")
 IN_MEMORY = ("tmpfs", "ramfs")
-SHARES = ("cifs", "smb3", "9p", "vboxsf", "drvfs", "prl_fs")  # of Windows, and of the host of a virtual machine
+SHARES = (
+    "cifs",
+    "smb3",
+    "9p",
+    "vboxsf",
+    "drvfs",
+    "prl_fs",
+)  # Windows shares, and folders of the host of a virtual machine
 
 
 class Mount(NamedTuple):
-    """A line of the kernel's list. kind: "ext4", "nfs4", ...; options: of the mount and of the file system."""
+    """A mounted file system. kind: "ext4", "nfs4", ...; options: of the mount and of the file system."""
 
     point: str
     kind: str
@@ -19,18 +26,20 @@ class Mount(NamedTuple):
 
 
 def mount_of(path: Path) -> Mount | None:
-    """Return the mount that a path lies on; None where there is no such list (macOS)."""
+    """Return the mount of a path; None if the system has no list of mounts (macOS)."""
     try:
         lines = MOUNTS.read_text(encoding="utf-8", errors="surrogateescape").splitlines()
     except FileNotFoundError:
         return None
     place = os.path.realpath(path).rstrip("/") + "/"
     found = [mount for mount in map(_parsed, lines) if place.startswith(mount.point.rstrip("/") + "/")]
-    return max(reversed(found), key=lambda mount: len(mount.point), default=None)  # of two at one point the last counts
+    return max(
+        reversed(found), key=lambda mount: len(mount.point), default=None
+    )  # the last mount at a point hides the others
 
 
 def _parsed(line: str) -> Mount:
-    """Split a line: ID, parent, device, root, point, options, tags, "-", kind, source, options; see proc(5)."""
+    """Parse a line: ID, parent, device, root, point, options, tags, "-", kind, source, options; see proc(5)."""
     before, _, after = line.partition(" - ")
     head, tail = before.split(" "), after.split(" ")
     point = re.sub(r"\\([0-7]{3})", lambda code: chr(int(code[1], 8)), head[4])
@@ -38,7 +47,7 @@ def _parsed(line: str) -> Mount:
 
 
 def remark(path: Path) -> str:
-    """Return one line about the file system of a run directory; "" where there is nothing to know."""
+    """Return one line about the file system of a run directory; "" if it has no surprises."""
     mount = mount_of(path)
     if mount is None:
         return ""
@@ -50,8 +59,8 @@ def remark(path: Path) -> str:
         return (
             f"{path} is on NFS {version}".rstrip()
             + ": another node may see new results up to a minute late"
-            + (f", and a slow server makes I/O errors (mounted {min(soft)}; hard is safer)" if soft else "")
+            + (f", and a slow server causes I/O errors (mounted {min(soft)}; hard is safer)" if soft else "")
         )
     if mount.kind in SHARES or mount.kind.startswith("fuse"):
-        return f"{path} is on {mount.kind}: whether results survive a power cut depends on what is behind it"
+        return f"{path} is on {mount.kind}: whether results survive a power cut depends on its server"
     return ""

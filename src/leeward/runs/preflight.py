@@ -1,7 +1,4 @@
-"""Find out, before a run, how much is done already and every error that the run would raise.
-
-Nothing is written.
-"""
+"""Find finished tasks and all errors before a run, without writing anything."""
 
 import os
 from collections.abc import Callable, Iterable
@@ -19,13 +16,13 @@ from leeward.store import Key, RunFiles, RunPaths, check_space, read_owner
 
 @dataclass
 class Preflight:
-    """done: tasks with a verified result in the run directory or the output. errors: in the order a run meets them."""
+    """The findings. done: tasks with a verified result in the run directory or the output. errors: in order."""
 
     done: set[Key] = field(default_factory=set)
     errors: list[LeewardError] = field(default_factory=list)
 
     def try_all(self, checks: Iterable[Callable[[], object]]) -> None:
-        """Call each check; keep the errors."""
+        """Call each check and keep its error."""
         for check in checks:
             try:
                 check()
@@ -64,7 +61,7 @@ def preflight(work: Work, output: Path, options: Options, tasks: int, processes:
 
 def _demand_tasks(work: Work, options: Options, tasks: int) -> None:
     if options.only is None:
-        work.select(None)  # raises where there are too many
+        work.select(None)  # raises if there are too many
     if not tasks:
         raise nothing_to_run(work, options)
 
@@ -72,7 +69,7 @@ def _demand_tasks(work: Work, options: Options, tasks: int) -> None:
 def _demand_folder(paths: RunPaths) -> None:
     folder = paths.output.absolute().parent
     if not folder.is_dir():
-        raise InputError(f"{folder}: no such folder; make it first, or name another output")
+        raise InputError(f"{folder}: no such folder; create it first, or choose another output with -o")
     place = paths.root if paths.root.is_dir() else folder
     if not os.access(place, os.W_OK | os.X_OK):
         raise StorageError(f"{place}: cannot be written; choose another output with -o")

@@ -1,4 +1,4 @@
-"""The files of results: bad ones go out of the way, what they still hold is kept, and packs keep their number down."""
+"""Result files of a run: move bad ones to quarantine, and pack many small ones."""
 
 import os
 import time
@@ -31,7 +31,7 @@ from leeward.store import (
 
 
 class ResultFiles:
-    """Knows which results lie in files of their own; a cluster counts files."""
+    """Result files of a run directory. It packs them, because clusters limit the number of files."""
 
     def __init__(self, context: RunContext, disk: RunDisk) -> None:
         self._context = context
@@ -44,19 +44,19 @@ class ResultFiles:
         self._place = context.paths.packs
 
     def add(self, keys: Iterable[Key]) -> None:
-        """Take note of results that were just stored, or found."""
+        """Note results that were just stored or found."""
         self._loose.extend(keys)
 
     @property
     def is_due(self) -> bool:
-        """Whether there are so many files that some are to be packed."""
+        """Return whether there are enough files to pack some."""
         return len(self._loose) > self._most
 
     def pack(self) -> None:
-        """Put the oldest into a pack, as many as it takes.
+        """Put the oldest results into a pack.
 
-        After a StorageError the same call goes on with the same pack. A shard that is not valid stays where it is: the
-        merge finds it, and has its task computed again.
+        After a StorageError the same call resumes the same pack. An invalid shard stays where it is: the merge finds it
+        and has its task recomputed.
         """
         began = time.monotonic()
         if not self._batch:
@@ -70,9 +70,9 @@ class ResultFiles:
         self._context.emit("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))
 
     def put_in_order(self, stored: Stored) -> bool:
-        """Move bad files away when a run begins, and finish packing that was cut off.
+        """Move bad files to quarantine and finish interrupted packing; return whether there were bad files.
 
-        What bad packs still hold is kept, and added to what is stored. Return whether there were bad files at all.
+        Valid results of bad packs are kept and added to `stored`.
         """
         for bad in stored.bad:
             for found in self.put_aside(bad):
@@ -86,14 +86,14 @@ class ResultFiles:
         return bool(moved)
 
     def store(self, action: Callable[[], Path]) -> None:
-        """Store a result that comes from elsewhere; pack others where there are too many files."""
+        """Store a result from elsewhere, and pack others if there are too many files."""
         path = self._disk.retry(action)
         self.add([key_of_shard(path)])
         if self.is_due:
             self._disk.retry(self.pack)
 
     def put_aside(self, bad: BadFile) -> list[FoundResult]:
-        """Move a file to quarantine; return what a bad pack still held, which is in files of its own now."""
+        """Move a file to quarantine; return the valid results of a bad pack, which are in separate files now."""
         rescued: list[FoundResult] = []
         if isinstance(bad, BadPack) and os.path.lexists(bad.path):
             rescued = self._disk.retry(lambda: unpack(self._paths, bad, self._record))
@@ -106,13 +106,13 @@ class ResultFiles:
         return rescued
 
     def _moved(self, bad: BadFile) -> Path | None:
-        """Return where a bad file is now; None if it is gone: an earlier try got as far as moving it."""
+        """Return the new place of a bad file; None if an earlier attempt has moved it."""
         if not os.path.lexists(bad.path):
             return None
         return quarantine(self._paths, bad.path, bad.verdict, bad.reason, self._record)
 
     def find(self, key: Key) -> dict[str, Any] | None:
-        """Return the index line of a result that a dead worker may have stored; a bad one is put aside."""
+        """Return the index line of a result that a dead worker may have stored; a bad one goes to quarantine."""
         path = self._paths.shard(key)
         if not is_there(path):
             return None
@@ -123,11 +123,11 @@ class ResultFiles:
         return None
 
     def append_index(self, lines: bytes) -> None:
-        """After a StorageError the same lines can be appended again: one that is there twice does no harm."""
+        """Append lines to the index. After a StorageError they can be appended again: duplicates do no harm."""
         with storage_errors(self._paths.index, "cannot be written"):
             append_line(self._paths.index, lines.decode())
 
     def replace_index(self, lines: bytes) -> None:
-        """Write the cache anew, from what was verified."""
+        """Rewrite the index from verified results."""
         with storage_errors(self._paths.index, "cannot be written"):
             replace_file(self._paths.index, lines, durable=False)

@@ -1,4 +1,4 @@
-"""What a run directory holds when a run begins: verified results, bad files, records; and does it fit the work?"""
+"""Read a run directory when a run begins: results, bad files and records; reject what does not fit the work."""
 
 import contextlib
 import functools
@@ -51,16 +51,17 @@ from leeward.store import (
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
-UNKNOWN_SETTINGS = "the fingerprint differs; with which settings they were made is not known any more"
-LEFT_BEHIND_S = 3600.0  # nobody takes so long for writing a file
+UNKNOWN_SETTINGS = "the fingerprint differs; the settings that they were made with are not known"
+LEFT_BEHIND_S = 3600.0  # writing a file never takes so long
 
 
 @dataclass
 class Stored:
-    """Verified results; of a hundred thousand in little memory.
+    """Verified results of a run directory, in little memory.
 
-    fingerprints: of leeward's own. makers: which leeward made each. lines: for the index. bad: files that are none,
-    with verdict and reason. loose: keys of those in files of their own. doubled: files of results that packs hold too.
+    fingerprints: of results that leeward computed. makers: version of leeward that made each. lines: for the index.
+    bad: bad files, with verdict and reason. loose: keys of results in shards. doubled: shards whose results are also
+    in packs.
     """
 
     results: dict[Key, Brief] = field(default_factory=dict)
@@ -73,7 +74,7 @@ class Stored:
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
     def versions(self, work: Work) -> dict[Key, int | None]:
-        """Return the method versions that made the results of tasks; None if one was made with other settings."""
+        """Return the method version of each result of a task; None if it was made with other settings."""
         known = {key: maker.method_version for key, maker in self.makers.items() if key in work}
         return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
@@ -88,16 +89,16 @@ class Stored:
 
 
 def sync_names(paths: RunPaths) -> None:
-    """Make the names of all results durable: a killed process may have renamed one, and not synced its folder."""
+    """Sync the folders of all results: a killed process may have renamed a file without syncing its folder."""
     folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
     with storage_errors(paths.results, "cannot be synced"):
         for folder in (*folders, paths.results, paths.packs):
-            with contextlib.suppress(FileNotFoundError):  # there are no packs, or the folder was just removed
+            with contextlib.suppress(FileNotFoundError):  # no packs, or the folder was just removed
                 sync_folder(folder)
 
 
 def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
-    """Read every pack and every shard, in child processes; notice: called now and then."""
+    """Read every pack and shard in child processes. notice: called now and then."""
     stored = Stored()
     packs = set(files.packs)
     for found in read_results(files, processes=processes):
@@ -115,9 +116,9 @@ def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] 
 
 
 def tidy(paths: RunPaths) -> None:
-    """Remove what killed processes left behind: heartbeats, and files that they were writing.
+    """Remove heartbeats and temporary files of killed processes.
 
-    Only files and folders go that have the names that leeward gives them. Links are not followed, and stay.
+    Only files and folders with leeward's own names are removed. Links are kept and not followed.
     """
     long_ago = time.time() - LEFT_BEHIND_S
     with storage_errors(paths.root, "cannot be tidied"):
@@ -127,21 +128,21 @@ def tidy(paths: RunPaths) -> None:
             elif _PROBE_NAME.match(entry.name) and entry.is_file(follow_symlinks=False):
                 _remove_if_there(Path(entry.path))
         for path in paths.heartbeats():
-            _remove_if_there(path)  # a worker that lives on writes it anew
+            _remove_if_there(path)  # a live worker writes it again
         for path in paths.temporaries() + paths.temporary_outputs():
-            with contextlib.suppress(FileNotFoundError):  # its writer was not gone after all
+            with contextlib.suppress(FileNotFoundError):  # its writer is still alive
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
 
 
 def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
-    """Remove a file or a folder; what is gone already, or goes meanwhile, is no reason to leave the rest."""
+    """Remove a file or a folder, which may be gone already."""
     with contextlib.suppress(FileNotFoundError):
         remove(path)
 
 
 def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
-    """Attempts and failures of tasks; a record that cannot be read goes to quarantine, and its task starts anew."""
+    """Return the records of attempts and failures; an unreadable one goes to quarantine, and its task starts over."""
     records = {}
     for path in sorted(paths.failures.glob("*.json")):
         try:
@@ -156,7 +157,7 @@ def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
 
 
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
-    """Refuse to go on where results were made with other settings or another method version: they never mix."""
+    """Raise InputError if results were made with other settings or another method version: a run never mixes them."""
     versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
@@ -167,10 +168,10 @@ def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
     others = {stored.makers[key].method_version for key in changed} - {None, work.method_version}
     listed += [f"method_version: {work.method_version}, was {old}" for old in sorted(filter(None, others))]
     raise InputError(
-        f"{paths.root}: {len(changed)} of its results were made with other settings, {min(changed)} for one:\n  "
+        f"{paths.root}: {len(changed)} of its results were made with other settings, for example {min(changed)}:\n  "
         + "\n  ".join(listed)
-        + "\nexpected the same settings; otherwise choose another output with -o, or start anew with --new, which "
-        "keeps the old results under another name"
+        + "\nUse the same settings, choose another output with -o, or start over with --new, which keeps the old "
+        "results under another name"
     )
 
 
@@ -181,16 +182,16 @@ def _refuse_other_versions(work: Work, paths: RunPaths, stored: Stored, versions
     first = min(old)
     maker = stored.makers[first]._replace(method_version=versions[first])
     raise InputError(
-        f"{paths.root}: {len(old)} of its results are of another method version; {first} was made by {maker}, and this "
+        f"{paths.root}: {len(old)} of its results are of another method version; {first} was made by {maker}, but this "
         f"is leeward {__version__}, method version {work.method_version}, which computes other numbers from the "
         "same settings. A run never mixes them. To keep them, leave this run as it is and choose another output with "
-        "-o: check, merge and export still read them. To recompute them, start anew with --new, which keeps the old "
+        "-o: check, merge and export still read them. To recompute them, start over with --new, which keeps the old "
         "results under another name"
     )
 
 
 def former_work(work: Work, paths: RunPaths) -> Work | None:
-    """Return what the run directory was made for; None if that is not there, or cannot be read any more."""
+    """Return the work that is stored in the run directory; None if it is missing or unreadable."""
     with storage_errors(paths.campaign, "cannot be read"):
         try:
             text = read_regular(paths.campaign, LONGEST_CAMPAIGN).decode()
@@ -200,7 +201,7 @@ def former_work(work: Work, paths: RunPaths) -> Work | None:
 
 
 def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
-    """Keep the work in the run directory; a grown or shrunk one replaces the old, which is in the audit log."""
+    """Store the work in the run directory; the audit log keeps an old one that it replaces."""
     text = work.frozen_text()
     with storage_errors(paths.campaign, "cannot be written"):
         old = read_regular(paths.campaign, LONGEST_CAMPAIGN) if paths.campaign.exists() else None
@@ -219,10 +220,10 @@ def take_back(
     store: Callable[[Callable[[], Any]], Any],
     notice: Callable[[], None],
 ) -> int:
-    """Results of an existing output that are not in the run directory: this run's own become shards again.
+    """Restore this run's results that only the output holds as shards; return their number.
 
-    That happens after `leeward clean --merged`, and when a shard was damaged. Any others would be lost with the output:
-    that is an error. So are results of another method version.
+    That happens after `leeward clean --merged`, or if a shard was damaged. Any other result would be lost with the
+    output, which is an error. So is a result of another method version.
     """
     if not paths.output.exists():
         return 0
@@ -235,7 +236,7 @@ def take_back(
         if isinstance(found, FoundFile):
             if not is_ours and not found.is_valid:
                 raise BadSourceError(
-                    f"{paths.output}: is there, and is damaged or no file of leeward's ({found.verdict}"
+                    f"{paths.output}: exists, and is damaged or not a file of leeward ({found.verdict}"
                     f"{', ' + found.reason if found.reason else ''}); it is not overwritten. Move it away, or choose "
                     "another output with -o"
                 )
@@ -252,18 +253,18 @@ def take_back(
     _refuse_other_versions(work, paths, older, {key: known for key, known in versions.items() if known is not None})
     if others:
         raise BadSourceError(
-            f"{paths.output}: it holds {len(others)} result(s) that this run would not have, "
-            f"{', '.join(others[:5])}{', ...' if len(others) > 5 else ''}; it is not overwritten. To bring them into "
-            f"this run: --adopt {paths.output}; to leave it alone: another output with -o"
+            f"{paths.output}: holds {len(others)} result(s) that are not part of this run, "
+            f"{', '.join(others[:5])}{', ...' if len(others) > 5 else ''}; it is not overwritten. Adopt them with "
+            f"--adopt {paths.output}, or choose another output with -o"
         )
     return restored
 
 
 def _is_own(work: Work, found: FoundResult) -> bool:
-    """Whether a result in the output may count as one of this run's: sealed, and as good as one that is adopted.
+    """Return whether a result in the output counts as one of this run: sealed, and good enough to be adopted.
 
-    A task that is not in the work any more keeps its result. So does one that breaks a constraint: it was adopted with
-    --keep-infeasible, or before leeward refused such results.
+    A task that is no longer in the work keeps its result. So does one that breaks a constraint: it was adopted with
+    --keep-infeasible, or before leeward rejected such results.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False
@@ -276,14 +277,14 @@ def _is_own(work: Work, found: FoundResult) -> bool:
 
 
 def refuse_odd_output(paths: RunPaths) -> None:
-    """What can never be replaced by a file is said before anything is computed."""
+    """Raise InputError if the output is not a regular file, before anything is computed."""
     if paths.output.exists() and not paths.output.is_file():
-        what = "a folder" if paths.output.is_dir() else "no plain file"
-        raise InputError(f"{paths.output}: is {what}; expected a file, or nothing: choose another output with -o")
+        what = "a folder" if paths.output.is_dir() else "not a regular file"
+        raise InputError(f"{paths.output}: is {what}; choose another output with -o")
 
 
 def refuse_bad_sources(sources: Iterable[Path]) -> None:
-    """A name that is not there is a mistake, not an empty source."""
+    """Raise InputError if a source does not exist."""
     for source in sources:
         if not source.exists():
             raise InputError(f"{source}: no such file or folder to adopt from")

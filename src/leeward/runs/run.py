@@ -1,4 +1,4 @@
-"""A whole run: what is there is verified, what is missing is computed, and all of it is merged."""
+"""A complete run: verify existing results, compute missing ones, merge all."""
 
 import os
 import time
@@ -26,7 +26,7 @@ from leeward.store import Audit, Key, Lock, RunPaths, check_space, output_index_
 
 __all__ = ["Options", "RunReport", "run", "run_work"]
 
-ROUNDS = 3  # of merging, until what does not verify has been computed again often enough
+ROUNDS = 3  # rounds of computing and merging, as long as results do not verify
 
 
 @renamed_argument("hear", "on_event")
@@ -44,31 +44,28 @@ def run(
     storage_wait_s: float = 1800.0,
     on_event: OnEvent | None = None,
 ) -> RunReport:
-    """Compute every layout of a campaign that is not there yet, and merge all into `output`.
+    """Compute all missing layouts of a campaign, and merge all into `output`.
 
-    The results lie in a run directory beside the output (`layouts.run`), each stored as soon as it is computed; the
-    same call goes on where an earlier one ended, however it ended.
+    Each result is stored in the run directory beside the output (`layouts.run`) as soon as it is computed. The same
+    call resumes a run, however it ended.
 
-    campaign: a Campaign, the path of a campaign file, a dict of the same shape, a built-in campaign's name, or None for
-    the built-in one with one seed.
-    only: some of the tasks, as "farm=0,3 type=5 seed=0:10" or as keys. retry_failed: also those that failed before.
-    adopt: files and folders with results of other origin, which count as done. keep_infeasible: adopt layouts with
-    turbines closer than a rotor diameter too. new: keep an old run under another name, and begin anew. take_over: also
-    from an owner of the directory that stands still on another machine. grace_s: for tasks in hand, after a request to
-    stop. storage_wait_s: how long to wait while the disk rejects writes; then StorageError. on_event: called with every
-    event, a dict whose key "event" is its kind.
+    campaign: a Campaign, the path of a campaign file, a dict of the same shape, the name of a built-in campaign, or
+    None for the built-in one with one seed.
+    only: run only these tasks, as "farm=0,3 type=5 seed=0:10" or as keys. retry_failed: also retry tasks that failed
+    before. adopt: files and folders with results from elsewhere, which count as done. keep_infeasible: also adopt
+    layouts with turbines closer than a rotor diameter. new: start over, and keep an old run under another name.
+    take_over: take the run directory from a coordinator on another machine whose heartbeat has stopped. grace_s: time
+    for running tasks after a request to stop, s. storage_wait_s: time to wait while the disk rejects writes, s; then
+    StorageError. on_event: called with every event, a dict whose key "event" is its kind.
     """
     if os.name != "posix":
-        raise LeewardError("leeward run works on Linux and macOS; on this system it can check, merge and read results")
+        raise LeewardError("leeward run works on Linux and macOS; on this system use leeward to check, merge and read")
     if not isinstance(campaign, Campaign):
         campaign = builtin_campaign() if campaign is None else load(campaign)
     sources = tuple(Path(source) for source in ([adopt] if isinstance(adopt, str | PathLike) else adopt))
     resume.refuse_bad_sources(sources)
     if keep_infeasible and not sources:
-        raise InputError(
-            "keep_infeasible is given without adopt (--keep-infeasible without --adopt); it is about adopted layouts: "
-            "give both"
-        )
+        raise InputError("keep_infeasible is given without adopt (--keep-infeasible without --adopt); give both")
     if not (grace_s >= 0 and storage_wait_s >= 0):
         raise InputError(f"grace_s is {grace_s:g} and storage_wait_s {storage_wait_s:g}; expected 0 or more")
     chosen = only if only is None or isinstance(only, str) else as_keys(only, campaign)
@@ -77,7 +74,7 @@ def run(
 
 
 def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -> RunReport:
-    """Compute every task of a work that is not there yet, and merge all into the output; see `run`."""
+    """Compute all missing tasks of a work, and merge all into the output; see `run`."""
 
     def emit(kind: str, /, **facts: Any) -> None:
         on_event({"event": kind, "time": utc_now(), **facts})
@@ -88,7 +85,7 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
         raise nothing_to_run(work, options)
     engine_class(work.execution.engine).demand(work.execution, paths.output.absolute())
     if not paths.output.parent.is_dir():
-        raise InputError(f"{paths.output.parent}: no such folder; make it first, or name another output")
+        raise InputError(f"{paths.output.parent}: no such folder; create it first, or choose another output with -o")
     resume.refuse_odd_output(paths)
     for note in work.check():
         emit("note", message=note)
@@ -113,17 +110,17 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
 
 
 def nothing_to_run(work: Work, options: Options) -> InputError:
-    return InputError(f"none of the {work.n_tasks} tasks of {work.name} was asked for by {options.only!r:.80}")
+    return InputError(f"{options.only!r:.80} selects none of the {work.n_tasks} tasks of {work.name}")
 
 
 def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
-    """Give the old run directory and its output a name that says when; they stay a pair."""
+    """Rename the old run directory and its output, with the time in the name."""
     aside = RunPaths(old.output.with_name(f"{old.output.stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.h5"))
     if aside.root.exists() or aside.output.exists():
-        raise InputError(f"{aside.root}: is there already; expected a name that is free: try again")
+        raise InputError(f"{aside.root}: exists, so the old run cannot get this name; try again")
     if not (old.root.exists() or old.output.exists()):
         return
-    with storage_errors(old.root, "cannot be put aside"):
+    with storage_errors(old.root, "cannot be renamed"):
         if old.root.exists():
             lock = Lock.take(old.lock, take_over=take_over)
             try:
@@ -138,8 +135,6 @@ def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
 
 
 class _Run:
-    """One run in a directory that it holds."""
-
     def __init__(self, context: RunContext) -> None:
         self._context = context
         self._report = context.report
@@ -168,13 +163,13 @@ class _Run:
         self._disk.retry(lambda: context.audit.record("run-ended", **facts, merged=merged, signal=stop.signal))
 
     def _tasks(self, suspects: set[Key]) -> list[Key]:
-        """Return what is to be computed; what was in hand when a coordinator died comes last: it may be its fault."""
+        """Return the tasks to compute; suspects, which were running when a coordinator died, come last."""
         report = self._report
         left = [key for key in report.wanted if key not in report.results and key not in report.failures]
         return sorted(left, key=lambda key: key in suspects)
 
     def _announce(self, tasks: list[Key]) -> None:
-        """Check that there is room for what is to come, and say it."""
+        """Check the disk space, and emit "began"."""
         work, report = self._context.work, self._report
         execution, wanted = work.execution, report.wanted
         pairs = work.result_bytes(tasks) // 16  # of float64

@@ -1,4 +1,4 @@
-"""The stages of a run before and after computing: look at what is there, adopt, merge."""
+"""The stages of a run before and after computing: read what exists, adopt, merge."""
 
 import functools
 from collections.abc import Callable
@@ -29,7 +29,7 @@ def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles
     if files.put_in_order(stored):
         resume.refuse_changed(work, paths, stored)
     restored = 0
-    if paths.output.resolve() not in {source.resolve() for source in context.options.adopt}:  # it is looked at there
+    if paths.output.resolve() not in {source.resolve() for source in context.options.adopt}:  # adopting reads it
         restored = resume.take_back(work, paths, stored, files.store, notice)
     disk.retry(lambda: resume.freeze(work, paths, context.audit.record))
     lines = b"".join(stored.lines.unpacked())
@@ -39,9 +39,9 @@ def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles
 
 
 def look_at_records(context: RunContext, disk: RunDisk) -> set[Key]:
-    """Note what failed in earlier runs; return the tasks that were in hand when one of them died.
+    """Note the failures of earlier runs; return the tasks that were running when a coordinator died.
 
-    A failure stands until somebody wants the task tried again, or the settings change.
+    A failure stands until the user retries it or the settings change.
     """
     work, report = context.work, context.report
     records = resume.read_records(context.paths, context.audit.record)
@@ -60,7 +60,7 @@ def look_at_records(context: RunContext, disk: RunDisk) -> set[Key]:
 
 
 def adopt(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> None:
-    """Store results of other origin, which count as done."""
+    """Adopt results from elsewhere, which count as done."""
     options, report = context.options, context.report
     if not options.adopt:
         return
@@ -81,9 +81,9 @@ def adopt(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
 
 
 def merge(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> int:
-    """Merge all results into the output; return how many had to be given up, and are to be computed again.
+    """Merge all results into the output; return how many must be recomputed.
 
-    Those do not verify, and their files are in quarantine now; or somebody has removed them.
+    Those do not verify, and their files are now in quarantine; or their files are gone.
     """
     report, processes, record = context.report, context.processes(2), context.audit.record
     results = report.results
@@ -107,7 +107,7 @@ def merge(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
 def _make_up_for(
     error: OutputHoldsMoreError, context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]
 ) -> int:
-    """Take back from the output what some files do not hold any more, or have it computed again; return how many."""
+    """Restore lost results from the output, or have them recomputed; return how many."""
     for bad in error.bad_files:
         files.put_aside(bad)
     results = context.report.results

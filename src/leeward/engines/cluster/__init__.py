@@ -1,1 +1,1 @@
-"""Engines beyond one machine: Dask, and SLURM through it. They need the extra: pip install 'leeward[cluster]'."""
+"""Engines for several machines: Dask, and SLURM through Dask. They need pip install 'leeward[cluster]'."""

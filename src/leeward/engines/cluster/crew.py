@@ -1,4 +1,4 @@
-"""The Dask workers of a run: who is there, who is fit for tasks, and whether to hope for more."""
+"""The Dask workers of a run: which are present, which can be used, and whether more will come."""
 
 import time
 from concurrent.futures import CancelledError
@@ -11,14 +11,14 @@ from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
 
-NOBODY_AFTER_S = 600.0  # a cluster without workers, none of which is to come, is given up
+NOBODY_AFTER_S = 600.0  # give up a cluster that has no worker and expects none for so long
 SAY_AGAIN_S = 300.0
 ANSWER_S = 15.0  # for a worker that was just prepared
-CLOSE_S = 5.0  # for workers to hear that a run is over
+CLOSE_S = 5.0  # for workers to end their processes at the end of a run
 
 
 class Crew:
-    """members: by their addresses. order: for pilots. root: the run directory, for people."""
+    """The Dask workers of a run. members: by address. order: for pilots. root: the run directory, for messages."""
 
     def __init__(self, link: Link, wire: Wire, order: dict[str, Any], emit: Emit, root: str) -> None:
         self.members: dict[str, Member] = {}
@@ -29,7 +29,7 @@ class Crew:
         self._root = root
         self._is_heard = False
         self._said: set[str] = set()
-        self._somebody = self._hoped = self._said_alone = time.monotonic()
+        self._last_ready = self._last_expected = self._warned_alone = time.monotonic()
 
     def join_present(self) -> None:
         for address in self._link.addresses():
@@ -46,7 +46,7 @@ class Crew:
         return self._wire.submit(member.address, self._wire.new_name(f"{what}-"), *call, priority=10)
 
     def prepared(self, member: Member, future: Any) -> None:
-        if not self._is_heard:  # from now on we are told of everybody; one may have come before, and after our question
+        if not self._is_heard:  # events arrive from now on; a worker may have come just before
             self._is_heard = True
             self.join_present()
         if self.members.get(member.address) is not member:
@@ -55,9 +55,9 @@ class Crew:
             self.refuse(member, f"it cannot be used: {reason_of(future)}")
             return
         try:
-            facts = future.result(timeout=ANSWER_S)  # Dask itself would wait for ever for a worker that is gone by now
+            facts = future.result(timeout=ANSWER_S)  # Dask would wait forever for a worker that is gone
         except (OSError, CancelledError) as error:  # a TimeoutError too
-            self.refuse(member, f"it cannot be used: it does not answer any more ({error})")
+            self.refuse(member, f"it cannot be used: it no longer answers ({error})")
             return
         member.prepared(facts)
         member.unfit = None
@@ -72,42 +72,42 @@ class Crew:
         self._said.add(news)
 
     def refuse(self, member: Member, reason: str) -> None:
-        """Give it no more tasks."""
+        """Give the member no more tasks."""
         member.unfit = reason
         self._emit("unfit", host=member.host, worker=member.name or member.address, reason=reason)
 
     def look_after(self, left: int, unit_s: float) -> None:
-        """Have as many workers as the tasks that are left need; raise EngineLostError when there is no hope.
+        """Keep as many workers as the remaining tasks need; raise EngineLostError if none can be expected.
 
-        unit_s: how long a unit of tasks may take.
+        unit_s: how long a unit of tasks may take, s.
         """
         now = time.monotonic()
         members = list(self.members.values())
         for member in members:
             if not member.slots and member.unfit is None and now - member.joined > NOBODY_AFTER_S:
-                self.refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it still may
+                self.refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it may still answer later
             member.is_spent = member.is_ready and not member.has_time_for(unit_s)
         self._link.tend(left, members)
         if any(member.is_ready for member in members):
-            self._somebody = self._hoped = self._said_alone = now
+            self._last_ready = self._last_expected = self._warned_alone = now
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = self._link.expects
-        if expected is not None:  # however long a queue is
-            self._hoped = now
+        if expected is not None:  # wait in the queue without limit
+            self._last_expected = now
         if preparing:
-            expected = f"{preparing} worker(s) do not answer yet"
-        if now - self._hoped > NOBODY_AFTER_S:
-            unfit = next((member.unfit for member in members if member.unfit), "none is there")
+            expected = f"{preparing} worker(s) have not answered yet"
+        if now - self._last_expected > NOBODY_AFTER_S:
+            unfit = next((member.unfit for member in members if member.unfit), "none has come")
             raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
-        if now - self._said_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
-            self._said_alone = now
+        if now - self._warned_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
+            self._warned_alone = now
             self._said.add("alone")
-            self.join_present()  # one may have come while we began to listen
-            self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._somebody))
+            self.join_present()  # one may have come before events arrived
+            self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._last_ready))
 
     def say_farewell(self) -> None:
-        """Have worker processes end now, and not when they have been idle for a while."""
+        """End worker processes now instead of after their idle time."""
         ready = [member for member in self.members.values() if member.is_ready]
         farewells = [self._submit(member, "end", pilot.tear_down, self._wire.token) for member in ready]
         deadline = time.monotonic() + CLOSE_S
@@ -116,9 +116,9 @@ class Crew:
 
 
 def reason_of(future: Any) -> str:
-    """Return why a future has no result, in one line."""
+    """Return in one line why a future has no result."""
     if future.status == "error":
         error = future.exception()
         lines = f"{type(error).__name__}: {error}".splitlines()
-        return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"  # a log ends with what went wrong
+        return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"  # the last line of a log names the error
     return f"Dask says {future.status}"

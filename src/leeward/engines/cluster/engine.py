@@ -1,8 +1,8 @@
-"""Tasks on the workers of a Dask cluster.
+"""The engine for the workers of a Dask cluster.
 
-Dask carries messages and says who is there. Which task goes where is decided here: every unit is pinned to one Dask
-worker, so that what a lost one had in hand is known, and nothing else is blamed or computed again. No more is handed
-out than the workers hold, so that scheduler and coordinator stay small however many tasks there are.
+Dask only carries messages and reports which workers are present. This module assigns tasks: every unit is pinned to one
+Dask worker, so that the tasks of a lost worker are known and no others are retried. It hands out no more tasks than the
+workers can hold, so that scheduler and coordinator stay small.
 """
 
 import contextlib
@@ -59,7 +59,7 @@ class ClusterEngine:
 
     @classmethod
     def on(cls, link: Link, assignment: Assignment) -> "ClusterEngine":
-        """Start on a link, which is closed if that fails."""
+        """Start an engine on a link; close the link if that fails."""
         try:
             return cls(link, assignment)
         except BaseException:
@@ -67,7 +67,7 @@ class ClusterEngine:
             raise
 
     def _write_probe(self) -> str:
-        """Write a file by which workers find out whether they see the run directory; return what is in it."""
+        """Write a file that shows workers whether they see the run directory; return its content."""
         content = secrets.token_hex(16)
         with storage_errors(self._probe, "cannot be written"):
             replace_file(self._probe, content.encode(), durable=False)
@@ -81,10 +81,10 @@ class ClusterEngine:
         self._handing.waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
-        if self._units.is_cut_off or not self._link.is_alive:  # it may come back, but not to what it had in hand
-            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone, or the way to it")
+        if self._units.is_cut_off or not self._link.is_alive:  # it may come back, but without its tasks
+            raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone or cannot be reached")
         members = self._crew.members
-        # raises when there is no hope: before outcomes are taken, which would be lost
+        # this may raise, so it comes before outcomes are collected, which would be lost
         self._crew.look_after(self._left(), self._handing.pace.unit_s)
         for member, keys in self._handing.units(members.values()):
             self._units.send(member, keys)
@@ -94,16 +94,16 @@ class ClusterEngine:
         outcomes += self._units.give_up_silent()
         if self._most_waiting and not self._handing.waiting:
             outcomes += self._units.free_stalled()
-        free = self._handing.room(members.values())  # counted once a look: tasks are many
+        free = self._handing.room(members.values())  # counted once per poll, as there may be many tasks
         self._most_waiting = free + self._handing.held_back
         return outcomes
 
     def close(self) -> list[Key]:
         units = [unit for member in self._crew.members.values() for unit in member.units.values()]
-        in_hand = [key for unit in units for key in unit.left]  # the news that one was begun may be on its way
+        in_hand = [key for unit in units for key in unit.left]  # the message that one was begun may be on its way
         for unit in units:
             unit.future.release()
-        with contextlib.ExitStack() as also:  # where somebody does not want to wait for the one before
+        with contextlib.ExitStack() as also:  # run all steps, even if a second Ctrl-C interrupts one
             also.callback(self._leave_nothing)
             also.callback(self._link.close)
             if self._link.is_alive:
@@ -112,7 +112,7 @@ class ClusterEngine:
         return in_hand
 
     def _leave_nothing(self) -> None:
-        with contextlib.suppress(OSError):  # what stays is tidied away by the next run
+        with contextlib.suppress(OSError):  # the next run removes it
             self._probe.unlink(missing_ok=True)
         self._heartbeats.hide()
 
@@ -133,7 +133,7 @@ class ClusterEngine:
         if "beats" in message:
             self._heartbeats.show(message["beats"], message.get("worker", ""))
         kind = message.get("event")
-        if kind in COMPILE_EVENTS and kind not in self._compiling_said:  # of the first worker: others do the same
+        if kind in COMPILE_EVENTS and kind not in self._compiling_said:  # of the first worker only
             self._compiling_said.add(kind)
             self._emit(kind, **{name: message[name] for name in ("host", "seconds") if name in message})
         found = self._units.heard(message.get("unit", ""))
@@ -141,12 +141,12 @@ class ClusterEngine:
             return
         member, unit = found
         try:
-            heard = [self._outcome(facts, member) for facts in message["outcomes"]]
+            outcomes = [self._outcome(facts, member) for facts in message["outcomes"]]
         except (KeyError, TypeError, ValueError) as error:
-            self._crew.refuse(member, f"it speaks nonsense ({error!r:.80})")
-            heard = []
-        for outcome in heard:
-            if outcome.key not in unit.left:  # another worker has it by now
+            self._crew.refuse(member, f"it sent an invalid message ({error!r:.80})")
+            outcomes = []
+        for outcome in outcomes:
+            if outcome.key not in unit.left:  # another worker has it now
                 continue
             unit.note(outcome)
             if isinstance(outcome, Done | Computed):
@@ -157,21 +157,21 @@ class ClusterEngine:
             self._units.drop(member, unit)
 
     def _compare_disks(self, member: Member, outcome: Outcome) -> Iterator[Outcome]:
-        """Stop the run while the disk rejects writes, unless it is that of one member only."""
+        """Give a member no more tasks if the disk rejects the writes of this member only."""
         now = time.monotonic()
         if isinstance(outcome, Stuck):
             member.stuck_since = min(member.stuck_since, now)
             if not member.stores:
-                yield from self._units.put_away(member, f"its own disk takes nothing: {outcome.message}")
+                yield from self._units.put_away(member, f"its local disk rejects writes: {outcome.message}")
         elif not isinstance(outcome, Began):
             member.stuck_since = inf
         if isinstance(outcome, Done):
             for other in [other for other in self._crew.members.values() if now - other.stuck_since > STUCK_S]:
-                reason = "the disk takes nothing from there, and results from elsewhere"
+                reason = "the disk rejects its writes, but accepts those of other workers"
                 yield from self._units.put_away(other, reason)
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
-        """Return what a pilot has said; the opposite of its `_message`."""
+        """Return the outcome in a message of a pilot, the inverse of its `_message`."""
         key, worker, what = self._work.parse_key(facts["key"]), facts.get("worker", ""), facts["what"]
         if what == "Began":
             return Began(key, worker, None if member.stores else self._work.fingerprint(key))

@@ -1,4 +1,4 @@
-"""The way to a Dask cluster: one that runs already, or one whose jobs we start and stop ourselves."""
+"""The connection to a Dask cluster."""
 
 import contextlib
 import itertools
@@ -17,13 +17,13 @@ from leeward.errors import InputError, LeewardError
 from leeward.events import Emit
 
 CONNECT_S = 15.0
-ANSWER_S = 60.0  # for a scheduler that was there, and may have much to do
+ANSWER_S = 60.0  # for a connected scheduler, which may be busy
 
 
 class Link:
-    """The way to a cluster that somebody else started, and stops.
+    """The connection to a cluster that others start and stop.
 
-    client: to speak through. address: for people. expects: what is on its way, if anything.
+    address: for messages. expects: the workers that are expected, in words, if any.
     """
 
     def __init__(self, client: Client, address: str) -> None:
@@ -39,31 +39,31 @@ class Link:
         return None
 
     def addresses(self) -> list[str]:
-        """Return those of the workers that are there now."""
+        """Return the addresses of the present workers."""
         client: Any = self.client
         try:
             known = client.sync(client.scheduler.identity, n_workers=-1, callback_timeout=ANSWER_S)
-        except OSError as error:  # a TimeoutError too: one that is stopped keeps its connections
+        except OSError as error:  # also TimeoutError: a stopped scheduler keeps its connections
             raise EngineLostError(f"the Dask scheduler at {self.address} does not answer ({error})") from error
         return list(known["workers"])
 
     def joined(self, member: Member) -> None:
-        """A worker is there, and has said who it is."""
+        """Note a worker that is prepared."""
 
     def lost(self, member: Member) -> None:
-        """It is gone."""
+        """Note a worker that is gone."""
 
     def tend(self, left: int, members: Sequence[Member]) -> None:
-        """Called often: to have as many workers as so many tasks need. Raises when there is no hope."""
+        """Adjust the number of workers to the tasks left, or raise an error if none can be had. Called often."""
 
     def close(self) -> None:
-        """Raises nothing: what was computed is merged next."""
-        with contextlib.suppress(TimeoutError, OSError):  # whoever does not answer notices by itself
+        """Close the connection without raising an error, as merging follows."""
+        with contextlib.suppress(TimeoutError, OSError):  # the scheduler notices by itself
             self.client.close(timeout=CONNECT_S)
 
 
 class Wire:
-    """What goes over a link for one run: functions to Dask workers, and messages back. token: of the run."""
+    """The traffic of one run over a link: functions to Dask workers, and messages back. token: of the run."""
 
     def __init__(self, link: Link) -> None:
         self.token = f"leeward-{secrets.token_hex(8)}"
@@ -74,19 +74,19 @@ class Wire:
     def listen(self) -> None:
         client: Any = self._link.client
         client.subscribe_topic(self.token, lambda event: self._messages.put(("said", event[1])))
-        client.subscribe_topic("all", self._hear_of_workers)
+        client.subscribe_topic("all", self._on_scheduler_event)
 
     def hang_up(self) -> None:
         for topic in (self.token, "all"):
             self._link.client.unsubscribe_topic(topic)
 
-    def _hear_of_workers(self, event: tuple[float, Any]) -> None:
+    def _on_scheduler_event(self, event: tuple[float, Any]) -> None:
         message = event[1]
         if isinstance(message, dict) and message.get("action") in ("add-worker", "remove-worker"):
             self._messages.put((message["action"], message["worker"]))
 
     def messages(self, seconds: float) -> Iterator[tuple[Any, ...]]:
-        """Yield what has come; waits at most so long for the first one."""
+        """Yield the messages received; wait at most this long for the first one."""
         with contextlib.suppress(queue.Empty):
             message = self._messages.get(timeout=seconds)
             while True:
@@ -114,7 +114,7 @@ class Wire:
 
 
 def connect(settings: DaskSpec, emit: Emit) -> Link:
-    """To a running scheduler; with TLS where it has it, and a warning where not."""
+    """Connect to a running scheduler, with TLS if it has it, else with a warning."""
     address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
@@ -127,7 +127,7 @@ def connect(settings: DaskSpec, emit: Emit) -> Link:
 
 
 def _security(settings: DaskSpec) -> Security:
-    """From the files that are given; Dask's own configuration counts where none are."""
+    """Return the TLS settings from the given files; Dask's own configuration supplies the others."""
     given: dict[str, Any] = {}
     files = {"tls_ca_file": settings.tls_ca, "tls_client_cert": settings.tls_cert, "tls_client_key": settings.tls_key}
     for name, file in files.items():
@@ -142,8 +142,8 @@ def _security(settings: DaskSpec) -> Security:
     missing = [option for name, option in _OPTIONS.items() if getattr(security, name) is None]
     if missing:
         raise InputError(
-            f"{settings.scheduler} is encrypted, and its TLS files are not known; expected {', '.join(missing)}, or "
-            "Dask's own settings distributed.comm.tls"
+            f"{settings.scheduler} is encrypted, but its TLS files are not known; give {', '.join(missing)}, or set "
+            "distributed.comm.tls in Dask's configuration"
         )
     return security
 

@@ -1,4 +1,4 @@
-"""The Dask workers of a cluster as the coordinator knows them, and what each has in hand."""
+"""The coordinator's data about Dask workers and the tasks that each holds."""
 
 import time
 from collections.abc import Iterable
@@ -9,20 +9,20 @@ from typing import Any
 from leeward.engines.engine import Began, Computed, Done, Failed, Outcome, Returned, Stuck, Unstuck
 from leeward.store import Key
 
-TOGETHER_S = 1.0  # tasks that are shorter travel together, up to so many seconds of work
+TOGETHER_S = 1.0  # shorter tasks travel together, up to so many seconds of work
 MOST_TOGETHER = 64
-MOST_UNITS_A_SECOND = 50.0  # that a scheduler and we are to bear
-BRIEF_S = 5.0  # of tasks that are shorter, some wait at the worker: the way there would be felt
+MOST_UNITS_A_SECOND = 50.0  # limits the load of scheduler and coordinator
+BRIEF_S = 5.0  # some shorter tasks wait at the worker, to hide the latency
 CAREFUL = 1.25  # tasks may take longer than the longest so far
 END_MARGIN_S = 10.0
 
 
 @dataclass(eq=False)
 class Unit:
-    """Tasks on their way to one Dask worker.
+    """Tasks that are sent together to one Dask worker.
 
-    keys: in their order. left: those without an outcome. begun: of these, by which worker process. stuck: of these, for
-    want of a disk. heard: when something was, last.
+    keys: in order. left: those without an outcome. begun: worker process of each that has begun. stuck: those whose
+    writes the disk rejects. heard: time of the last message.
     """
 
     name: str
@@ -36,7 +36,7 @@ class Unit:
 
     @property
     def in_hand(self) -> set[Key]:
-        """A disk may take nothing before a task has begun: its attempt is recorded first."""
+        """Return the tasks that a worker process has. One may be stuck before it has begun, recording its attempt."""
         return self.stuck | self.begun.keys()
 
     def note(self, outcome: Outcome) -> None:
@@ -52,7 +52,7 @@ class Unit:
             self.begun.pop(key, None)
 
     def given_up(self, kind: str, message: str, mark: str) -> Iterable[Outcome]:
-        """What becomes of tasks without an outcome: those that were begun have failed, the others go back."""
+        """Yield outcomes for the tasks left: those that were begun have failed, the others are returned."""
         for key in self.keys:
             if key in self.stuck:
                 yield Unstuck(key)
@@ -67,9 +67,9 @@ class Member:
     """A Dask worker.
 
     slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
-    ends: when its job does, on our clock, if known. unfit: why it gets no tasks. is_spent: too little time is left
-    for another one. is_ending: its job is being ended. stuck_since: when a disk began to take nothing from it.
-    deadline: by when more is to be heard of it, if anything was.
+    ends: end of its job on the monotonic clock, if known. unfit: why it gets no tasks. is_spent: too little time is
+    left for another task. is_ending: its job is being ended. stuck_since: since when the disk rejects its writes.
+    deadline: for its next message; 0 before the first one.
     """
 
     address: str
@@ -89,7 +89,7 @@ class Member:
     deadline: float = 0.0
 
     def prepared(self, facts: dict[str, Any]) -> None:
-        """What its pilot says of itself."""
+        """Set the facts that its pilot reports."""
         self.host, self.name, self.job = facts["host"], facts["name"], facts["job"]
         self.slots, self.stores = facts["slots"], facts["unreached"] is None
         if facts["seconds_left"] is not None:
@@ -101,7 +101,7 @@ class Member:
 
     @property
     def is_heard(self) -> bool:
-        """Whether anything was said of its tasks."""
+        """Return whether it has sent a message about a task."""
         return self.deadline > 0.0
 
     @property
@@ -113,28 +113,28 @@ class Member:
         return sum(len(unit.left) for unit in self.units.values())
 
     def deadline_of(self, unit: Unit) -> float:
-        """One that has not begun waits behind others, for as long as these are heard of."""
+        """Return the deadline of a unit; one that has not begun waits as long as others send messages."""
         return unit.deadline if unit.begun else max(unit.deadline, self.deadline)
 
     def behind(self) -> list[Unit]:
-        """Units that cannot have begun, as others have all its slots."""
+        """Return the units that cannot have begun, because others use all slots."""
         waiting = [unit for unit in self.units.values() if not unit.begun]
         return waiting[max(0, self.slots - (len(self.units) - len(waiting))) :]
 
     @property
     def is_past_its_end(self) -> bool:
-        """SLURM ends a job at its time, or somewhat later."""
+        """Return whether its job has reached its time limit; SLURM ends a job then or a little later."""
         return self.ends is not None and time.monotonic() > self.ends - END_MARGIN_S
 
     def has_time_for(self, seconds: float) -> bool:
-        """Whether a task would be through before the job ends. Tasks for which every job is too short are tried."""
+        """Return whether a task would finish before the job ends; True if any job is too short for it."""
         if self.ends is None or 2 * seconds > self.ends - self.joined:
             return True
         return time.monotonic() + CAREFUL * seconds + END_MARGIN_S < self.ends
 
 
 class Pace:
-    """How long tasks take, and thus how many travel together."""
+    """The duration of tasks, and thus how many travel together."""
 
     def __init__(self) -> None:
         self._mean_s: float | None = None
@@ -148,9 +148,9 @@ class Pace:
         self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds
 
     def count(self, slots: int) -> None:
-        """Anew, for a cluster of this size. together: tasks in a unit. depth: tasks that a slot may hold.
+        """Compute `together`, tasks in a unit, and `depth`, tasks that a slot may hold, for a number of slots.
 
-        Brief tasks travel together, and so do all where a cluster is so large that units would come too fast.
+        Short tasks travel together; so do all if the cluster is so large that units would come too fast.
         """
         if self._mean_s is None:
             return
@@ -161,6 +161,6 @@ class Pace:
 
     @property
     def unit_s(self) -> float:
-        """How long a unit may take."""
+        """Return how long a unit may take, s."""
         is_brief = self._mean_s is not None and self._mean_s < TOGETHER_S
         return self._longest_s + (0.0 if is_brief else (self.together - 1) * (self._mean_s or 0.0))

@@ -1,8 +1,7 @@
-"""What runs inside a Dask worker: it takes units of tasks, and has them computed by worker processes of its own.
+"""The code inside a Dask worker: it receives units of tasks and computes them in worker processes.
 
-A pilot computes nothing itself. Each thread of the Dask worker drives one worker process, the same that runs under
-`--engine local`, so that a task that crashes or hangs takes with it what it would take on a laptop: itself. What
-happens is told to the coordinator in messages, at once; that a unit has ended is told by its future.
+Each thread of the Dask worker drives one worker process, the same as with `--engine local`, so that a task that crashes
+or hangs affects only itself. The pilot sends messages to the coordinator at once; a unit's future tells its end.
 """
 
 import contextlib
@@ -35,21 +34,21 @@ from leeward.store import Key, RunPaths, prepare_folders, probe
 
 POLL_S = 0.25
 LOOK_AFTER_S = 2.0
-IDLE_S = 60.0  # then a worker process without work ends: its coordinator may be gone
-FULL = 64_000  # bytes of results in one message: of these a Dask scheduler keeps the last thousand, for its lifetime
+IDLE_S = 60.0  # then an idle worker process ends: its coordinator may be gone
+FULL = 64_000  # bytes of results in one message: a Dask scheduler keeps the last thousand messages
 ALIVE = (Status.init, Status.running, Status.paused)
 UNWANTED = ("cancelled", "released", "forgotten")
 
 _pilots: dict[str, "_Pilot"] = {}
 _changed = threading.Lock()
-_lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread, which lives as long as this Dask worker
+_lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread that lives as long as this Dask worker
 
 
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
-    """Prepare this Dask worker for a run, and say what it is. It stays prepared as long as the answer is kept.
+    """Prepare this Dask worker for a run and return facts about it. It stays prepared while the answer is kept.
 
-    order: token, of the run and of its messages; mark, for the names of worker processes; work, a FrozenWork;
-    output, as the coordinator calls it; probe and content, a file in the run directory and what is in it; timeout_s.
+    order: token, of the run and of its messages; mark, for the names of worker processes; work, a FrozenWork; output,
+    the coordinator's path; probe and content, a file in the run directory and its content; timeout_s.
     """
     worker = get_worker()
     pilot = _Pilot(order, worker, str(worker.get_current_task()))
@@ -59,16 +58,16 @@ def set_up(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def work_off(token: str, unit: str, keys: list[str]) -> int:
-    """Compute tasks one after the other; how many. They end early if nobody wants the unit any more."""
+    """Compute tasks one after the other; return how many. It ends early if the unit is cancelled."""
     with _changed:
         pilot = _pilots.get(token)
     if pilot is None:
-        raise LeewardError("this Dask worker has not been prepared for the run")
+        raise LeewardError("this Dask worker is not prepared for the run")
     return pilot.work_off(unit, keys)
 
 
 def tear_down(token: str) -> None:
-    """The run is over: end its worker processes."""
+    """End the worker processes of a run that is over."""
     with _changed:
         pilot = _pilots.get(token)
     if pilot is not None:
@@ -76,7 +75,7 @@ def tear_down(token: str) -> None:
 
 
 class _Pilot:
-    """One run on one Dask worker. key: of the task that has set it up, whose result its coordinator keeps."""
+    """One run on one Dask worker. key: of the Dask task that set it up, whose result the coordinator keeps."""
 
     def __init__(self, order: dict[str, Any], worker: Worker, key: str) -> None:
         self._order = order
@@ -97,7 +96,6 @@ class _Pilot:
         threading.Thread(target=self._look_after, name="leeward-pilot", daemon=True).start()
 
     def facts(self) -> dict[str, Any]:
-        """What the coordinator has to know."""
         ends = os.environ.get("SLURM_JOB_END_TIME", "")
         return {
             "version": __version__,
@@ -128,17 +126,17 @@ class _Pilot:
         return len(keys)
 
     def _one(self, engine: LocalEngine, outbox: "_Outbox", key: Key) -> bool:
-        """A task from its start to its outcome; False if the unit is not wanted any more."""
+        """Compute a task; return False if the unit is cancelled."""
         if self._is_unwanted(outbox.unit):
             return False
         if self._own_folder is None and is_there(self._paths.shard(key)):
-            return True  # somebody was faster while it waited here behind another; the coordinator finds it too
+            return True  # another worker has stored it meanwhile; the coordinator finds it
         began = time.monotonic()
         engine.start(key)
         while True:
             outcomes = engine.poll(POLL_S)
             if any(isinstance(outcome, Began) for outcome in outcomes):
-                began = time.monotonic()  # starting a process is not the task's
+                began = time.monotonic()  # starting a process does not count
             seconds = time.monotonic() - began
             outbox.put([self._message(outcome, seconds) for outcome in outcomes])
             if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
@@ -147,13 +145,13 @@ class _Pilot:
                 return False
 
     def _is_unwanted(self, unit: str) -> bool:
-        """By a coordinator that took it back or is gone, or because this Dask worker ends."""
+        """Return whether the coordinator has cancelled the unit or is gone, or this Dask worker ends."""
         task = self._worker.state.tasks.get(unit)
         released = task is None or task.state in UNWANTED
         return self._over.is_set() or released or self._worker.status not in ALIVE
 
     def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
-        """An outcome for the wire; a result that could not be stored where it belongs travels with it."""
+        """Return an outcome as a message, with the result if it could not be stored in the run directory."""
         message = {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
         if isinstance(outcome, Done):
             message["took_s"] = seconds
@@ -167,7 +165,7 @@ class _Pilot:
         self._worker.log_event(self._order["token"], message)
 
     def _emit(self, kind: str, /, **facts: Any) -> None:
-        """Send the events of compiling; a worker that does not start is told with its task."""
+        """Send the events of compiling; other failures are reported with their task."""
         if kind in COMPILE_EVENTS:
             self._say({"event": kind, "host": socket.gethostname(), **facts})
 
@@ -175,7 +173,7 @@ class _Pilot:
         with self._changed:
             engine = self._idle.pop()[1] if self._idle else None
         if engine is not None:
-            engine.poll(0.0)  # a process that has died meanwhile is not to be blamed on the next task
+            engine.poll(0.0)  # notice a dead process now, not during the next task
             return engine
         launcher = Launcher(self._frozen, self._paths, self._order["mark"], _launch)
         return LocalEngine(launcher, 1, self._order["timeout_s"], self._emit)
@@ -189,7 +187,7 @@ class _Pilot:
 
     def _look_after(self) -> None:
         while not self._over.wait(LOOK_AFTER_S):
-            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # nobody is left
+            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # no coordinator is left
                 self.end()
                 return
             self._close_idle(IDLE_S)
@@ -205,7 +203,7 @@ class _Pilot:
             engine.close()
 
     def _send_heartbeats(self) -> None:
-        """Those that nobody but us can see."""
+        """Send the heartbeats in the local folder, which the coordinator cannot see."""
         beats = []
         for path in self._paths.heartbeats():
             with contextlib.suppress(OSError, ValueError):  # it is just ending
@@ -213,18 +211,18 @@ class _Pilot:
         self._say({"beats": beats})
 
     def end(self) -> None:
-        """Threads at work see it at their next look. Where the run has set up another one by now, that one stays."""
+        """End this pilot; busy threads notice at their next poll. A newer pilot of the same run stays."""
         with _changed:
             if _pilots.get(self._order["token"]) is self:
                 del _pilots[self._order["token"]]
         self._over.set()
         self._close_idle(0.0)
         if self._own_folder is not None:
-            shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes what stays with its own folder
+            shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes the rest with its folder
 
 
 class _Outbox:
-    """What is to be said of a unit. News of short tasks go together; none is older than a moment, or too large."""
+    """Collects messages about a unit, so that those of short tasks travel together, soon and not too large."""
 
     def __init__(self, say: Callable[[dict[str, Any]], None], unit: str) -> None:
         self.unit = unit
@@ -251,19 +249,19 @@ class _Outbox:
 
 
 def _launch(*command: Any, **options: Any) -> "subprocess.Popen[bytes]":
-    """A process that ends with this Dask worker, and not with the thread that wants it.
+    """Start a process that ends with this Dask worker, not with the calling thread.
 
-    Threads of Dask's end when tasks of other people's secede, and another one may have the process by then.
+    Threads of Dask may end when other tasks secede, and another thread may use the process by then.
     """
     launch: Launch = subprocess.Popen
     return _lasting.submit(launch, *command, **options).result()
 
 
 def _why_unreached(order: dict[str, Any]) -> str | None:
-    """Whether this machine sees the run directory, and can store there what the coordinator will find."""
+    """Return why this machine cannot store results in the run directory; None if it can."""
     try:
         if Path(order["probe"]).read_text(encoding="utf-8") != order["content"]:
-            return f"{order['probe']} is another file there"
+            return f"{order['probe']} is a different file there"
         probe(RunPaths(Path(order["output"])))
     except (OSError, StorageError) as error:
         return str(error)

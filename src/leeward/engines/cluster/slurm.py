@@ -1,7 +1,7 @@
-"""A Dask cluster for one run: its scheduler in this process, its workers as jobs of SLURM, started by dask-jobqueue.
+"""A Dask cluster for one run: its scheduler in this process, its workers as SLURM jobs, started by dask-jobqueue.
 
-Each job is one Dask worker with as many threads as it has cores. What dask-jobqueue does not do is done here: jobs that
-end before their time, or at it, are replaced while there is work for them, and a cluster that cannot be had says why.
+Each job is one Dask worker with one thread per core. This module adds what dask-jobqueue lacks: it replaces jobs that
+end while there is work for them, and reports why a cluster could not be started.
 """
 
 import asyncio
@@ -36,20 +36,20 @@ from leeward.store import CREDENTIALS, RunPaths
 _before = signal.getsignal(signal.SIGINT)
 from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
 
-signal.signal(signal.SIGINT, _before)  # its import takes Ctrl-C for itself, as if it were a program of its own
+signal.signal(signal.SIGINT, _before)  # the import replaces the handler of Ctrl-C
 
 TEND_S = 1.0
-LOOK_S = 10.0  # between two looks at the queue: SLURM serves others too
-TRY_AGAIN_S = 60.0  # after sbatch has refused
+LOOK_S = 10.0  # between two calls of squeue, to limit the load of SLURM
+TRY_AGAIN_S = 60.0  # after sbatch has failed
 ANSWER_S = 60.0
-MOST_AT_ONCE = 10  # jobs that are submitted in one go
+MOST_AT_ONCE = 10  # jobs to submit at once
 JOBS_IN_VAIN = 3
 CLOSE_S = 60.0
-DEATH_TIMEOUT_S = 60  # a job that has not heard of its scheduler for so long ends
+DEATH_TIMEOUT_S = 60  # a job ends when its scheduler has been silent for so long
 TAIL = 2000  # characters of a log
 _LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
-# for schedulers and workers of our own: a lost worker is noticed, and nothing but their own ports serves anybody
+# notice lost workers, and serve no web pages
 DASK_SETTINGS = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.scheduler.allowed-failures": 0,
@@ -57,17 +57,17 @@ DASK_SETTINGS = {
     "distributed.worker.http.routes": [],
     "distributed.deploy.lost-worker-timeout": "15s",
 }
-EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # a setting that jobs do not inherit
+EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # jobs do not inherit this setting
 
 
 async def _answer(*command: str) -> str:
-    """What a command of SLURM prints; a RuntimeError where it refuses, or does not end."""
+    """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end."""
     child = await asyncio.create_subprocess_exec(
         *command,
         stdin=asyncio.subprocess.DEVNULL,
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C is not for it
+        start_new_session=True,  # Ctrl-C must not end it
     )
     try:
         output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
@@ -80,15 +80,15 @@ async def _answer(*command: str) -> str:
 
 
 class _Job(SLURMJob):
-    """One that says how it is: Dask demands it of those that are over. And commands of SLURM have a time limit."""
+    """A job that sets its status, which Dask needs after its end, and whose SLURM commands have a time limit."""
 
     @staticmethod
     async def _call(cmd: list[str], **_: Any) -> str:
-        """A job of an sbatch that was killed comes all the same, or goes with the others when the run is over."""
+        """Run a command. The job of a killed sbatch may start anyway; it ends with the others at the end of the run."""
         return await _answer(*cmd)
 
     def _job_id_from_submit_output(self, out: str) -> str:
-        """The number of the job, also with --parsable; a cluster's own sbatch may print other numbers too."""
+        """Return the number of the job, also with --parsable; a wrapper of sbatch may print other numbers too."""
         numbers = re.findall(r"(?m)^(?:.*Submitted batch job )?(\d+)(?:;\S*| on cluster .*)?\s*$", out)
         if not numbers:
             raise RuntimeError(f"stderr:\nsbatch printed {out.strip()!r:.200}; expected: Submitted batch job NUMBER")
@@ -112,7 +112,7 @@ class _Cluster(SLURMCluster):
 
 @dataclass(frozen=True)
 class Job:
-    """state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if there is a limit."""
+    """A job in the queue. state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if known."""
 
     state: str
     reason: str
@@ -120,7 +120,7 @@ class Job:
 
 
 def parse_queue(text: str, now: float) -> dict[str, Job]:
-    """Jobs by their numbers, from lines of number, state, reason and time left, between bars."""
+    """Return jobs by number, from lines `number|state|reason|time left`."""
     jobs = {}
     for line in text.splitlines():
         number, _, rest = line.partition("|")
@@ -132,7 +132,7 @@ def parse_queue(text: str, now: float) -> dict[str, Job]:
 
 
 def seconds_left(text: str) -> float | None:
-    """Of 1-02:03:04, 2:03:04 or 3:04; None for anything else, such as UNLIMITED."""
+    """Return the seconds in 1-02:03:04, 2:03:04 or 3:04; None for anything else, such as UNLIMITED."""
     found = _LEFT.match(text)
     if found is None:
         return None
@@ -141,7 +141,7 @@ def seconds_left(text: str) -> float | None:
 
 
 class SlurmLink(Link):
-    """Jobs come and go; their number follows the work, within what was asked for."""
+    """The connection to a cluster whose number of jobs follows the work, within the given limits."""
 
     def __init__(self, settings: SlurmSpec, paths: RunPaths, emit: Emit) -> None:
         self._settings = settings
@@ -149,10 +149,10 @@ class SlurmLink(Link):
         self._logs = paths.logs
         self._credentials = _make_folder(settings, paths)
         self._queue: dict[str, Job] = {}
-        self._known: set[str] = set()  # names of members that have come, and have answered or could not
-        self._used: set[str] = set()  # and of those that were of use
-        self._ended: set[str] = set()  # of jobs that were told to end
-        self._in_vain: list[str] = []  # jobs that ended before, and why
+        self._known: set[str] = set()  # names of members that are prepared or unfit
+        self._used: set[str] = set()  # names of members that have begun a task
+        self._ended: set[str] = set()  # names of jobs that were told to end
+        self._in_vain: list[str] = []  # jobs that ended without use, and why
         self._has_started = False
         self._doing: Future[None] | None = None
         self._tended = self._looked = self._not_before = 0.0
@@ -162,8 +162,8 @@ class SlurmLink(Link):
             client = Client(self._cluster, set_as_default=False, timeout=CONNECT_S)
         except BaseException as error:
             shutil.rmtree(self._credentials, ignore_errors=True)
-            if isinstance(error, RuntimeError | OSError | ValueError):  # an interface that is not there, a port taken
-                raise LeewardError(f"no Dask scheduler for the jobs could be started here: {error}") from error
+            if isinstance(error, RuntimeError | OSError | ValueError):  # no such network interface, port in use
+                raise LeewardError(f"the Dask scheduler for the jobs could not be started here: {error}") from error
             raise
         super().__init__(client, self._cluster.scheduler_address)
         if not settings.tls:
@@ -171,7 +171,7 @@ class SlurmLink(Link):
 
     def _start(self) -> _Cluster:
         settings = self._settings
-        here = "127.0.0.1:0"  # Dask's pages, which are off, would otherwise listen everywhere
+        here = "127.0.0.1:0"  # otherwise Dask would listen on all interfaces, even with its pages off
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
         return _Cluster(
             name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
@@ -204,12 +204,12 @@ class SlurmLink(Link):
         return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
 
     def joined(self, member: Member) -> None:
-        member.is_ending = member.name in self._ended  # it came just then
+        member.is_ending = member.name in self._ended
         if member.ends is None:
-            member.ends = time.monotonic() + self._settings.walltime_s  # until the queue says better
+            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue tells
 
     def lost(self, member: Member) -> None:
-        self._looked = 0.0  # is its job gone too?
+        self._looked = 0.0  # check at once whether its job is gone too
 
     def tend(self, left: int, members: Sequence[Member]) -> None:
         now = time.monotonic()
@@ -236,7 +236,7 @@ class SlurmLink(Link):
             self._adjust(self._wanted(left), members)
 
     def _get_to_know(self, members: Sequence[Member]) -> None:
-        """Also those that never say who they are: their jobs are to be found. Only tasks show that one is of use."""
+        """Note names of members, also of those that never answer, so that their jobs can be ended."""
         scheduler: Any = self._cluster.scheduler
         for member in members:
             if not member.name and (found := scheduler.workers.get(member.address)) is not None:
@@ -248,28 +248,28 @@ class SlurmLink(Link):
                 self._in_vain.clear()
 
     def close(self) -> None:
-        """All jobs end, also those that SLURM has not started yet, and whatever Dask says. Nothing is raised."""
+        """End all jobs, pending ones included, without raising an error."""
         shutil.rmtree(self._credentials, ignore_errors=True)
         numbers = [job.job_id for job in self._cluster.workers.values() if job.job_id is not None]
         try:
             for step in (self.client.close, self._cluster.close):
                 try:
                     step(timeout=CLOSE_S)
-                except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow, or is not there
+                except (TimeoutError, OSError, RuntimeError, AssertionError) as error:  # SLURM is slow or unavailable
                     self._emit("not-closed", message=f"{type(error).__name__} {error}".strip(), jobs=numbers)
-        finally:  # also where somebody does not want to wait for it
-            by_name = f"--name={self._cluster.job_name}"  # also those whose sbatch was interrupted
+        finally:  # even after a second Ctrl-C
+            by_name = f"--name={self._cluster.job_name}"  # includes jobs whose sbatch was interrupted
             for which in ([by_name], numbers):
-                with contextlib.suppress(OSError, subprocess.SubprocessError):  # said above; jobs end by themselves
+                with contextlib.suppress(OSError, subprocess.SubprocessError):  # jobs end by themselves
                     subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
     def _wanted(self, left: int) -> int:
-        """As many as there is work for, within what was asked for."""
+        """Return the number of jobs that the tasks need, within the given limits."""
         needed = -(-left // self._settings.cores)
         return min(self._settings.most_jobs, max(self._settings.least_jobs, needed))
 
     def _adjust(self, wanted: int, members: Sequence[Member]) -> None:
-        """Jobs that are spent, or too many, end if nothing is in their hands; those that are missing are submitted."""
+        """End idle jobs that are spent, unfit or surplus, and submit missing ones."""
         known = {member.name: member for member in members}
         spec = self._cluster.worker_spec
         idle = [name for name in spec if name not in known or not known[name].held]
@@ -292,22 +292,20 @@ class SlurmLink(Link):
         for name in ending:
             self._cluster.worker_spec.pop(name, None)
         for _ in range(more):
-            self._cluster._i += 1  # a name is used once
+            self._cluster._i += 1  # names must be unique
             self._cluster.worker_spec.update(self._cluster.new_worker_spec())
         try:
             await self._cluster._correct_state()
         finally:
             for name in [name for name, job in self._cluster.workers.items() if job.job_id is None]:
-                del self._cluster.workers[name]  # sbatch has refused it
+                del self._cluster.workers[name]  # sbatch has failed
                 self._cluster.worker_spec.pop(name, None)
 
     def _do(self, action: Coroutine[Any, Any, None]) -> None:
-        """In the background; one thing at a time."""
         loop: Any = self._cluster.loop
         self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
 
     def _see_to(self, error: BaseException | None) -> None:
-        """What SLURM has said to what was tried last."""
         self._has_started = self._has_started or bool(self._cluster.workers)
         if error is None:
             return
@@ -320,7 +318,7 @@ class SlurmLink(Link):
         self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
     async def _look(self) -> None:
-        """Which jobs SLURM knows; those that it does not are over, and make room for others."""
+        """Update the queue; jobs that SLURM no longer knows have ended."""
         output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
@@ -334,7 +332,7 @@ class SlurmLink(Link):
                     self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
 
     def _despair(self, members: Sequence[Member]) -> None:
-        """Of jobs in vain. Where others are at work a node is to blame, which gets every job that takes its place."""
+        """Raise EngineLostError, or pause if other jobs are working: then one bad node may get every new job."""
         message = (
             f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
         )
@@ -347,20 +345,20 @@ class SlurmLink(Link):
     def _log_of(self, job_id: str) -> str:
         found = ""
         for path in sorted(self._logs.glob(f"*-{job_id}.*")):
-            with contextlib.suppress(OSError):  # then it is not known
+            with contextlib.suppress(OSError):
                 found += path.read_text(errors="replace")[-TAIL:]
         return found.strip()[-500:] or "it is empty, or there is none"
 
 
 def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
-    """For credentials: seen by the jobs, and by nobody else."""
+    """Make a folder for credentials that only this user, and thus the jobs, can read."""
     where = paths.root if settings.credentials is None else Path(settings.credentials).expanduser()
     with storage_errors(where, "a folder for credentials cannot be made there"):
         return Path(tempfile.mkdtemp(prefix=CREDENTIALS, dir=where.absolute()))
 
 
 def _security(folder: Path) -> Security:
-    """Credentials that are worth something as long as this run, in files that its jobs can read."""
+    """Create credentials for this run, in files that its jobs can read."""
     made = Security.temporary().get_tls_config_for_role("worker")
     files = {}
     for name in ("ca_file", "cert", "key"):
@@ -375,6 +373,5 @@ def _security(folder: Path) -> Security:
 
 
 def _said(error: str) -> str:
-    """What a command has printed as its error, in one line."""
     said = error.partition("stderr:\n")[2] or error
     return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"

@@ -1,6 +1,6 @@
-"""Units of tasks: which go to which Dask worker, how many at a time, and what becomes of them.
+"""Units of tasks: their assignment to Dask workers, and their outcomes.
 
-A unit is pinned to one Dask worker, and given up with it.
+A unit is pinned to one Dask worker, and given up if that is lost.
 """
 
 import itertools
@@ -18,18 +18,18 @@ from leeward.engines.engine import Outcome, Returned, Unstuck
 from leeward.engines.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.store import Key
 
-MOST_AHEAD = 50_000  # tasks that have left the coordinator
-NEAREST = 4 * MOST_TOGETHER  # waiting tasks, of those that may go, among which those for a unit are looked for
-STALLED_S = 10.0  # without news of a unit
+MOST_AHEAD = 50_000  # tasks at the workers
+NEAREST = 4 * MOST_TOGETHER  # waiting tasks to choose those of a unit from
+STALLED_S = 10.0  # without a message about a unit
 
 
 class Handing:
-    """Tasks that wait to be handed out.
+    """The queue of tasks to hand out.
 
-    retries: how often a task whose worker died is tried again. group: returns what tasks have in common that are best
-    computed by one worker.
+    retries: how often to retry a task whose worker died. group: returns the group of a task; tasks of one group are
+    best computed by one worker.
 
-    Tasks that were in hand when a worker died are suspects: one of them may have done it, and would do it again.
+    Tasks that were running when a worker died are suspects: one of them may have killed it, and may do so again.
     """
 
     def __init__(self, retries: int, group: Callable[[Key], Hashable]) -> None:
@@ -43,24 +43,24 @@ class Handing:
         self._deaths.update(keys)
 
     def clear(self, key: Key) -> None:
-        """It has a result."""
+        """Clear a task of suspicion, because it has a result."""
         self._deaths.pop(key, None)
 
     def room(self, members: Collection[Member]) -> int:
-        """How many tasks may wait: no more than are wanted at once."""
+        """Return how many tasks the members can accept now."""
         self.pace.count(sum(member.slots for member in members if member.is_ready))
         free = sum(self._room_of(member) for member in members)
         return min(free, MOST_AHEAD - sum(member.held for member in members))
 
     def _room_of(self, member: Member) -> int:
-        """None until there is room for a whole unit: otherwise units would become ever smaller."""
+        """Return how many tasks a member can accept; 0 below a whole unit, as units would become ever smaller."""
         if not member.is_ready or member.is_spent or member.is_stuck:
             return 0
         free = member.slots * self.pace.depth - member.held
         return free if free >= self.pace.together else 0
 
     def units(self, members: Iterable[Member]) -> Iterator[tuple[Member, list[Key]]]:
-        """Tasks that go together, and where; those who hold least come first. They are to be sent at once."""
+        """Yield members and the tasks to send to each at once, as one unit; the least loaded members come first."""
         free = sorted(
             (member for member in members if self._room_of(member)), key=lambda member: member.held / member.slots
         )
@@ -75,11 +75,11 @@ class Handing:
 
     @property
     def held_back(self) -> int:
-        """How many of those that wait are suspects: they are not to keep others from what is free."""
+        """Return how many waiting tasks are suspects: they must not block others."""
         return sum(key in self._deaths for key in self.waiting) if self._deaths else 0
 
     def _pick(self, member: Member, most: int) -> list[Key]:
-        """Return tasks for one unit, of the same group where there are any; a suspect has one for itself."""
+        """Return tasks for one unit, of the same group if possible; a suspect gets a unit of its own."""
         deaths, most_deaths = self._deaths, self._most_deaths(member)
         may_go = (key for key in self.waiting if key not in deaths or deaths[key] <= most_deaths)
         allowed = list(itertools.islice(may_go, NEAREST))
@@ -97,7 +97,10 @@ class Handing:
         return chosen
 
     def _most_deaths(self, member: Member) -> float:
-        """Of a suspect that it may get: suspects meet few of their kind, and none any more on their last try."""
+        """Return the most deaths of a suspect that a member may get, so that few suspects share a member.
+
+        On its last attempt a suspect shares it with none.
+        """
         beside = [self._deaths[key] for unit in member.units.values() for key in unit.left if key in self._deaths]
         if not beside:
             return inf
@@ -106,7 +109,9 @@ class Handing:
 
 
 class Units:
-    """mark: in the names of worker processes. timeout_s: of a task. is_cut_off: Dask has cancelled all."""
+    """Units at the workers. mark: in the names of worker processes. timeout_s: of a task. is_cut_off: Dask has
+    cancelled all.
+    """
 
     def __init__(self, wire: Wire, crew: Crew, handing: Handing, mark: str, timeout_s: float) -> None:
         self.is_cut_off = False
@@ -127,7 +132,7 @@ class Units:
         self._wire.announce(unit.future, "ended", name)
 
     def heard(self, name: str) -> tuple[Member, Unit] | None:
-        """Return the member and the unit that a message is about, with new deadlines; None if nobody waits for it."""
+        """Return the member and the unit of a message, with new deadlines; None if the unit was given up."""
         member = self._members.get(name)
         if member is None:
             return None
@@ -137,12 +142,12 @@ class Units:
         return member, unit
 
     def ended(self, name: str, future: Any) -> list[Outcome]:
-        """All that was said in it has been heard; what is left has been left."""
+        """Return outcomes for the tasks that an ended unit has left; all its messages have arrived."""
         if name not in self._members:
             return []
-        if future.status == "cancelled":  # Dask cancels all when a connection breaks, also for a moment
+        if future.status == "cancelled":  # Dask cancels all when a connection breaks, even briefly
             self.is_cut_off = True
-        if future.status not in ("finished", "error"):  # or it was lost with its worker: we are told of that too
+        if future.status not in ("finished", "error"):  # lost with its worker, which is another message
             return []
         member = self._members[name]
         unit = member.units[name]
@@ -157,7 +162,7 @@ class Units:
 
     def lost(self, member: Member) -> list[Outcome]:
         """Give up all units of a Dask worker that is gone."""
-        why = "it, its node or its job has died, or is cut off"
+        why = "it, its node or its job has died, or the connection is lost"
         what = f"the Dask worker {member.name or member.address} on {member.host} is gone"
         kind, message = fate(member, what, why)
         behind = member.behind()
@@ -167,7 +172,7 @@ class Units:
         return outcomes
 
     def put_away(self, member: Member, reason: str) -> list[Outcome]:
-        """Give it no more tasks; those that it has go elsewhere, and are not blamed."""
+        """Give a member no more tasks; return its tasks for others, without a failure."""
         self._crew.refuse(member, reason)
         member.stuck_since = inf
         outcomes: list[Outcome] = []
@@ -177,7 +182,7 @@ class Units:
         return outcomes
 
     def drop(self, member: Member, unit: Unit) -> None:
-        """It has no tasks any more: what is still said of them, in the same breath even, is not heard."""
+        """Forget a unit; later messages about it are ignored."""
         if self._members.pop(unit.name, None) is None:
             return
         unit.left.clear()
@@ -186,17 +191,17 @@ class Units:
         del member.units[unit.name]
 
     def give_up_silent(self) -> list[Outcome]:
-        """Units of which nothing was heard for longer than any task may take: Dask itself did not notice."""
+        """Give up units that were silent for longer than any task may take; Dask did not notice their loss."""
         outcomes: list[Outcome] = []
         now = time.monotonic()
         for member in list(self._crew.members.values()):
             for unit in [unit for unit in member.units.values() if now > member.deadline_of(unit)]:
-                self._crew.refuse(member, "it has not been heard for too long")
+                self._crew.refuse(member, "it has been silent for too long")
                 outcomes += self._give_up(member, unit, "timed-out", f"{member.name} on {member.host} is silent")
         return outcomes
 
     def free_stalled(self) -> list[Outcome]:
-        """Tasks that wait behind one that takes long, or for a disk, while others have nothing to do, go to these."""
+        """Return tasks that wait behind a long task or for a disk, so that idle workers get them."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
         for member in self._crew.members.values():
@@ -210,9 +215,9 @@ class Units:
         return outcomes
 
     def _give_up(self, member: Member, unit: Unit, kind: str, message: str, all_said: bool = False) -> list[Outcome]:
-        """The tasks of a unit that are left. Several may have been in hand, of which one did it: they part ways.
+        """Give up the tasks that a unit has left. Those that were running are suspects and will be isolated.
 
-        all_said: of which nothing was said, nothing was begun: it was not its turn yet, or all of it has been heard.
+        all_said: no message is lost, so a task that was not reported as begun was not begun.
         """
         suspects = set(unit.begun)
         if not (suspects or all_said):
@@ -230,7 +235,7 @@ class Units:
 
 
 def fate(member: Member, what: str, why: str) -> tuple[str, str]:
-    """Return the kind of a failure, and its message: the end of a job at its time was known before."""
+    """Return the kind and the message of a failure: "cut-off" if the job has reached its time limit, else "died"."""
     if member.is_past_its_end:
         return "cut-off", f"{what}: its job has reached its time limit"
     return "died", f"{what}: {why}"
