@@ -76,7 +76,7 @@ def _axes(found: Rows, by_seed: bool, where: str) -> dict[str, list[int]]:
     """The dimensions, and the numbers along them."""
     names = Key._fields if by_seed else Key._fields[:2]
     if len({key[: len(names)] for key in found}) < len(found):
-        raise InputError(f"{where}: several results of one farm and type; expected one, or seeds as a dimension")
+        raise InputError(f"{where}: several results for one farm and type; keep one of each, or use by_seed=True")
     return {name: sorted({key[axis] for key in found}) for axis, name in enumerate(names)}
 
 
@@ -87,6 +87,6 @@ def _demand_room(count: int, axes: Mapping[str, Sequence[int]], most: int, where
     if places > 10 * count and size > MOST_BYTES:
         sizes = " × ".join(f"{len(numbers)} {name}" for name, numbers in axes.items())
         raise InputError(
-            f"{where}: a grid of {sizes} for {count} results would be next to empty and take {size / 2**30:.1f} GiB; "
-            "expected fewer of them, or a table (Parquet, CSV, pandas), which has a row for each"
+            f"{where}: a grid of {sizes} for {count} results would be almost empty and take {size / 2**30:.1f} GiB; "
+            "select fewer results, or use a table (Parquet, CSV, pandas), which has one row per result"
         )

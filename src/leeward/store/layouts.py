@@ -86,8 +86,8 @@ class Layouts(Mapping[Key, Result]):
             first = self.bad[0]
             where = first.name if isinstance(first, FoundResult) else first.path.name
             warnings.warn(
-                f"{path}: {len(self.bad)} damaged, left out; the first: {where} ({first.verdict}: {first.reason}); "
-                f"see leeward check {path}",
+                f"{path}: left out {len(self.bad)} damaged; the first is {where} ({first.verdict}: {first.reason}); "
+                f"run leeward check {path}",
                 stacklevel=3,
             )
 
@@ -153,7 +153,7 @@ class Layouts(Mapping[Key, Result]):
             if isinstance(found, FoundResult) and found.result is not None:
                 result = found.result
             elif found.verdict is not Verdict.VALID:
-                raise BadLayoutError(f"{path}: {known} cannot be read any more ({found.verdict}: {found.reason})")
+                raise BadLayoutError(f"{path}: {known} can no longer be read ({found.verdict}: {found.reason})")
         return result
 
     def _absent(self, key: Key) -> LeewardError:
@@ -161,7 +161,7 @@ class Layouts(Mapping[Key, Result]):
             if isinstance(found, FoundResult) and found.key == key:
                 return BadLayoutError(f"{found.path}: {key} is damaged ({found.verdict}: {found.reason})")
         near = difflib.get_close_matches(str(key), map(str, list(self._places)[:10_000]), n=3)
-        there = f"the nearest: {', '.join(near)}" if near else f"there are {len(self)}"
+        there = f"the nearest: {', '.join(near)}" if near else f"it has {len(self)} results"
         return NoLayoutError(f"{self.path}: no result {key}; {there}")
 
     @property
@@ -184,7 +184,7 @@ class Layouts(Mapping[Key, Result]):
         for found in read_files(names, contents=True, keys=names):
             if found.verdict is not Verdict.VALID:
                 where = f": {found.name}" if isinstance(found, FoundResult) else ""
-                raise BadLayoutError(f"{found.path}{where} cannot be read any more ({found.verdict}: {found.reason})")
+                raise BadLayoutError(f"{found.path}{where} can no longer be read ({found.verdict}: {found.reason})")
             if isinstance(found, FoundResult) and found.result is not None:
                 yield found.result
 
@@ -247,7 +247,7 @@ def _key(key: object) -> Key:
         return Key.parse(key)
     if isinstance(key, tuple) and len(key) == 3 and all(isinstance(number, int | np.integer) for number in key):
         return Key(*map(int, key))
-    raise InputError(f"{key!r:.60} is no key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
+    raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
 
 def _row_names() -> tuple[str, ...]:

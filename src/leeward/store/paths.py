@@ -45,7 +45,7 @@ class RunPaths:
 
     def __post_init__(self) -> None:
         if self.output.suffix != ".h5":
-            raise InputError(f"{self.output}: the output has to end in .h5, for example layouts.h5")
+            raise InputError(f"{self.output}: the output name must end in .h5, for example layouts.h5")
         root = self.output.with_suffix(".run")
         object.__setattr__(self, "root", root)
         for place, name in _INSIDE.items():
@@ -164,8 +164,8 @@ def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list
 def _oddity(path: Path, kind: str, expected: str) -> str:
     target = f" to {os.readlink(path)}" if kind == "link" else ""
     return (
-        f"{path}: is a {kind}{target}; expected a {expected} in the run directory itself, in which no links are "
-        f"followed. Put the {expected} there, or remove the {kind}"
+        f"{path}: is a {kind}{target}; expected a {expected}, as leeward follows no links inside a run directory. "
+        f"Put the {expected} there, or remove the {kind}"
     )
 
 

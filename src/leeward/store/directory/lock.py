@@ -116,12 +116,9 @@ class Lock:
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
-            by = (
-                f"taken over by {holder}"
-                if holder
-                else "its lock is gone: removed, or taken over by somebody who ended"
-            )
-            raise HeldError(f"{self.path.parent}: {by}; this run stops here, and leaves what is stored as it is")
+            gone = "its lock is gone: it was removed, or taken over by a process that has ended"
+            why = f"taken over by {holder}" if holder else gone
+            raise HeldError(f"{self.path.parent}: {why}; this run stops here and leaves the stored results as they are")
 
     def release(self) -> None:
         """Let others have it; nothing happens where it was taken over."""
@@ -261,7 +258,7 @@ def _refuse_or_wait(
     if not take_over:
         raise HeldError(
             f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
-            "dead or stopped and cannot be ended from here: --take-over"
+            "dead or suspended and cannot be ended from here, use --take-over"
         )
     if tell is not None:
         tell(f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
@@ -271,4 +268,4 @@ def _refuse_or_wait(
         if now is None or now.token != holder.token:
             return
         if newer != counter:
-            raise HeldError(f"{path.parent}: held by {holder}, and it is alive: its counter moves; not taken over")
+            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its counter advances; not taken over")

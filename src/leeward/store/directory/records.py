@@ -82,7 +82,7 @@ def read_record(path: Path) -> Record | None:
         failure = content.pop("failure")
         record = Record(failure=None if failure is None else Failure(**failure), **content)
         if not (isinstance(record.attempts, list) and isinstance(record.deaths, int)):
-            raise TypeError("attempts is no list, or deaths no number")
+            raise TypeError("attempts is not a list, or deaths is not a number")
         return record
     except FileNotFoundError:
         return None

@@ -78,8 +78,7 @@ def demand_outside_runs(output: Path) -> None:
     for folder in Path(os.path.realpath(output)).parents:
         if is_run(folder):
             raise InputError(
-                f"{output}: lies in the run directory {folder}, in which only `leeward run` writes; expected a file "
-                "elsewhere"
+                f"{output}: is in the run directory {folder}, where only `leeward run` writes; name a file elsewhere"
             )
 
 
@@ -91,4 +90,4 @@ def demand_possible(*paths: Path) -> None:
                 os.lstat(name)
             except OSError as error:
                 if error.errno == errno.ENAMETOOLONG:
-                    raise InputError(f"{str(path)[:60]}…: the name is too long for a file") from error
+                    raise InputError(f"{str(path)[:60]}…: the file name is too long") from error

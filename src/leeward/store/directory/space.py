@@ -22,7 +22,7 @@ def prepare_folders(paths: RunPaths) -> None:
         sync_folder(paths.root.parent)
         sync_folder(paths.root)
     except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be made ({error})") from error
+        raise StorageError(f"{paths.root}: cannot be created ({error})") from error
 
 
 def probe(paths: RunPaths) -> None:
@@ -48,12 +48,13 @@ def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: 
     free = shutil.disk_usage(place).free
     if free < needed:
         raise StorageError(
-            f"{paths.root}: {size(free)} are free there, and {to_do} results and the merged file need about "
-            f"{size(needed)}; expected more room, or another output with -o"
+            f"{paths.root}: {size(free)} are free, but {to_do} results and the merged file need about "
+            f"{size(needed)}; free some space, or choose another output with -o"
         )
     files = os.statvfs(place).f_favail
     most = min(to_do, loose + PACK_SIZE + 2 * to_do // PACK_SIZE)
     if 0 < files < most:  # 0: the file system does not count them
         raise StorageError(
-            f"{paths.root}: room for {files} more files, and {most} are needed; expected more, or another output"
+            f"{paths.root}: room for {files} more files, but {most} are needed; remove some files, or choose another "
+            "output with -o"
         )

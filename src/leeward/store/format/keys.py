@@ -24,7 +24,7 @@ class Key(NamedTuple):
         match = PATTERN.fullmatch(text)
         key = None if match is None else cls(*map(int, match.groups()))
         if key is None or str(key) != text:  # no zeros in front: a key has one name
-            raise InputError(f"{text!r:.60} is no key; expected one like farm0_t5_s3")
+            raise InputError(f"{text!r:.60} is not a key; expected one like farm0_t5_s3")
         return key
 
 

@@ -147,7 +147,7 @@ def check_value(what: str, value: object) -> None:
     """Raise InputError for what cannot be an attribute."""
     if isinstance(value, str):
         if "\0" in value or len(value.encode()) > LONGEST_TEXT:
-            raise InputError(f"{what} is a text that cannot be stored: it has a NUL, or over {LONGEST_TEXT} bytes")
+            raise InputError(f"{what} cannot be stored as text: it contains a NUL, or has over {LONGEST_TEXT} bytes")
     elif isinstance(value, np.ndarray):
         if value.dtype != np.float64 or value.ndim != 1 or value.nbytes > LONGEST_TEXT:
             raise InputError(f"{what} is {value!r:.60}; expected a short one-dimensional array of float64")

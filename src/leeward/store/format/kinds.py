@@ -23,7 +23,7 @@ def parse_key(text: str) -> Any:
         except InputError:
             continue
     raise InputError(
-        f"{text!r:.60} is no key; expected one like {' or '.join(kind.EXAMPLE for kind in KINDS.values())}"
+        f"{text!r:.60} is not a key; expected one like {' or '.join(kind.EXAMPLE for kind in KINDS.values())}"
     )
 
 

@@ -67,7 +67,7 @@ class Result(AnyResult):
         object.__setattr__(self, "layout", layout)
         for name, value in self.details.items():
             if name in self.FIXED or name == "seal":
-                raise InputError(f"{self.key}: {name} is no detail; it follows from the result itself")
+                raise InputError(f"{self.key}: {name} is not a detail; it is derived from the result itself")
             check_value(f"{self.key}: {name}", value)
 
     @property

@@ -190,7 +190,7 @@ class Reader:
             self._failed_starts += 1
             if self._failed_starts < _MOST_FAILED_STARTS:
                 return None
-            raise LeewardError(f"the process that reads files does not start: {error}; try python -m {Child.MODULE}")
+            raise LeewardError(f"the reader process does not start: {error}; try python -m {Child.MODULE}")
         verdict, reason = _verdict(error, code, self._limits)
         request.restarts += 1
         request.timeouts += error.is_timeout

@@ -115,14 +115,14 @@ class WriterProcess:
         error = self._answer().get("error")
         code = self._process.returncode
         if self._stalled:
-            said = f"nothing was written for {self._stall_seconds:g} s; does the disk still answer?"
+            said = f"nothing was written for {self._stall_seconds:g} s; is the disk still responding?"
         elif error is not None:
             plain = re.search(r"error message = '([^']+)'", str(error))
             said = plain[1] if plain else str(error)
         elif code is not None and code < 0:
-            said = f"the writing process was ended by {_signal_name(-code)}; is the disk full?"
+            said = f"the writer process was killed by {_signal_name(-code)}; is the disk full?"
         else:
-            said = f"the writing process ended with code {code}: {' '.join(self._lines)[-500:] or 'it said nothing'}"
+            said = f"the writer process ended with code {code}: {' '.join(self._lines)[-500:] or 'no message'}"
         return StorageError(f"{self._path}: cannot be written ({said})")
 
 

@@ -171,7 +171,7 @@ def _judged(
         verdict = Verdict.IMPLAUSIBLE
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
         elif found.is_valid and look is not None and found.result is not None:
             reason = look(found.path, found.result)
             if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:

@@ -159,5 +159,5 @@ def demand(contents: Contents, expected: set[Pair]) -> None:
     why = contents.file.reason or next((f"{found.name}: {found.reason}" for found in contents.bad), "")
     if not why:
         lacking, beyond = len(expected - contents.pairs), len(contents.pairs - expected)
-        why = f"{lacking} results are missing, {beyond} are not what they were"
-    raise StorageError(f"{contents.path}: what was read back is not what was written ({why}); is the disk failing?")
+        why = f"{lacking} results are missing, {beyond} have changed"
+    raise StorageError(f"{contents.path}: the data read back differ from those written ({why}); is the disk failing?")

@@ -256,7 +256,7 @@ def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
         if value not in allowed:
             raise InputError(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}")
     if not output.parent.is_dir():
-        raise InputError(f"{output.parent} is no folder; make it first, or name another output")
+        raise InputError(f"{output.parent} is not a folder; create it first, or name another output")
 
 
 def _expanded(sources: Iterable[Source]) -> list[str]:

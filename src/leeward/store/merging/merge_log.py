@@ -31,7 +31,7 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
         _write(data, (json_text(line) for line in data_lines(report)))
         sync_folder(folder)
     except OSError as error:
-        raise StorageError(f"{folder}: the log of the merge cannot be written ({error})") from error
+        raise StorageError(f"{folder}: the merge log cannot be written ({error})") from error
     return data, text
 
 

@@ -69,7 +69,7 @@ def pack(
         _prepare(paths)
         is_there = os.path.lexists(path)
     except OSError as error:
-        raise StorageError(f"{paths.packs}: cannot be made ({error})") from error
+        raise StorageError(f"{paths.packs}: cannot be created ({error})") from error
     if is_there and _is_finished(paths, keys, packed, emit, processes):
         return packed
     if is_there:  # damaged: somebody will find it, and see what it still holds
@@ -204,7 +204,7 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
         with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
             recovery = recoverer.recover(bad.path)
     except OSError as error:
-        raise StorageError(f"{bad.path}: what it holds cannot be looked for ({error})") from error
+        raise StorageError(f"{bad.path}: its results cannot be recovered ({error})") from error
     found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
     for one in found:
         if one.result is not None:
@@ -214,5 +214,5 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
     try:
         output_index_path(bad.path).unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(f"{bad.path}: the cache beside it cannot be removed ({error})") from error
+        raise StorageError(f"{bad.path}: its index cannot be removed ({error})") from error
     return found

@@ -120,7 +120,7 @@ def _have_synced(output: Path) -> None:
     except FileNotFoundError:
         return  # then nothing is proved by it
     except OSError as error:
-        raise StorageError(f"{output}: cannot be synced, and so nothing is removed ({error})") from error
+        raise StorageError(f"{output}: cannot be synced, so nothing is removed ({error})") from error
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:

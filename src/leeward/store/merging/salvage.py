@@ -39,7 +39,7 @@ def salvaged_sources(places: Sequence[str], output: Path, processes: int, on_pro
         try:
             folder = stack.enter_context(Workspace(output))
         except OSError as error:
-            raise StorageError(f"{output.parent}: no copies can be made there ({error})") from error
+            raise StorageError(f"{output.parent}: temporary copies cannot be made there ({error})") from error
         with Recoverer(folder) as recoverer:
             for number, place in enumerate(places):
                 on_progress("salvaging", number, len(places))
@@ -78,7 +78,7 @@ def _write(recovery: Recovery, copy: Path) -> None:
     try:
         copy.write_bytes(image.getvalue())
     except OSError as error:
-        reason = f"{copy.parent}: what was recovered from {recovery.path} cannot be kept there ({error})"
+        reason = f"{copy.parent}: results recovered from {recovery.path} cannot be written there ({error})"
         raise StorageError(reason) from error
 
 

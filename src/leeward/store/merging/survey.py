@@ -281,16 +281,15 @@ class SecondPass:
                 number = next(numbers, -1)
             elif found.key is not None and self._is_chosen(found, number):
                 if found.result is None:
-                    raise BadSourceError(f"{found.path}: {found.name} changed while it was merged ({found.reason})")
+                    raise BadSourceError(f"{found.path}: {found.name} changed during the merge ({found.reason})")
                 result = self._with_aep(found.result)
                 self._note(number, result)
                 done += 1
                 self._on_progress("writing", done, len(self._survey.chosen))
                 yield result
         if done != len(self._survey.chosen):
-            raise BadSourceError(
-                f"{len(self._survey.chosen) - done} results are gone from their files since they were checked"
-            )
+            gone = len(self._survey.chosen) - done
+            raise BadSourceError(f"{gone} results disappeared from their files during the merge; run it again")
 
     def _wanted(self) -> dict[int, list[str] | None]:
         """Which groups of which file; None: it is read whole, as all or nearly all of it is taken."""
@@ -306,7 +305,7 @@ class SecondPass:
             return False
         if found.is_valid and bytes.fromhex(found.digest) != candidate.digest:
             if found.sealed or self._report.on_bad == "abort":
-                raise BadSourceError(f"{found.path}: {found.name} changed while it was merged; start again")
+                raise BadSourceError(f"{found.path}: {found.name} changed during the merge; run it again")
             self._give_up(number, candidate.key, found.name)
             return False
         return True

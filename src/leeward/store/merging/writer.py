@@ -127,10 +127,10 @@ def _demand_replaceable(output: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StorageError(f"{output}: cannot be looked at ({error})") from error
+        raise StorageError(f"{output}: cannot be examined ({error})") from error
     if not stat.S_ISREG(mode):
         raise InputError(
-            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; name another output with -o"
+            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}; name another output with -o"
         )
 
 
@@ -148,7 +148,7 @@ def _write(
             told = root_attributes(result)
             if written.pairs and told != kind:
                 raise InputError(
-                    f"{result.key} is of another kind than the results before; expected one kind in a file"
+                    f"{result.key} is of a different kind from the results before it; write each kind to its own file"
                 )
             kind = told
             parts, datasets = result.attributes, result.datasets
@@ -160,7 +160,7 @@ def _write(
         process.send(encode({}, {"created": utc_now(), **counts, **kind}))
         count = process.finish()
     if count != lines.count or count != written.count:
-        raise StorageError(f"{path}: {lines.count} results were sent and {count} written")
+        raise StorageError(f"{path}: {lines.count} results were sent, but {count} were written")
 
 
 def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
