@@ -1,4 +1,4 @@
-"""Is the run directory fit to take what is to come? Found out before anything is computed."""
+"""Check, before anything is computed, that the run directory can store the results."""
 
 import os
 import secrets
@@ -10,11 +10,11 @@ from leeward.store.paths import PACK_SIZE, RunPaths
 from leeward.wording import size
 
 BLOCK = 4096
-OVERHEAD = 7000  # bytes that a result takes besides its coordinates, in a file of its own or in the merged one
+OVERHEAD = 7000  # bytes of a result besides its coordinates, in a shard or in the merged file
 
 
 def prepare_folders(paths: RunPaths) -> None:
-    """All folders of the run directory, durably. An InputError where something else stands in the place of one."""
+    """Create the folders of the run directory durably. Raise InputError if something else has the name of one."""
     try:
         paths.demand_own_places()
         for folder in (paths.root, *paths.folders()):
@@ -26,7 +26,7 @@ def prepare_folders(paths: RunPaths) -> None:
 
 
 def probe(paths: RunPaths) -> None:
-    """Write, read back, rename and remove a file: what storing a result will do."""
+    """Write, read back, rename and remove a file, as storing a result does."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
     try:
         content = os.urandom(BLOCK)
@@ -37,9 +37,9 @@ def probe(paths: RunPaths) -> None:
 
 
 def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
-    """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen.
+    """Raise StorageError if the disk has no room for the results and the merged file. Quotas are not checked.
 
-    loose: how many results may lie in files of their own; of more, a thousand each share a file and its index.
+    loose: number of results that may stay in shards. Of more, each thousand share a pack and its index.
     """
     place = paths.root if paths.root.exists() else paths.output.absolute().parent
     each = OVERHEAD + 16 * turbines
