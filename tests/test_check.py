@@ -74,7 +74,7 @@ def test_shards_in_the_wrong_place(run):
     assert report.result_verdicts[Verdict.WRONG_STRUCTURE] == 2 + 4
     assert report.file_verdicts[Verdict.WRONG_STRUCTURE] == 2
     reasons = {problem.path: problem.reason for problem in report.problems}
-    assert reasons[two] == f"it belongs into {one}"
+    assert reasons[two] == f"it belongs in {one}"
 
 
 def test_the_folder_of_the_crash(tmp_path):

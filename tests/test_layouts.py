@@ -53,7 +53,7 @@ def test_keys_that_are_not_there(path):
     assert isinstance(caught.value, LeewardError)
     assert layouts.get((0, 0, 9)) is None
     for nonsense in ("farm", (0, 0), 5, (0.5, 0, 0)):
-        with pytest.raises(InputError, match="is no key"):
+        with pytest.raises(InputError, match="is not a key"):
             layouts[nonsense]
 
 
@@ -86,7 +86,7 @@ def test_as_xarray_with_one_layout_of_each_farm_and_type(path):
     assert dict(data.sizes) == {"farm_idx": 2, "type_idx": 1, "turbine": 5}
     assert data.seed.sel(type_idx=0).values.tolist() == [2, 0]
     np.testing.assert_array_equal(data.x.sel(farm_idx=0, type_idx=0), RESULTS[2].x)
-    with pytest.raises(InputError, match="several results of one farm and type"):
+    with pytest.raises(InputError, match="several results for one farm and type"):
         layouts.to_xarray(by_seed=False)
 
 
@@ -123,7 +123,7 @@ def test_nothing_in_it(tmp_path):
     assert len(layouts) == 0
     assert dict(layouts.to_xarray().sizes) == {"farm_idx": 0, "type_idx": 0, "seed": 0, "turbine": 0}
     assert len(layouts.to_pandas()) == len(layouts.to_pandas(per="turbine")) == 0
-    with pytest.raises(KeyError, match="there are 0"):
+    with pytest.raises(KeyError, match="it has 0 results"):
         layouts[0, 0, 0]
 
 
@@ -144,7 +144,7 @@ def test_foreign_files(tmp_path):
     layouts = open_layouts(path)
     assert layouts[0, 0, 1].status == "no-aep"
     assert math.isnan(layouts.to_pandas().aep_gwh.item())
-    with pytest.warns(UserWarning, match="2 damaged, left out; the first: worker_101.h5"):
+    with pytest.warns(UserWarning, match="left out 2 damaged; the first is worker_101.h5"):
         layouts = open_layouts(write_crashed_folder(tmp_path / "layouts.h5_temp"))
     assert len(layouts) == 8
     assert len(layouts.bad) == 2

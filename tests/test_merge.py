@@ -219,7 +219,7 @@ def test_wrong_options(run, output):
         merge([run.root], output, prefer="worst")
     with pytest.raises(InputError, match=r"\.h5"):
         merge([run.root], output.with_suffix(".txt"))
-    with pytest.raises(InputError, match="no folder"):
+    with pytest.raises(InputError, match="not a folder"):
         merge([run.root], output.parent / "absent" / "layouts.h5")
 
 

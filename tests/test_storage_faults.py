@@ -163,7 +163,7 @@ def test_too_little_room_is_said_at_once(tmp_path, small_disk):
     make_campaign(tmp_path, seeds=1000)
     done = leeward_here("run", "campaign.yaml", "-o", small_disk / "layouts.h5", cwd=tmp_path)
     assert done.returncode == 4
-    assert "MB are free there, and 1000 results" in done.stderr
+    assert "MB are free, but 1000 results" in done.stderr
     assert calls(tmp_path) == []
 
 

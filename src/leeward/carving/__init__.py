@@ -1,9 +1,8 @@
-"""Groups and arrays, dug out of the raw bytes of damaged HDF5 files, with no help of libhdf5.
+"""Recover groups and arrays from the raw bytes of damaged HDF5 files, without libhdf5.
 
-Nothing that leads to an object is trusted: headers, names and links are looked for all over the file, and what is not
-as the HDF5 file format specification has it, or reaches beyond the end of the file, is Unfamiliar. Where checksums are
-stored they are checked; in files without them a group that is carved is likely, and not proved, to be as it was. The
-file is only read. An example:
+No pointer to an object is trusted: the whole file is searched for headers, names and links. Bytes that do not follow
+the HDF5 file format specification, or lie beyond the end of the file, raise Unfamiliar. Stored checksums are verified.
+Without checksums a carved group is probably, but not provably, intact. The file is only read. An example:
 
     >>> with open("truncated.h5", "rb") as file:
     ...     for group in carve(Pages(file.fileno())):
@@ -11,10 +10,10 @@ file is only read. An example:
     ...             print(group.attributes["voltage"], group.arrays["trace"].numbers.sum())
     0.5 4950.0
 
-`Wanted` says which groups to look for, and how to tell the names of those that nothing leads to any more.
+`Wanted` selects the groups to search for, and names those whose links are lost.
 
-Bytes that are read by a careless parser can do harm. This one follows no address without a limit, but a hostile file
-can make it slow: run it in a process of its own where that matters.
+The parser bounds every address that it follows, but a hostile file can make it slow: run it in a separate process if
+that matters.
 """
 
 from leeward.carving.checksums import (

@@ -13,8 +13,8 @@ _hashed = 0  # bytes in this process
 def lookup3(content: bytes) -> int:
     """Return Bob Jenkins' `hashlittle`, 32 bits, with the initial value 0 (section IV of the specification).
 
-    Plain Python hashes the metadata of a small file faster than numba is imported. Where much is read, the same
-    function is compiled.
+    Plain Python hashes the metadata of a small file faster than numba is imported. For large amounts the same function
+    is compiled.
     """
     global _hashed
     if not content:
@@ -37,9 +37,9 @@ def _compiled() -> Callable[..., int]:
 
 
 def _hash(first: Any, second: Any, third: Any, length: int) -> int:
-    """Hash words of 32 bits, of which each block has three. Fit for ints of any size and for those of 64 bits."""
+    """Hash 32-bit words, three per block. Works with Python ints and with 64-bit ints."""
     a = b = c = (0xDEADBEEF + length) & 0xFFFFFFFF
-    for x, y, z in zip(first[:-1], second[:-1], third[:-1]):  # noqa: B905 (numba knows no strict)
+    for x, y, z in zip(first[:-1], second[:-1], third[:-1]):  # noqa: B905 (numba has no strict)
         c = (c + z) & 0xFFFFFFFF
         b += y
         a = (a + x - c ^ (c << 4 | c >> 28)) & 0xFFFFFFFF
@@ -70,7 +70,7 @@ def is_whole(block: bytes) -> bool:
 
 
 def fletcher32(data: bytes) -> int:
-    """Return the checksum of libhdf5's filter: of big-endian words of 16 bits, two sums modulo 65535."""
+    """Return the checksum of libhdf5's filter: two sums modulo 65535 over big-endian 16-bit words."""
     words = np.frombuffer(data + b"\0" * (len(data) % 2), dtype=">u2").astype(np.uint64)
     sums = int(words.sum()), int(words @ np.arange(len(words), 0, -1, dtype=np.uint64))
     first, second = (one % 65535 or 65535 * (one > 0) for one in sums)
@@ -78,6 +78,6 @@ def fletcher32(data: bytes) -> int:
 
 
 def is_fletcher32(data: bytes, stored: bytes) -> bool:
-    """Return whether this is the stored checksum; 0 and 65535 are the same."""
+    """Return whether data have the stored checksum, in which 0 equals 65535."""
     found, expected = fletcher32(data), int.from_bytes(stored, "little")
     return all((found >> bits & 0xFFFF) % 65535 == (expected >> bits & 0xFFFF) % 65535 for bits in (0, 16))

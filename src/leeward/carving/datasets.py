@@ -1,6 +1,6 @@
-"""The numbers of a small dataset: in its header, in one piece, or in chunks behind the filters that h5py has at hand.
+"""Read a small dataset of numbers: compact, contiguous, or in chunks with the filters of h5py.
 
-Layouts and filters as in sections IV.A.2.i and IV.A.2.l of the specification, chunks as in III.A.1.
+Sections IV.A.2.i (layouts), IV.A.2.l (filters) and III.A.1 (chunks) of the specification.
 """
 
 import functools
@@ -24,21 +24,21 @@ MOST_NUMBERS_A_CHUNK = 4_000_000
 _COMPACT, _CONTIGUOUS, _CHUNKED = 0, 1, 2
 _SINGLE, _FIXED_ARRAY = 1, 3  # kinds of an index of chunks
 _DEFLATE, _SHUFFLE, _FLETCHER32, _LZF = 1, 2, 3, 32000
-_FIRST_NAMED = 256  # filters from this number on have a name in every version of the message
+_FIRST_NAMED = 256  # filters from this number have a name in every version of the message
 _MOST_CHUNKS = 10_000
 _MOST_LEVELS = 8
-_ZEROS = 4  # numbers of a chunk that are hardly all zero, but where its address leads elsewhere
+_ZEROS = 4  # a chunk of this many zeros suggests a wrong address
 
 
 class Stored(NamedTuple):
-    """Numbers, and where in the file they lie in one piece, as they are; None where they do not."""
+    """The numbers of a dataset. place: their address if they are contiguous, else None."""
 
     numbers: Numbers
     place: int | None
 
 
 class _Chunk(NamedTuple):
-    """mask: a bit for each filter that the numbers did not go through."""
+    """A chunk of a dataset. mask: a bit for each filter that was skipped."""
 
     offset: tuple[int, ...]
     address: int
@@ -47,9 +47,9 @@ class _Chunk(NamedTuple):
 
 
 def read_dataset(pages: Pages, header: Header, *, name: str = "array", most: int = MOST_NUMBERS) -> Stored:
-    """Return all numbers of a dataset. Raise Unfamiliar if that cannot be, or Doubtful.
+    """Return all numbers of a dataset. Raise Unfamiliar if they cannot be read, Doubtful if they are likely wrong.
 
-    name: what the dataset is called in the words of Doubtful. most: numbers that it may have.
+    name: of the dataset, for messages. most: most numbers that it may have.
     """
     space, kind, layout = header.one(SPACE), header.one(TYPE), header.one(LAYOUT)
     if space is None or kind is None or layout is None:
@@ -83,9 +83,9 @@ def _joined(
     filters: Sequence[int],
     name: str,
 ) -> Numbers:
-    """Put all chunks together; one that is missing makes the whole worthless."""
+    """Join all chunks. Raise Unfamiliar if one is missing."""
     shape, dtype = whole.shape, whole.dtype
-    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the rule
+    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the usual case
         used = _used(filters, chunks[0].mask)
         data = pages.at(chunks[0].address, chunks[0].size)
         return numbers(dtype, shape, _plain(data, used, dtype.itemsize, math.prod(shape)))
@@ -112,7 +112,7 @@ def _joined(
 def _chunks(
     pages: Pages, version: int, layout: bytes, shape: tuple[int, ...], width: int
 ) -> tuple[tuple[int, ...], list[_Chunk]]:
-    """Their shape, and where they are."""
+    """Return the shape of the chunks, and the chunks."""
     rank = len(shape)
     if version == 3:
         if layout[2] != rank + 1:
@@ -135,7 +135,7 @@ def _chunks(
         return chunk_shape, _in_array(pages, address, list(_offsets(shape, chunk_shape)), size)
     if layout[after] != _SINGLE:
         raise Unfamiliar("chunks that can grow")
-    if flags & 2:  # it is behind filters
+    if flags & 2:  # it has filters
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
     (address,) = struct.unpack_from("<Q", layout, after + 1)
@@ -145,7 +145,7 @@ def _chunks(
 
 
 def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple[int, ...]]:
-    """Where the chunks of an array begin, in the order in which an index has them."""
+    """Return the offsets of the chunks of an array, in the order of an index."""
     if math.prod(shape) == 0 or math.prod(-(-a // b) for a, b in zip(shape, chunk_shape, strict=True)) > _MOST_CHUNKS:
         raise Unfamiliar("chunks")
     sides = zip(shape, chunk_shape, strict=True)
@@ -153,7 +153,7 @@ def _offsets(shape: Sequence[int], chunk_shape: Sequence[int]) -> Iterator[tuple
 
 
 def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], size: int) -> list[_Chunk]:
-    """Chunks of an array that cannot grow: a list of addresses (section VII.C); size: of one without filters."""
+    """Return the chunks in a fixed array index (section VII.C). size: of a chunk without filters."""
     head = pages.at(address, 28)
     filtered, entry, page_bits, count, block = struct.unpack_from("<BBBQQ", head, 5)
     if head[:5] != b"FAHD\x00" or not is_whole(head) or count != len(offsets) or count > 1 << min(page_bits, 16):
@@ -199,7 +199,7 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
 
 @functools.lru_cache(maxsize=1024)
 def _filters(body: bytes | None) -> Sequence[int]:
-    """The filters that the numbers went through, in order."""
+    """Return the filters of a dataset, in order."""
     if body is None:
         return []
     version, count = body[0], body[1]
@@ -223,7 +223,7 @@ def _filters(body: bytes | None) -> Sequence[int]:
 
 
 def _used(filters: Sequence[int], mask: int) -> list[int]:
-    """Return the filters that a chunk went through. Only LZF is left out, of numbers that it cannot make smaller."""
+    """Return the filters applied to a chunk. Only LZF is skipped, for numbers that it cannot compress."""
     left_out = [kind for number, kind in enumerate(filters) if mask >> number & 1]
     if mask >> len(filters) or any(kind != _LZF for kind in left_out):
         raise Unfamiliar("chunk")
@@ -252,14 +252,14 @@ def _plain(data: bytes, filters: Sequence[int], width: int, count: int) -> bytes
 
 
 def _from_lzf(data: bytes, most: int) -> bytes:
-    """Return what LZF, h5py's own filter, has compressed. Raise Unfamiliar for what it cannot have written."""
+    """Decompress data of LZF, the filter of h5py. Raise Unfamiliar if they are invalid."""
     plain = bytearray()
     at = 0
     try:
         while at < len(data) and len(plain) <= most:
             control = data[at]
             at += 1
-            if control < 32:  # as many bytes as they are, and one more
+            if control < 32:  # a literal of control + 1 bytes
                 plain += data[at : at + control + 1]
                 at += control + 1
                 continue

@@ -1,4 +1,4 @@
-"""Groups of a file, found in its bytes and not by the way from its root."""
+"""Find the groups of a file by searching its bytes, not from its root."""
 
 import re
 import struct
@@ -14,7 +14,7 @@ from leeward.carving.messages import Raw
 from leeward.carving.pages import Doubtful, Pages, Unfamiliar
 from leeward.carving.scan import Marks, scan
 
-# what bytes that are not what they seem can lead to
+# raised by bytes that only look like a structure
 DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
 
 _ROOM_FOR_HEAPS = 1 << 28  # bytes
@@ -23,11 +23,11 @@ _PULSE_S = 0.5
 
 @dataclass(frozen=True)
 class Wanted:
-    """What to look for.
+    """The groups to search for.
 
-    names: a pattern of the names of groups, as bytes. is_name: whether a text is such a name; without it, whether it
-    matches the pattern. is_group: whether a group is wanted, by the names of what is in it; the others may lead to it.
-    name_in: what the attributes of a group say that its name is, "" if they do not.
+    names: a pattern of group names, as bytes. is_name: returns whether a text is such a name; by default, whether it
+    matches the pattern. is_group: returns whether a group is wanted, given the names of its members. name_in: returns
+    the name that the attributes of a group state, or "".
     """
 
     names: bytes = rb"[ -.0-~]{1,64}"
@@ -39,8 +39,8 @@ class Wanted:
 class Place(NamedTuple):
     """A group that may be wanted.
 
-    name: as something that leads to it calls it, else as its attributes do. is_linked: something leads to it still.
-    folder: the name of the group that it is in, where that is known and not the root.
+    name: from a link to it, else from its attributes. is_linked: a link to it was found. folder: the name of its
+    parent group, if known and not the root.
     """
 
     name: str
@@ -50,7 +50,7 @@ class Place(NamedTuple):
 
 
 class CarvedGroup(NamedTuple):
-    """A group that was read. arrays: its datasets of numbers, those that can be read."""
+    """A group that was read. arrays: its readable datasets of numbers."""
 
     name: str
     attributes: dict[str, Raw | None]
@@ -58,7 +58,7 @@ class CarvedGroup(NamedTuple):
 
 
 def carve(pages: Pages, wanted: Wanted = Wanted()) -> Iterator[CarvedGroup]:
-    """Yield the groups that can still be read, each with its attributes and its datasets of numbers."""
+    """Yield the readable groups, with their attributes and datasets of numbers."""
     for place in find(pages, wanted):
         try:
             header = read_header(pages, place.address)
@@ -78,10 +78,10 @@ def carve(pages: Pages, wanted: Wanted = Wanted()) -> Iterator[CarvedGroup]:
 
 @dataclass
 class _Groups:
-    """Groups of a file, by address.
+    """The groups of a file, by address.
 
-    wanted: those that are, and the names that their attributes say. names: by which groups lead to others. parents: the
-    group that leads to each of these. folders: names that are not those of wanted groups.
+    wanted: wanted groups, with the names in their attributes. names: from links. parents: the group that holds the
+    link. folders: other names.
     """
 
     wanted: dict[int, str] = field(default_factory=dict)
@@ -91,9 +91,9 @@ class _Groups:
 
 
 def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None) -> list[Place]:
-    """Return all groups that may be wanted, first those that something leads to; and names that lead nowhere any more.
+    """Return all groups that may be wanted, linked ones first, and names whose group is lost.
 
-    alive: called now and then, as a sign of life.
+    alive: called regularly, as a heartbeat.
     """
     pulse = _Pulse(alive)
     is_name = wanted.is_name or (lambda name: re.fullmatch(wanted.names, name.encode()) is not None)
@@ -113,8 +113,8 @@ def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None)
         found.append(Place(name, address, address in groups.names, folder))
     linked = {place.name for place in found if place.is_linked}
     found = [place for place in found if place.is_linked or place.name not in linked]  # others of a name were deleted
-    told = {place.name for place in found}
-    found += [Place(name, address, True) for address, name in groups.names.items() if name not in told]
+    known = {place.name for place in found}
+    found += [Place(name, address, True) for address, name in groups.names.items() if name not in known]
     return sorted(found, key=lambda place: (not place.is_linked, place.address))
 
 
@@ -136,11 +136,11 @@ def _look(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: 
                 continue
             groups.parents[place] = address
     except DOUBTS:
-        return  # it only looked like one, or is lost
+        return  # not a header, or lost
 
 
 class _Pulse:
-    """Signs of life, now and then."""
+    """A heartbeat at a limited rate."""
 
     def __init__(self, alive: Callable[[], None]) -> None:
         self._alive = alive
@@ -160,7 +160,7 @@ def _loose_names(
     is_name: Callable[[str], bool],
     pulse: _Pulse,
 ) -> dict[int, str]:
-    """Return names from nodes of symbol tables that nothing leads to: of the heap that has a name there, if one has."""
+    """Return names from unlinked nodes of symbol tables, if just one name in the heaps fits."""
     found = {}
     for node in marks.nodes:
         pulse.beat()
@@ -177,7 +177,7 @@ def _loose_names(
 
 
 def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, pulse: _Pulse) -> list[bytes]:
-    """Return the heaps with names of wanted groups in them, as far as there is room for them."""
+    """Return the heaps that hold names of wanted groups, within a memory limit."""
     pattern = re.compile(names)
     found: list[bytes] = []
     room = _ROOM_FOR_HEAPS

@@ -1,4 +1,4 @@
-"""What is in a group: hard links in its header, or symbol table, B-tree and names in a heap (III.A.1, III.B, III.D)."""
+"""Read the members of a group: links in its header, or symbol table, B-tree and heap (III.A.1, III.B, III.D)."""
 
 import struct
 from collections.abc import Iterator
@@ -19,14 +19,14 @@ _UNDEFINED = 2**64 - 1
 
 
 class Entry(NamedTuple):
-    """Of a symbol table. name: where its name begins in the heap. address: of the object's header."""
+    """An entry of a symbol table. name: its offset in the heap. address: of the object header."""
 
     name: int
     address: int
 
 
 def members(pages: Pages, header: Header) -> dict[str, int]:
-    """Names and addresses of what is in a group, as far as its table can be followed."""
+    """Return the names and addresses of the members of a group, as far as its table can be read."""
     found: dict[str, int] = {}
     for body in header.all(LINK):
         name, address, _ = link(body)
@@ -43,7 +43,7 @@ def members(pages: Pages, header: Header) -> dict[str, int]:
 
 
 def attributes_of(pages: Pages, header: Header) -> Iterator[tuple[str, Raw | None]]:
-    """Yield name and value of each attribute; None for a value that is not understood here."""
+    """Yield the name and value of each attribute; None for a value of an unsupported type."""
     for body in header.all(ATTRIBUTE):
         name, value, _ = attribute(pages, body)
         yield name, value
@@ -51,9 +51,9 @@ def attributes_of(pages: Pages, header: Header) -> Iterator[tuple[str, Raw | Non
 
 
 def _many_attributes(pages: Pages, header: Header) -> bytes:
-    """The block of a fractal heap in which attributes lie one after the other if they are many; b"" if they are few.
+    """Return the block of a fractal heap that holds the attributes if they are many; b"" if they are few.
 
-    Of a heap of several blocks nothing is read (III.G).
+    Raise Unfamiliar for a heap of several blocks (III.G).
     """
     about = header.one(ATTRIBUTE_INFO)
     if about is None:
@@ -74,7 +74,7 @@ def _many_attributes(pages: Pages, header: Header) -> bytes:
 
 
 def heap(pages: Pages, address: int) -> bytes:
-    """The names of a group."""
+    """Return the local heap at an address, which holds the names of a group."""
     start = pages.at(address, 32)
     size, _, place = struct.unpack_from("<QQQ", start, 8)
     if start[:5] != b"HEAP\x00" or size > _LONGEST_HEAP:
@@ -83,7 +83,7 @@ def heap(pages: Pages, address: int) -> bytes:
 
 
 def name_at(names: bytes, place: int) -> str | None:
-    """The name that begins there; None if none does."""
+    """Return the name that begins at an offset, or None."""
     end = names.find(b"\0", place, place + _LONGEST_NAME)
     if not place < end:
         return None
@@ -91,7 +91,7 @@ def name_at(names: bytes, place: int) -> str | None:
 
 
 def _entries(pages: Pages, tree: int) -> Iterator[Entry]:
-    """Of all nodes below a B-tree; those that are gone are passed over."""
+    """Yield the entries of all nodes below a B-tree. Lost nodes are skipped."""
     todo = [tree]
     seen: set[int] = set()
     while todo:
@@ -105,7 +105,7 @@ def _entries(pages: Pages, tree: int) -> Iterator[Entry]:
             else:
                 todo += _children(pages, address)
         except Unfamiliar:
-            continue  # what lies beyond it is lost, or is found by other ways
+            continue  # its children are lost, or found in another way
 
 
 def _children(pages: Pages, address: int) -> list[int]:
@@ -118,7 +118,7 @@ def _children(pages: Pages, address: int) -> list[int]:
 
 
 def node_entries(pages: Pages, address: int) -> list[Entry]:
-    """Of one node of a symbol table."""
+    """Return the entries of one node of a symbol table."""
     sign, version, count = struct.unpack_from("<4sBxH", pages.at(address, 8))
     if sign != NODE or version != 1 or count > 4096:
         raise Unfamiliar("symbol table")

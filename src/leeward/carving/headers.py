@@ -1,4 +1,4 @@
-"""Object headers, which every group and dataset has: version 1, and version 2 with its checksums.
+"""Read the object headers of groups and datasets: version 1, and version 2 with checksums.
 
 Sections IV.A.1.a and IV.A.1.b of the HDF5 file format specification.
 """
@@ -21,7 +21,7 @@ _SHARED = 0b10
 
 
 class Header(NamedTuple):
-    """messages: kind and body of each; one that is shared, and lies elsewhere, is left out."""
+    """An object header. messages: kind and body of each, without shared messages, which lie elsewhere."""
 
     address: int
     messages: list[tuple[int, bytes]]
@@ -30,7 +30,7 @@ class Header(NamedTuple):
         return [body for one, body in self.messages if one == kind]
 
     def one(self, kind: int) -> bytes | None:
-        """The body of the first of this kind."""
+        """Return the body of the first message of this kind, or None."""
         for one, body in self.messages:
             if one == kind:
                 return body
@@ -42,9 +42,9 @@ class Header(NamedTuple):
 
 
 def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Header:
-    """Return the object header at this address, all of it. Raise Unfamiliar where there is none.
+    """Return the object header at an address. Raise Unfamiliar if there is none.
 
-    is_checked: libhdf5 has opened this very object, and has compared its checksums.
+    is_checked: libhdf5 has opened this object, and so compared its checksums.
     """
     start = pages.at(address, 16)
     return _new(pages, address, is_checked) if start[:4] == NEW else _old(pages, address, start)
@@ -56,21 +56,21 @@ def _old(pages: Pages, address: int, start: bytes) -> Header:
         raise Unfamiliar("header")
     blocks = [(address + 16, length)]
     messages: list[tuple[int, bytes]] = []
-    told = 0
-    for place, length in blocks:  # which grows on the way
+    seen = 0
+    for place, length in blocks:  # grows in the loop
         block = _block(pages, place, length, blocks)
         at = 0
         while at + 8 <= length:
             kind, size, flags = struct.unpack_from("<HHB", block, at)
             at += 8 + size
-            told += 1
+            seen += 1
             if at > length or kind > _LARGEST_KIND:
                 raise Unfamiliar("message")
             if kind == CONTINUATION:
                 blocks.append(struct.unpack_from("<QQ", block, at - size))
             if not flags & _SHARED:
                 messages.append((kind, block[at - size : at]))
-    if told != count:
+    if seen != count:
         raise Unfamiliar("the number of messages")  # a block of zeros would look like many empty ones
     return Header(address, messages)
 
@@ -83,11 +83,11 @@ def _new(pages: Pages, address: int, is_checked: bool) -> Header:
     before = 6 + 16 * (flags >> 5 & 1) + 4 * (flags >> 4 & 1)  # times, and limits for attributes
     width = 1 << (flags & 3)
     length = int.from_bytes(pages.at(address + before, width), "little")
-    order = 2 * (flags >> 2 & 1)  # in which attributes were made
+    order = 2 * (flags >> 2 & 1)  # creation order of attributes
     blocks = [(address, before + width + length + 4)]
     messages: list[tuple[int, bytes]] = []
     at = before + width
-    for place, length in blocks:  # which grows on the way
+    for place, length in blocks:  # grows in the loop
         block = _block(pages, place, length, blocks)
         if block[:4] != (b"OCHK" if messages else NEW) or not (is_checked or is_whole(block)):
             raise Unfamiliar("checksum")

@@ -1,4 +1,4 @@
-"""What the messages of an object header say: shapes, types, attributes, links (section IV.A.2 of the specification)."""
+"""Parse the messages of an object header: shapes, types, attributes, links (section IV.A.2 of the specification)."""
 
 import functools
 import math
@@ -12,18 +12,18 @@ import numpy.typing as npt
 from leeward.carving.pages import Pages, Unfamiliar
 
 Numbers = npt.NDArray[np.generic]
-Raw = Numbers | str | bytes  # a value as it was stored; text of a variable length is str, of a fixed one bytes
+Raw = Numbers | str | bytes  # a stored value; text of variable length is str, of fixed length bytes
 
 _MOST_DIMENSIONS = 4
 _WHOLE_NUMBER, _REAL_NUMBER, _TEXT, _CHOICE, _VARIABLE = 0, 1, 3, 8, 9
 _IEEE = {8: bytes.fromhex("000040 00 34 0b 00 34 ff030000"), 4: bytes.fromhex("000020 00 17 08 00 17 7f000000")}
-_REFERENCE = 16  # bytes, to a text of a variable length
+_REFERENCE = 16  # bytes of a reference to text of variable length
 _LARGEST_HEAP = 1 << 24
 _BOOL = b"FALSE\0", b"TRUE\0"
 
 
 class Form(NamedTuple):
-    """A type: of numbers (dtype), or of text whose length is `size`, 0 if it varies."""
+    """A type of numbers (dtype), or of text of the length `size`, 0 if it varies."""
 
     dtype: np.dtype[np.generic] | None
     size: int
@@ -61,7 +61,7 @@ def form_of(kind: bytes) -> Form:
 
 
 def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
-    """Name, value and length; None for a value of a kind that is not understood here."""
+    """Return the name, value and length of an attribute; None for a value of an unsupported type."""
     version, flags, *lengths = struct.unpack_from("<BBHHH", body)
     if version == 1:
         at = 8 + sum(-(-length // 8) * 8 for length in lengths)
@@ -77,13 +77,13 @@ def attribute(pages: Pages, body: bytes) -> tuple[str, Raw | None, int]:
         raise Unfamiliar("attribute")
     try:
         return name, None if version > 1 and flags else _value(pages, form, shape, body[at:end]), end
-    except Unfamiliar:  # what it refers to is lost
+    except Unfamiliar:  # its text is lost
         return name, None, end
 
 
 @functools.lru_cache(maxsize=4096)  # attributes of many groups differ in their values only
 def _about_attribute(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
-    """Return name, form and shape, by what comes before the value; no form if it is not understood here."""
+    """Return the name, form and shape of an attribute from the bytes before its value; no form if unsupported."""
     version, *lengths = struct.unpack_from("<BxHHH", start)
     if version not in (1, 2, 3):
         raise Unfamiliar("attribute")
@@ -102,7 +102,7 @@ def _about_attribute(start: bytes) -> tuple[str, Form | None, tuple[int, ...]]:
 
 
 def attributes_in(pages: Pages, block: bytes) -> Iterator[tuple[str, Raw | None]]:
-    """One after the other, until there is no more."""
+    """Yield the names and values of consecutive attributes."""
     while block[:1] in (b"\x01", b"\x02", b"\x03"):  # its version; zeros follow the last
         name, value, length = attribute(pages, block)
         yield name, value
@@ -118,7 +118,7 @@ def _value(pages: Pages, form: Form, shape: tuple[int, ...], data: bytes) -> Raw
 
 
 def numbers(dtype: np.dtype[np.generic], shape: tuple[int, ...], data: bytes) -> Numbers:
-    """As they lie there, all of them."""
+    """Return the numbers in data. Raise Unfamiliar if there are too few."""
     count = math.prod(shape) if shape else 1
     if len(data) < count * dtype.itemsize:
         raise Unfamiliar("the end of the numbers")
@@ -126,7 +126,7 @@ def numbers(dtype: np.dtype[np.generic], shape: tuple[int, ...], data: bytes) ->
 
 
 def link(body: bytes) -> tuple[str, int, int]:
-    """Name and address of a hard link, and how long it is."""
+    """Return the name, address and length of a hard link."""
     version, flags = body[0], body[1]
     if version != 1 or flags & 0b11100000:
         raise Unfamiliar("link")
@@ -146,9 +146,9 @@ def link(body: bytes) -> tuple[str, int, int]:
 
 
 def vlen_text(pages: Pages, reference: bytes) -> str:
-    """Return the text of a variable length that an attribute refers to (section III.E): it lies in a heap of its own.
+    """Return the text of variable length that an attribute refers to, from the global heap (section III.E).
 
-    reference: its length, the address of a collection, and a number in it.
+    reference: its length, the address of a collection, and an index in it.
     """
     length, address, number = struct.unpack_from("<IQI", reference)
     if length == 0:

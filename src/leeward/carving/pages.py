@@ -1,4 +1,4 @@
-"""The bytes of a file, and what they say without libhdf5: where an HDF5 file begins, and how long it should be."""
+"""Read the bytes of a file, and find where the HDF5 file begins and how long it should be."""
 
 import errno
 import os
@@ -11,17 +11,17 @@ _LARGEST_ADDRESS = 1 << 60
 
 
 class Unfamiliar(Exception):  # noqa: N818 (nothing need be wrong)
-    """These bytes are not what they should be: damaged, lost, or of a form that is not read here."""
+    """The bytes are damaged, lost, or of an unsupported form."""
 
 
 class Doubtful(Exception):  # noqa: N818 (it can be read)
-    """These numbers can be read, and are most likely not those that were written."""
+    """The numbers can be read, but are most likely not those that were written."""
 
 
 class Pages:
-    """The bytes of an open file, a stretch of them kept: what belongs together lies together.
+    """The bytes of an open file, with a cache of one stretch, as related structures lie close together.
 
-    base: where in the file its address 0 is.
+    base: the position of address 0 in the file.
     """
 
     def __init__(self, handle: int, base: int = 0) -> None:
@@ -46,7 +46,7 @@ class Pages:
 
 
 class Held(Pages):
-    """The bytes of a file that is held in memory."""
+    """The bytes of a file in memory."""
 
     def __init__(self, content: bytes) -> None:
         super().__init__(-1)
@@ -61,7 +61,7 @@ class Held(Pages):
 
 
 def signature_place(handle: int, size: int) -> int | None:
-    """Return where the signature of a file is: at 0, 512, 1024, 2048, …; None if it has none."""
+    """Return the position of the signature (0, 512, 1024, 2048, …); None if there is none."""
     place = 0
     while place + len(SIGNATURE) <= size:
         if os.pread(handle, len(SIGNATURE), place) == SIGNATURE:
@@ -71,9 +71,9 @@ def signature_place(handle: int, size: int) -> int | None:
 
 
 def stated_end(handle: int, place: int) -> int | None:
-    """Return the length that a file says it has, by its superblock (section II.A of the specification).
+    """Return the length of a file that its superblock states (section II.A of the specification).
 
-    place: of its signature. 0 where that is not understood, None where the file ends before.
+    place: of its signature. Return 0 for an unknown superblock, None if the file ends within it.
     """
     superblock = os.pread(handle, 64, place)
     if len(superblock) < 14:
@@ -92,7 +92,7 @@ def stated_end(handle: int, place: int) -> int | None:
 
 
 def next_data(handle: int, place: int) -> int | None:
-    """Return where the next bytes of a file are that are not a hole, from `place` on; None if there are none."""
+    """Return the position of the next data outside a hole, from `place` on; None if there are none."""
     if not hasattr(os, "SEEK_DATA"):
         return place if place < os.fstat(handle).st_size else None
     try:
@@ -104,7 +104,7 @@ def next_data(handle: int, place: int) -> int | None:
 
 
 def data_pieces(handle: int) -> Iterator[tuple[int, int]]:
-    """Yield where each piece of a file begins and ends that is not a hole."""
+    """Yield the start and end of each piece of a file that is not a hole."""
     end = 0
     while (start := next_data(handle, end)) is not None:
         size = os.fstat(handle).st_size

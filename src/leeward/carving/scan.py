@@ -1,4 +1,4 @@
-"""Where in the raw bytes of a file object headers, names and links may be: cheap to find, to be proved elsewhere."""
+"""Search the bytes of a file for possible object headers, names and links, which are verified elsewhere."""
 
 import os
 import re
@@ -20,7 +20,7 @@ _BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"  # versio
 
 @dataclass
 class Marks:
-    """Addresses. links: of objects, by the names that some link calls them."""
+    """The addresses of possible structures. links: name and address of the object."""
 
     old_headers: list[int] = field(default_factory=list)
     new_headers: list[int] = field(default_factory=list)
@@ -37,16 +37,15 @@ class Marks:
 
 
 def scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lambda: None) -> Marks:
-    """Return all marks of a file, window by window.
+    """Return all marks of a file.
 
-    base: where in the file its address 0 is. names: the pattern of names that links are looked for by. alive: called
-    now and then.
+    base: the position of address 0 in the file. names: the pattern of link names. alive: called for each window.
     """
     marks = Marks()
     link = re.compile(_BEFORE_NAME + b"(" + names + b")")
     for start, window in _windows(handle, base):
         alive()
-        # what begins in the overlap is found again in the next window, whole
+        # a mark in the overlap is found again, complete, in the next window
         end = _WINDOW if len(window) > _WINDOW else len(window)
         marks.old_headers += [start + place for place in _old_headers(window) if place < end]
         for found in _MARKS.finditer(window):
@@ -56,12 +55,12 @@ def scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lambd
                 {NEW: marks.new_headers, NODE: marks.nodes, HEAP: marks.heaps}[kind].append(start + place)
         marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
         if marks._count() > _MOST_MARKS:
-            break  # no file of groups
+            break  # not a file of groups
     return marks
 
 
 def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
-    """Pieces of the file, each with its address, that overlap a little. Holes are left out: no mark begins in one."""
+    """Yield overlapping pieces of the file with their addresses. Holes are skipped: no mark begins in one."""
     start = 0
     while (place := next_data(handle, base + start)) is not None:
         start = max(start, (place - base) // _WINDOW * _WINDOW)
@@ -70,7 +69,7 @@ def _windows(handle: int, base: int) -> Iterator[tuple[int, bytes]]:
 
 
 def _old_headers(window: bytes) -> list[int]:
-    """Version 1, a few messages, a few references, a length, four zeros, and a first message of a possible kind."""
+    """Return the places of possible headers of version 1, by plausible counts, length and first message."""
     words = np.frombuffer(window, dtype="<u8", count=len(window) // 8)
     if len(words) < 3:
         return []
@@ -84,7 +83,7 @@ def _old_headers(window: bytes) -> list[int]:
 
 
 def _links(link: re.Pattern[bytes], window: bytes) -> Iterator[tuple[int, str, int]]:
-    """Links in the newer format, wherever they lie: place, name, address."""
+    """Yield the place, name and address of links in the newer format."""
     for found in link.finditer(window):
         length = found.group(1)[0]
         name = found.group(2)[:length]

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     import xarray
 
 Array = npt.NDArray[np.float64]
-Rows = Mapping[Key, tuple[Array, Mapping[str, Any]]]  # coordinates, shape (2, turbines), and what else there is to say
+Rows = Mapping[Key, tuple[Array, Mapping[str, Any]]]  # coordinates, shape (2, turbines), and other values
 
 UNITS = {
     "x": "m",
@@ -27,16 +27,16 @@ UNITS = {
     "diameter": "m",
     "seconds": "s",
 }
-MOST_BYTES = 2**30  # of coordinates, where nine in ten of them would be nothing
+MOST_BYTES = 2**30  # of coordinates, in a grid that is nine tenths empty
 
 
 def grid_dataset(
     found: Rows, numbers: Sequence[str], texts: Sequence[str], *, by_seed: bool = True, where: str = "these"
 ) -> "xarray.Dataset":
-    """A dataset over the farms, types and seeds that occur. numbers, texts: which values of the rows are in it.
+    """Return a dataset over the farms, types and seeds that occur. numbers, texts: the values of the rows to include.
 
-    Where there is no result numbers are NaN, texts empty, and n_turbines is 0. by_seed: False for one result of each
-    farm and type at most, whose seed is a variable then.
+    Without a result, numbers are NaN, texts empty, and n_turbines is 0. by_seed: False for at most one result of each
+    farm and type; its seed becomes a variable.
     """
     import xarray
 
@@ -47,7 +47,6 @@ def grid_dataset(
     shape = tuple(map(len, axes.values()))
 
     def spread(values: list[Any], fill: object, kind: type) -> npt.NDArray[Any]:
-        """Each at its place."""
         everywhere: npt.NDArray[Any] = np.full(shape, fill, dtype=kind)
         everywhere[at] = values
         return everywhere
@@ -73,20 +72,20 @@ def grid_dataset(
 
 
 def _axes(found: Rows, by_seed: bool, where: str) -> dict[str, list[int]]:
-    """The dimensions, and the numbers along them."""
+    """Return the dimensions with their coordinates."""
     names = Key._fields if by_seed else Key._fields[:2]
     if len({key[: len(names)] for key in found}) < len(found):
-        raise InputError(f"{where}: several results of one farm and type; expected one, or seeds as a dimension")
+        raise InputError(f"{where}: several results for one farm and type; keep one of each, or use by_seed=True")
     return {name: sorted({key[axis] for key in found}) for axis, name in enumerate(names)}
 
 
 def _demand_room(count: int, axes: Mapping[str, Sequence[int]], most: int, where: str) -> None:
-    """Refuse what would be huge and next to empty: keys of other programs may be anything."""
+    """Raise InputError for a huge, almost empty grid: keys of other programs may be anything."""
     places = math.prod(map(len, axes.values()))
     size = 16 * places * most
     if places > 10 * count and size > MOST_BYTES:
         sizes = " × ".join(f"{len(numbers)} {name}" for name, numbers in axes.items())
         raise InputError(
-            f"{where}: a grid of {sizes} for {count} results would be next to empty and take {size / 2**30:.1f} GiB; "
-            "expected fewer of them, or a table (Parquet, CSV, pandas), which has a row for each"
+            f"{where}: a grid of {sizes} for {count} results would be almost empty and take {size / 2**30:.1f} GiB; "
+            "select fewer results, or use a table (Parquet, CSV, pandas), which has one row per result"
         )

@@ -41,18 +41,18 @@ _COLUMNS = (
     "seconds",
 )
 _TEXTS = ("status", "origin", "stop_reason", "fingerprint")
-_IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # a unit has no other place there
+_IN_TABLES = {"aep": "aep_gwh", "diameter": "rotor_diameter_m"}  # tables have units in the names
 
 
 class NoLayoutError(LeewardError, KeyError):
-    """There is no result of this key."""
+    """No result has this key."""
 
     def __str__(self) -> str:
         return str(self.args[0])  # a KeyError would show it in quotes
 
 
 class BadLayoutError(LeewardError):
-    """There is a result of this key, and it is damaged."""
+    """The result of this key is damaged."""
 
 
 LayoutKey = Key | tuple[int, int, int] | str
@@ -60,13 +60,13 @@ RatedPowers = Callable[[str], Mapping[int, float]]
 
 
 class Layouts(Mapping[Key, Result]):
-    """Results by key, in the order of their keys; read when they are asked for, by a process of its own.
+    """A mapping from keys to results, sorted by key. A child process reads each result on access.
 
-    A mapping: `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
+    `layouts[0, 5, 3]` (farm, turbine type, seed) or `layouts["farm0_t5_s3"]` is a result.
 
-    attributes: of the file itself. bad: what is damaged. Where a key was found more than once the first is taken.
-    also: another place to look in, after `path`, for what is not there. rated_powers: from the text of a campaign to
-    the rated power of each turbine type (MW), for results that do not state their installed power.
+    attributes: of the file itself. bad: damaged files and results. The first result of a key counts. also: another
+    place, searched after `path`. rated_powers: returns the rated power of each turbine type (MW) from the text of a
+    campaign, for results that do not state their installed power.
     """
 
     def __init__(self, path: Path, also: Path | None = None, *, rated_powers: RatedPowers | None = None) -> None:
@@ -81,19 +81,19 @@ class Layouts(Mapping[Key, Result]):
         for found in read_files(file for source in gather(places) for file in source.files):
             self._note(found)
         self._places = dict(sorted(self._places.items()))
-        self._campaign_text = self._told_campaign()
+        self._campaign_text = self._find_campaign()
         if self.bad:
             first = self.bad[0]
             where = first.name if isinstance(first, FoundResult) else first.path.name
             warnings.warn(
-                f"{path}: {len(self.bad)} damaged, left out; the first: {where} ({first.verdict}: {first.reason}); "
-                f"see leeward check {path}",
+                f"{path}: left out {len(self.bad)} damaged; the first is {where} ({first.verdict}: {first.reason}); "
+                f"run leeward check {path}",
                 stacklevel=3,
             )
 
     def _note(self, found: FoundResult | FoundFile) -> None:
         if isinstance(found, FoundFile) and was_packed(found):
-            return  # what it held is in a pack, which comes after it
+            return  # its pack is read later
         if found.verdict is not Verdict.VALID:
             self.bad.append(found)
         elif isinstance(found, FoundFile):
@@ -102,7 +102,7 @@ class Layouts(Mapping[Key, Result]):
             name = "" if found.name == str(found.key) else found.name
             self._places.setdefault(found.key, (found.path, name))
 
-    def _told_campaign(self) -> str:
+    def _find_campaign(self) -> str:
         if is_run(self.path):
             frozen = RunPaths.of(self.path).campaign
             try:
@@ -126,7 +126,7 @@ class Layouts(Mapping[Key, Result]):
         self.close()
 
     def close(self) -> None:
-        """End the process that reads; it comes back when something is asked for again."""
+        """End the reader process. The next access starts it again."""
         self._reader.close()
 
     def __repr__(self) -> str:
@@ -153,7 +153,7 @@ class Layouts(Mapping[Key, Result]):
             if isinstance(found, FoundResult) and found.result is not None:
                 result = found.result
             elif found.verdict is not Verdict.VALID:
-                raise BadLayoutError(f"{path}: {known} cannot be read any more ({found.verdict}: {found.reason})")
+                raise BadLayoutError(f"{path}: {known} can no longer be read ({found.verdict}: {found.reason})")
         return result
 
     def _absent(self, key: Key) -> LeewardError:
@@ -161,47 +161,47 @@ class Layouts(Mapping[Key, Result]):
             if isinstance(found, FoundResult) and found.key == key:
                 return BadLayoutError(f"{found.path}: {key} is damaged ({found.verdict}: {found.reason})")
         near = difflib.get_close_matches(str(key), map(str, list(self._places)[:10_000]), n=3)
-        there = f"the nearest: {', '.join(near)}" if near else f"there are {len(self)}"
+        there = f"the nearest: {', '.join(near)}" if near else f"it has {len(self)} results"
         return NoLayoutError(f"{self.path}: no result {key}; {there}")
 
     @property
     def campaign_text(self) -> str:
-        """The frozen campaign that the results belong to; "" where none is known."""
+        """The frozen campaign of the results, "" if unknown."""
         return self._campaign_text
 
     def only(self, keys: Iterable[Key]) -> "Layouts":
-        """The same with these of its results only."""
+        """Return a copy with only these results."""
         fewer = copy.copy(self)
         fewer._reader = Reader(contents=True)
         fewer._places = {key: self._places[key] for key in sorted(keys)}
         return fewer
 
     def results(self) -> Iterator[Result]:
-        """All of them, one at a time, in the order of the files: the fast way through many."""
+        """Yield all results in file order: the fast way to read many."""
         names: dict[Path, list[str]] = {}
         for key, (path, name) in self._places.items():
             names.setdefault(path, []).append(name or str(key))
         for found in read_files(names, contents=True, keys=names):
             if found.verdict is not Verdict.VALID:
                 where = f": {found.name}" if isinstance(found, FoundResult) else ""
-                raise BadLayoutError(f"{found.path}{where} cannot be read any more ({found.verdict}: {found.reason})")
+                raise BadLayoutError(f"{found.path}{where} can no longer be read ({found.verdict}: {found.reason})")
             if isinstance(found, FoundResult) and found.result is not None:
                 yield found.result
 
     # --- as tables ---
 
     def to_xarray(self, *, by_seed: bool = True) -> "xarray.Dataset":
-        """Dimensions `farm_idx`, `type_idx`, `seed` and `turbine`, with the numbers that occur.
+        """Return a dataset with the dimensions `farm_idx`, `type_idx`, `seed` and `turbine`.
 
-        Layouts with fewer turbines than the largest are filled up with NaN. Where there is no result numbers are NaN,
-        texts empty, and n_turbines is 0. by_seed: False for one result of each farm and type, whose seed is a variable.
+        Smaller layouts are padded with NaN. Without a result, numbers are NaN, texts empty, and n_turbines is 0.
+        by_seed: False for at most one result of each farm and type; its seed becomes a variable.
         """
         found = {result.key: (result.layout, self._row(result)) for result in self.results()}  # without all the rest
         dataset = grid_dataset(found, _COLUMNS, _TEXTS, by_seed=by_seed, where=str(self.path))
         return dataset.assign_attrs({name: value for name, value in self.attributes.items() if name != "campaign"})
 
     def to_pandas(self, per: Literal["layout", "turbine"] = "layout") -> "pandas.DataFrame":
-        """One row a layout, or one row a turbine. Columns have the names that they have in CSV and Parquet files."""
+        """Return a table with one row per layout or per turbine. Column names are those of CSV and Parquet files."""
         import pandas
 
         if per not in ("layout", "turbine"):
@@ -232,10 +232,10 @@ class Layouts(Mapping[Key, Result]):
         return row | {name: getattr(result, name) for name in _TEXTS}
 
     def installed_mw(self, result: Result) -> float:
-        """Return the installed power of a result, MW; not a number where neither it nor its campaign tells it."""
-        told = installed_power(result.details, result.n_turbines, None)
-        if not math.isnan(told):
-            return told
+        """Return the installed power of a result, MW; NaN if neither it nor its campaign states it."""
+        stated = installed_power(result.details, result.n_turbines, None)
+        if not math.isnan(stated):
+            return stated
         if self._rated is None:
             text = self.campaign_text
             self._rated = {} if self._rated_powers is None or not text else self._rated_powers(text)
@@ -247,7 +247,7 @@ def _key(key: object) -> Key:
         return Key.parse(key)
     if isinstance(key, tuple) and len(key) == 3 and all(isinstance(number, int | np.integer) for number in key):
         return Key(*map(int, key))
-    raise InputError(f"{key!r:.60} is no key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
+    raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
 
 def _row_names() -> tuple[str, ...]:
@@ -255,9 +255,9 @@ def _row_names() -> tuple[str, ...]:
 
 
 def _known(value: Value | None) -> Any:
-    """Not a number where there is none: of one turbine the closest two are infinitely far apart.
+    """Return the value, or NaN if it is not a finite number.
 
-    Files of other origin may have words in these places.
+    The spacing of a single turbine is infinite, and files of other origin may hold text.
     """
     if isinstance(value, bool) or not isinstance(value, int | float) or math.isinf(value):
         return math.nan

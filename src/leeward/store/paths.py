@@ -12,12 +12,12 @@ from leeward.errors import InputError
 from leeward.files import TEMPORARY, kind_of
 from leeward.store.format.keys import Key
 
-SILLY = ".nfs"  # how NFS names a file that is removed while a process of the same machine has it open
-INDEX = ".index"  # how the name of a cache beside a file of results ends
-CREDENTIALS = ".tls-"  # how the name of a folder begins with the TLS files of a cluster that is started for a run
-PROBE = ".probe-"  # how the name of a file begins by which other machines find out whether they see the directory
-PACK_SIZE = 1000  # results: while it packs, the coordinator hears no worker, for some 2 ms each
-LONGEST_CAMPAIGN = 64_000_000  # bytes, as of the text in a merged file
+SILLY = ".nfs"  # prefix of a file that is removed on NFS while a process of the same machine has it open
+INDEX = ".index"  # suffix of the index of a results file
+CREDENTIALS = ".tls-"  # prefix of the folder with the TLS files of a cluster that a run starts
+PROBE = ".probe-"  # prefix of the file that shows other machines whether they share the directory
+PACK_SIZE = 1000  # results; while it packs, some 2 ms each, the coordinator does not listen to workers
+LONGEST_CAMPAIGN = 64_000_000  # bytes, as for the text in a merged file
 _INSIDE = {
     **{folder: folder for folder in ("results", "packs", "failures", "workers", "logs", "quarantine")},
     **{"campaign": "campaign.yaml", "audit": "audit.jsonl", "index": "index.jsonl", "lock": "lock"},
@@ -28,7 +28,7 @@ _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.t
 
 @dataclass(frozen=True)
 class RunPaths:
-    """Where everything of one run lies: `layouts.h5`, and `layouts.run/` beside it."""
+    """The paths of one run: `layouts.h5`, and `layouts.run/` beside it."""
 
     output: Path
     root: Path = field(init=False, repr=False, compare=False)
@@ -45,7 +45,7 @@ class RunPaths:
 
     def __post_init__(self) -> None:
         if self.output.suffix != ".h5":
-            raise InputError(f"{self.output}: the output has to end in .h5, for example layouts.h5")
+            raise InputError(f"{self.output}: the output name must end in .h5, for example layouts.h5")
         root = self.output.with_suffix(".run")
         object.__setattr__(self, "root", root)
         for place, name in _INSIDE.items():
@@ -53,11 +53,11 @@ class RunPaths:
 
     @classmethod
     def of(cls, path: Path) -> "RunPaths":
-        """Of a run directory, or of the file beside it."""
+        """Return the paths for a run directory, or for the output beside it."""
         return cls(path.with_suffix(".h5") if path.suffix == ".run" else path)
 
     def shard(self, key: Key) -> Path:
-        """Spread over 256 folders, so that none grows huge."""
+        """Return the path of a shard. Shards are spread over 256 folders, so that none grows huge."""
         folder = hashlib.sha256(str(key).encode()).hexdigest()[:2]
         return self.results / folder / f"{key}.h5"
 
@@ -65,13 +65,13 @@ class RunPaths:
         return self.failures / f"{key}.json"
 
     def folders(self) -> list[Path]:
-        """All that a run needs."""
+        """Return all folders that a run needs."""
         return [self.results, self.failures, self.workers, self.logs, self.quarantine]
 
     def shards(self) -> Iterator[Path]:
-        """All files that may be shards, whatever is in them, in no order; what is being written is left out.
+        """Yield all files that may be shards, unchecked and unordered, without temporary files.
 
-        No link is followed: what stands in the place of a folder of shards is itself one of these files.
+        Links are not followed. Anything else in the place of a folder of shards is yielded itself.
         """
         for folder in entries(self.results):
             if folder.is_dir(follow_symlinks=False):
@@ -81,50 +81,50 @@ class RunPaths:
                 yield Path(folder.path)
 
     def pack_files(self) -> list[Path]:
-        """All files that may be packs, whatever is in them, the oldest first; without caches and what is being made."""
+        """Return all files that may be packs, unchecked, oldest first, without indexes and temporary files."""
         names = (entry.name for entry in entries(self.packs))
         return [self.packs / name for name in sorted(names) if not (name.startswith(".") or name.endswith(INDEX))]
 
     def new_pack(self) -> Path:
-        """A name that comes after all that are there, and that nobody else takes at the same time."""
+        """Return a unique new name that sorts after all existing packs."""
         numbers = [int(path.name[5:11]) for path in self.pack_files() if path.name[5:11].isdecimal()]
         return self.packs / f"pack-{max(numbers, default=0) + 1:06}-{secrets.token_hex(4)}.h5"
 
     def files(self) -> Iterator[Path]:
-        """All that may hold results. Packs come last: what is packed while the shards are read is not missed so.
+        """Yield all files that may hold results. Packs come last, so that results packed meanwhile are not missed.
 
-        A link or a file in the place of a whole folder is one of them: what it hides is not read, and not forgotten.
+        A link or a file in the place of a whole folder is yielded itself, so that it gets a verdict.
         """
         yield from (place for place in (self.results, self.packs) if kind_of(place) not in ("", "folder"))
         yield from self.shards()
         yield from self.pack_files()
 
     def heartbeats(self) -> list[Path]:
-        """The heartbeats of workers: regular files with the names that leeward gives them."""
+        """Return the heartbeat files of workers: regular files with names that leeward gives."""
         return _regular(entries(self.workers), _HEARTBEAT)
 
     def temporary_shards(self) -> list[Path]:
-        """Shards that are being written, or that a killed process has left behind."""
+        """Return temporary files of shards, being written or left by killed processes."""
         folders = (Path(entry.path) for entry in entries(self.results) if entry.is_dir(follow_symlinks=False))
         return [path for folder in folders for path in _regular(entries(folder), _BEING_WRITTEN)]
 
     def temporaries(self) -> list[Path]:
-        """All files that are being written in the run directory, or that killed processes have left behind."""
+        """Return all temporary files in the run directory, being written or left by killed processes."""
         inside = entries(self.root, may_be_link=True)
         for folder in (self.packs, *self.folders()):
             inside += entries(folder)
         return _regular(inside, _BEING_WRITTEN) + self.temporary_shards()
 
     def temporary_outputs(self) -> list[Path]:
-        """The same of files beside the run directory: the output and its index."""
+        """Return the temporary files of the output and its index, beside the run directory."""
         beside = entries(self.output.parent, may_be_link=True)
         return _regular([entry for entry in beside if entry.name.startswith(f".{self.output.name}.")], _BEING_WRITTEN)
 
     def odd_places(self) -> Iterator[str]:
-        """Say what stands in the place of a folder or a side file and is none: a link, a pipe, a device.
+        """Yield a message for each link, pipe or device in the place of a folder or a side file.
 
-        The run directory itself may lie behind a link. Nothing in it may: leeward would read, change or remove files
-        that are not its own.
+        The run directory itself may be a link. Inside it, links would make leeward read, change or remove files that
+        are not its own.
         """
         places = [(folder, "folder") for folder in (*self.folders(), self.packs)]
         places += [(file, "file") for file in (self.campaign, self.audit, self.index, self.lock)]
@@ -142,21 +142,20 @@ class RunPaths:
 
 
 def entries(folder: Path, *, may_be_link: bool = False) -> "list[os.DirEntry[str]]":
-    """Return what is in a folder; nothing if it is not there, or if a link or a file stands in its place.
+    """Return the entries of a folder; nothing if it is missing, a link or a file.
 
-    may_be_link: a link to the folder is as good, which it is for the run directory itself and what is above it.
+    may_be_link: accept a link to a folder, as for the run directory itself and its parents.
     """
     if not (folder.is_dir() if may_be_link else kind_of(folder) == "folder"):
         return []
     try:
         with os.scandir(folder) as found:
             return [entry for entry in found if not entry.name.startswith(SILLY)]
-    except FileNotFoundError:  # somebody has just removed it
+    except FileNotFoundError:  # it was just removed
         return []
 
 
 def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list[Path]:
-    """Return those that are regular files and whose names match."""
     named = (entry for entry in inside if pattern.match(entry.name))
     return [Path(entry.path) for entry in named if entry.is_file(follow_symlinks=False)]
 
@@ -164,24 +163,24 @@ def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list
 def _oddity(path: Path, kind: str, expected: str) -> str:
     target = f" to {os.readlink(path)}" if kind == "link" else ""
     return (
-        f"{path}: is a {kind}{target}; expected a {expected} in the run directory itself, in which no links are "
-        f"followed. Put the {expected} there, or remove the {kind}"
+        f"{path}: is a {kind}{target}; expected a {expected}, as leeward follows no links inside a run directory. "
+        f"Put the {expected} there, or remove the {kind}"
     )
 
 
 def is_pack(path: Path) -> bool:
-    """By its place."""
+    """Return whether a path is in the place of a pack."""
     return path.parent.name == "packs" and path.parent.parent.suffix == ".run"
 
 
 def is_shard(path: Path) -> bool:
-    """By its place."""
+    """Return whether a path is in the place of a shard."""
     results = path.parent.parent
     return results.name == "results" and results.parent.suffix == ".run"
 
 
 def is_run(path: Path) -> bool:
-    """Whether a folder is a run directory."""
+    """Return whether a folder is a run directory."""
     if path.suffix != ".run" or not path.is_dir():
         return False
     run = RunPaths.of(path)

@@ -1,8 +1,7 @@
-"""The child that opens files which nobody trusts, run as `python -m leeward.store.reader_main`.
+"""The child process that reads untrusted files, run as `python -m leeward.store.reader_main`.
 
-libhdf5 can crash, hang or ask for all memory there is when it meets damaged metadata; here it takes only this process
-along. Requests come as lines of JSON; answers are frames. Each group is announced before it is touched, so that the
-parent knows which one a silent child has died of.
+Damaged metadata can make libhdf5 crash, hang or use all memory, but only in this process. Requests are lines of JSON,
+answers are frames. Each group is announced before it is read, so that the parent knows which group ended a child.
 """
 
 import contextlib
@@ -38,17 +37,17 @@ from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
 from leeward.store.isolated.hdf5_files import BadFileError, check_start, library_message, open_plain
 from leeward.store.rescue import carve, foreign
 
-# what libhdf5 and h5py raise on damaged files; anything else ends this process, which is a verdict too
+# raised by libhdf5 and h5py on damaged files; any other error ends this process, which is a verdict too
 LIBRARY_ERRORS = (OSError, RuntimeError, KeyError, ValueError, TypeError, ArithmeticError)
 
 _MOST_GROUPS = 10_000_000
 _LONGEST_ROOT_TEXT = 64_000_000
-_MOST_BAD_FILES = 500  # then a fresh child goes on: libhdf5 may leak what it could not close
+_MOST_BAD_FILES = 500  # then a new child continues: libhdf5 may leak what it could not close
 _CHUNK = 16_000_000
 _HANDLES_HAVE_NAMES = os.path.exists("/proc/self/fd")
 _ACCESS = h5p.create(h5p.FILE_ACCESS)
 _ACCESS.set_fclose_degree(h5f.CLOSE_STRONG)
-_MOST_HOLES = 1 << 30  # bytes; SHA-256 has to go through the zeros that holes stand for
+_MOST_HOLES = 1 << 30  # bytes; SHA-256 has to read holes as zeros
 
 
 def main() -> None:
@@ -59,7 +58,7 @@ def main() -> None:
     output = Output(os.dup(1), seconds)
     nothing = os.open(os.devnull, os.O_RDWR)
     os.dup2(nothing, 0)
-    os.dup2(nothing, 1)  # what a library may print is no answer
+    os.dup2(nothing, 1)  # output that a library prints must not mix with answers
     output.announce({"kind": "hello"})
     bad = 0
     try:
@@ -73,7 +72,7 @@ def main() -> None:
     except MemoryError:
         os._exit(TOO_MUCH_MEMORY)
     except BrokenPipeError:
-        os._exit(1)  # the parent has what it wanted
+        os._exit(1)  # the parent needs no more
 
 
 def _limit(memory_mb: int) -> None:
@@ -87,7 +86,7 @@ def _limit(memory_mb: int) -> None:
 
 
 def _is_bloated(memory_mb: int) -> bool:
-    """Whether what damaged files left behind could make sound ones fail for want of memory."""
+    """Return whether memory leaked by damaged files could make intact ones fail."""
     try:
         with open("/proc/self/statm", "rb") as file:
             pages = int(file.read().split()[0])
@@ -101,7 +100,7 @@ def _is_bloated(memory_mb: int) -> bool:
 
 @dataclass
 class About:
-    """What there is to say about a file as a whole. kind: of its results. bad: how many of them are not valid."""
+    """The findings on a file as a whole. kind: of its results. bad: number of invalid results."""
 
     size: int = -1
     sha256: str = ""
@@ -114,23 +113,23 @@ class About:
     kind: type[AnyResult] = Result
 
     def told(self) -> dict[str, Any]:
-        """Return what of it goes into the header of a frame."""
+        """Return the values for the header of a frame."""
         return {name: value for name, value in vars(self).items() if name not in ("attributes", "bad", "kind")}
 
 
 @dataclass
 class _Answer:
-    """What to say of a group besides what is in it. ignored: what lies there that no result takes along."""
+    """The findings on a group besides its result. ignored: content that a result does not include."""
 
     sealed: bool
     ignored: list[str] = field(default_factory=list)
 
 
-_Groups = Iterator[tuple[str, Callable[[_Answer], AnyResult]]]  # the name of each group, and what reads it
+_Groups = Iterator[tuple[str, Callable[[_Answer], AnyResult]]]  # the name of each group, and its reader
 
 
 def _read_file(request: dict[str, Any], output: Output) -> About:
-    """Answer one request but for what is returned."""
+    """Send the findings on the groups of a file, and return those on the file."""
     output.announce({"kind": "file"})
     about, unhashed = About(), ""
     try:
@@ -160,7 +159,7 @@ def _read_file(request: dict[str, Any], output: Output) -> About:
 
 
 def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
-    """Return that of the file's bytes, and why there is none."""
+    """Return the SHA-256 of a file, or "" and the reason."""
     holes = size - sum(end - start for start, end in data_pieces(handle))
     if holes > _MOST_HOLES:
         return "", f"no SHA-256: {holes} of its {size} bytes are holes"
@@ -189,21 +188,21 @@ def _known_groups(request: dict[str, Any], pages: Pages | None, about: About) ->
 
 @contextlib.contextmanager
 def _opened(path: str, handle: int) -> Iterator[Any]:
-    """Open a file for libhdf5, by way of the open handle where that can be: it is the one that was looked at.
+    """Open a file with libhdf5, and yield the low-level identifier of its root group.
 
-    Return the low-level identifier of its root group.
+    If possible, open it by the handle: that file was checked.
     """
     same = f"/proc/self/fd/{handle}"
     file = h5f.open(os.fsencode(same if _HANDLES_HAVE_NAMES else path), h5f.ACC_RDONLY, _ACCESS)
     try:
         yield h5g.open(file, b"/")
     finally:
-        with contextlib.suppress(*LIBRARY_ERRORS):  # all was read; the damage, if any, has been reported
+        with contextlib.suppress(*LIBRARY_ERRORS):  # all was read, and any damage reported
             file.close()
 
 
 def _carved_groups(path: str, handle: int, size: int, output: Output) -> _Groups:
-    """Yield whatever of a file looks like a result, however damaged the file is."""
+    """Yield everything in a file that looks like a result, however damaged the file is."""
     pages = Pages(handle, signature_place(handle, size) or 0)
     for place in carve.find_results(pages, lambda: output.announce({"kind": "alive"})):
 
@@ -215,7 +214,7 @@ def _carved_groups(path: str, handle: int, size: int, output: Output) -> _Groups
 
 
 def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about: About, output: Output) -> _Groups:
-    """Yield all groups of a file that may be results. pages: its bytes, where they can be read without libhdf5."""
+    """Yield all groups of a file that may be results. pages: its bytes, if they can be read without libhdf5."""
     about.sealed = h5a.exists(root, b"format_version")
     if about.sealed:
         _take_attributes(root, about)
@@ -232,7 +231,7 @@ def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about:
             return _unsealed(root, name, os.path.basename(request["path"]), answer)
 
         yield name, of_group
-    if not about.sealed and request["names"] is None:  # last: whatever happens here, all results are told
+    if not about.sealed and request["names"] is None:  # last: a crash here loses no result
         output.announce({"kind": "alive"})
         ignored += _beyond_results(root)
     if ignored:
@@ -247,7 +246,7 @@ def _beyond_results(root: Any) -> list[str]:
 
 
 def _take_attributes(root: Any, about: About) -> None:
-    """Take those of the file itself. Damage to them is damage to the file, and no reason to doubt its results."""
+    """Read the attributes of the file itself. Damage to them does not make its results doubtful."""
     about.attributes, about.reason = _root_attributes(root)
     if not is_root_whole(about.attributes):
         about.verdict = Verdict.BAD_SEAL
@@ -261,7 +260,7 @@ def _take_attributes(root: Any, about: About) -> None:
 
 
 def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
-    """Those that can be read, and a note on those that cannot."""
+    """Return the readable attributes, and a note on the others."""
     version = read_attribute(root, b"format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
         reason = f"format_version {version!r:.60}; this leeward reads up to {FORMAT_VERSION}: update leeward"
@@ -282,17 +281,17 @@ def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
 
 
 def _try_yaml(text: str) -> None:
-    """Let libyaml read a text. Should it crash, this process ends, and not the parent, which parses the text next."""
+    """Parse a text with libyaml. A crash ends this process, and not the parent, which parses the text next."""
     import yaml
 
     from leeward.parsing import check_yaml
 
-    with contextlib.suppress(yaml.YAMLError):  # the parent finds the same, and says so
+    with contextlib.suppress(yaml.YAMLError):  # the parent reports it
         check_yaml(text)
 
 
 def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[str]]:
-    """The names of all that may be a result, and those of what is none."""
+    """Return the names that may be results, and the other names."""
     found = _listed(root)
     output.announce({"kind": "alive"})
     if is_sealed:
@@ -303,7 +302,7 @@ def _names(root: Any, is_sealed: bool, output: Output) -> tuple[list[str], list[
         try:
             inner = _listed(open_group(root, foreign.FOLDER))
         except BadGroupError:
-            return [*names, foreign.FOLDER], ignored  # which is judged as a result, and found to be none
+            return [*names, foreign.FOLDER], ignored  # it is then judged as a bad result
         names += [f"{foreign.FOLDER}/{name}" for name in inner if is_key(name)]
         ignored += [f"{foreign.FOLDER}/{name}" for name in inner if not is_key(name)]
     return names, ignored
@@ -324,7 +323,7 @@ def _listed(group: Any) -> list[str]:
 def _judged(
     name: str, of_group: Callable[[_Answer], AnyResult], is_sealed: bool, contents: bool, output: Output
 ) -> bool:
-    """Answer what there is to say of one group, with its arrays if they are asked for and valid; whether it is."""
+    """Send the findings on a group, with its arrays if requested and valid. Return whether it is valid."""
     answer, verdict, reason = _Answer(is_sealed), Verdict.VALID, ""
     kind, attributes, datasets = Result.KIND, {}, {}
     try:
@@ -346,7 +345,7 @@ def _judged(
 
 
 def _sealed(root: Any, pages: Pages | None, name: str, kind: type[AnyResult], answer: _Answer) -> AnyResult:
-    """Return a result in a file of leeward's own making: the quick way, or by libhdf5."""
+    """Return a result in a file made by leeward: read directly, or by libhdf5."""
     if not _is_key(kind, name):
         refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {kind.EXAMPLE}")
     group = open_group(root, name)
@@ -366,14 +365,14 @@ def _is_key(kind: type[AnyResult], name: str) -> bool:
 
 
 def _read_sealed(group: Any, name: str, kind: type[AnyResult], answer: _Answer) -> AnyResult:
-    """By libhdf5; what was put there beside the result is told, as no seal covers it."""
+    """Return a result read by libhdf5. Attributes that no seal covers are noted as ignored."""
     result = read_group(group, name, kind)
     answer.ignored += [f"{text} in {name}" for one in result.datasets for text in foreign.attributes_of(group, one)]
     return result
 
 
 def _unsealed(root: Any, name: str, file_name: str, answer: _Answer) -> AnyResult:
-    """Return a layout in a file of other origin; a group that has a seal, copied from elsewhere, is held to it."""
+    """Return a layout in a file of other origin. If the group has a seal, as a copied one has, it must be intact."""
     folder, _, plain_name = name.rpartition("/")
     if folder not in ("", foreign.FOLDER) or not is_key(plain_name):
         refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {Result.EXAMPLE}")

@@ -1,8 +1,7 @@
 """The child process in which libhdf5 writes a merged file, `python -m leeward.store.writer_main PATH PARENT`.
 
-libhdf5 may crash on a full disk: then this process does, and its parent gives a message. Results come in on the
-standard input, a frame each; the last frame has the attributes of the file itself. An answer in JSON goes to the
-standard output.
+libhdf5 may crash on a full disk: then only this process ends, and its parent reports it. Standard input has one frame
+per result, then a frame with the attributes of the file. The answer goes to standard output as JSON.
 """
 
 import json
@@ -21,8 +20,8 @@ from leeward.store.isolated.templates import GroupWriter
 
 
 def write_file(path: Path, stream: BinaryIO) -> int:
-    """All that comes in, on the disk when this returns: how many results."""
-    file = h5py.File(path, "w", libver=LIBVER, locking=False)  # not closed after an error: libhdf5 might crash then
+    """Write all frames durably, and return the number of results."""
+    file = h5py.File(path, "w", libver=LIBVER, locking=False)  # not closed after an error: libhdf5 might crash
     groups = GroupWriter(file)
     count = 0
     while True:
@@ -45,21 +44,19 @@ def write_file(path: Path, stream: BinaryIO) -> int:
 def main() -> None:
     path, parent = Path(sys.argv[1]), int(sys.argv[2])
     end_with(parent)
-    sys.unraisablehook = lambda found: _end(
-        {"error": f"{found.exc_value}"}
-    )  # what h5py meets as it lets go of a dataset
+    sys.unraisablehook = lambda found: _end({"error": f"{found.exc_value}"})  # h5py may fail as it closes a dataset
     try:
         count = write_file(path, sys.stdin.buffer)
     except EOFError:
         path.unlink(missing_ok=True)
         os._exit(1)
-    except Exception as error:  # whatever libhdf5 makes of a failing disk: the parent raises it
+    except Exception as error:  # any error of libhdf5 on a failing disk: the parent raises it
         _end({"error": f"{type(error).__name__}: {error}"})
     _end({"count": count})
 
 
 def _end(answer: dict[str, Any]) -> NoReturn:
-    """At once: libhdf5 is not to touch the file again, least of all after an error."""
+    """Send the answer and exit at once: libhdf5 must not touch the file again, above all after an error."""
     sys.stdout.write(json.dumps(answer) + "\n")
     sys.stdout.flush()
     os._exit(0 if "count" in answer else 1)

@@ -1,4 +1,4 @@
-"""The audit log of a run directory: what was done to it, a line each, never changed afterwards."""
+"""The append-only audit log of a run directory: one line per event."""
 
 import json
 import os
@@ -13,14 +13,14 @@ from leeward.wording import json_text
 
 
 class Audit:
-    """Appends events. There is one writer: `guard` raises if this process is not it any more."""
+    """An audit log with a single writer. `guard` raises if this process no longer is the writer."""
 
     def __init__(self, path: Path, guard: Callable[[], None] = lambda: None) -> None:
         self.path = path
         self._guard = guard
 
     def record(self, event: str, **facts: Any) -> None:
-        """One line, on the disk when this returns."""
+        """Append one event durably."""
         self._guard()
         line = json_text({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
         try:
@@ -34,11 +34,11 @@ def utc_now() -> str:
 
 
 def append_line(path: Path, line: str, *, durable: bool = False) -> None:
-    """Add a line to a regular file; a torn line before it, left by a crash or a full disk, is ended first."""
+    """Append a line to a regular file. A torn line, left by a crash or a full disk, is ended first."""
     handle = open_regular(path, os.O_RDWR | os.O_APPEND | os.O_CREAT)
     try:
         size = os.fstat(handle).st_size
-        if durable and size == 0:  # its name first, made by this call or by one that was killed
+        if durable and size == 0:  # sync the name too: this call, or one that was killed, created the file
             sync_folder(path.parent)
         if size and os.pread(handle, 1, size - 1) != b"\n":
             line = "\n" + line
@@ -52,7 +52,7 @@ def append_line(path: Path, line: str, *, durable: bool = False) -> None:
 
 
 def read_lines(path: Path) -> list[dict[str, Any]]:
-    """The lines that are whole; torn ones are left out. Empty if there is no file."""
+    """Return the intact lines, without torn ones; an empty list if there is no file."""
     try:
         content = read_regular(path)
     except FileNotFoundError:
@@ -61,7 +61,7 @@ def read_lines(path: Path) -> list[dict[str, Any]]:
     for line in content.split(b"\n"):
         try:
             found = json.loads(line)
-        except (ValueError, RecursionError):  # torn, empty, or none of ours
+        except (ValueError, RecursionError):  # torn, empty, or not ours
             continue
         if isinstance(found, dict):
             lines.append(found)

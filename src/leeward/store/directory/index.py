@@ -1,4 +1,4 @@
-"""Lines about results, for fast listing: caches, which resume, merge and check never trust."""
+"""Index lines of results, for fast listing. They are a cache: resume, merge and check never trust them."""
 
 import json
 import math
@@ -13,7 +13,7 @@ from leeward.store.directory.temporary import Temporary
 from leeward.store.paths import INDEX, is_pack as is_in_packs
 from leeward.wording import json_text
 
-if TYPE_CHECKING:  # `leeward status` reads indexes, and does without h5py
+if TYPE_CHECKING:  # `leeward status` reads indexes without h5py
     from leeward.store.format.found import FoundResult
     from leeward.store.format.kind import AnyResult
 
@@ -21,7 +21,7 @@ INDEX_FORMAT = 1
 
 
 def index_line(result: "AnyResult | FoundResult") -> dict[str, Any]:
-    """Return what lists and pages show of a result."""
+    """Return the values of a result that lists and pages show."""
     return result.index_line()
 
 
@@ -30,20 +30,20 @@ def encode_line(line: dict[str, Any]) -> bytes:
 
 
 class Brief(NamedTuple):
-    """What a run keeps in memory of each result. aep: GWh; both not a number where they are not known."""
+    """The values of a result that a run keeps in memory. aep: GWh. Both are NaN if unknown."""
 
     aep: float
     wake_loss: float
 
     @classmethod
     def of(cls, line: Mapping[str, Any]) -> "Brief":
-        """From an index line."""
+        """Return the values in an index line."""
         aep, loss = line.get("aep"), line.get("wake_loss")
         return cls(math.nan if aep is None else float(aep), math.nan if loss is None else float(loss))
 
 
 class IndexLines:
-    """The lines of many results, packed: they are needed only when all of these are written."""
+    """The index lines of many results, compressed until all of them are written."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -55,20 +55,20 @@ class IndexLines:
         self._packed.append(self._packer.compress(encode_line(line)))
 
     def unpacked(self) -> Iterator[bytes]:
-        """All of them, once."""
+        """Yield all lines. May be called once."""
         unpacker = zlib.decompressobj()
         for piece in filter(None, [*self._packed, self._packer.flush()]):
             yield unpacker.decompress(piece)
 
 
 def output_index_path(output: Path) -> Path:
-    """Beside the file itself, which may lie behind a link unless it is a pack."""
+    """Return the path of the index, beside the file itself. An output may be a link to it, a pack may not."""
     real = output if is_in_packs(output) else Path(os.path.realpath(output))
     return real.with_name(f"{real.name}{INDEX}")
 
 
 def write_output_index(output: Path, lines: IndexLines) -> None:
-    """Beside the output, and tied to the very file by its size and time."""
+    """Write the index beside the output. It records the size and time of the file it describes."""
     state = output.stat()
     head = {"format": INDEX_FORMAT, "size": state.st_size, "mtime_ns": state.st_mtime_ns, "count": lines.count}
     with Temporary(output_index_path(output)) as temporary:
@@ -79,14 +79,14 @@ def write_output_index(output: Path, lines: IndexLines) -> None:
 
 
 def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
-    """All lines about the results of a merged file; None if there are none, or none of the very file that is there.
+    """Return the index lines of a merged file, or None without an index that describes the present file.
 
-    is_pack: no other file ever gets its name, so that one of the same size is the very file, copied or not.
+    is_pack: compare the size only. The name of a pack is never reused, so a copy of the same size is the same file.
     """
     try:
         state = output.stat()
         content = read_regular(output_index_path(output))
-    except (FileNotFoundError, NotAFileError):  # a cache: what is no file is no help either
+    except (FileNotFoundError, NotAFileError):  # only a cache
         return None
     start = content.find(b"\n") + 1
     head = parsed(content[:start])
@@ -97,7 +97,7 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
 
 
 def told_count(output: Path) -> int | None:
-    """How many results the index beside a file tells of, whether it fits or not; None without one."""
+    """Return the number of results in the index of a file, current or not; None without an index."""
     try:
         with os.fdopen(open_regular(output_index_path(output)), "rb") as file:
             count = parsed(file.readline(1000)).get("count")
@@ -107,7 +107,7 @@ def told_count(output: Path) -> int | None:
 
 
 def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
-    """All that the lines say; torn ones are left out."""
+    """Yield the intact lines, parsed."""
     for text in content.split(b"\n"):
         line = parsed(text)
         if "key" in line:
@@ -115,7 +115,7 @@ def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
 
 
 def parsed(text: bytes) -> dict[str, Any]:
-    """A line of JSON; empty if it is none."""
+    """Return a line of JSON as a dict, empty if it is not one."""
     try:
         found = json.loads(text)
     except (ValueError, RecursionError):  # nested too deeply to be one of ours

@@ -1,13 +1,13 @@
-"""One coordinator for a run directory: who it is, whether it lives, and how another takes its place.
+"""The lock of a run directory, which allows one coordinator at a time.
 
-The lock is a file that appears whole, by a hard link. Its owner counts up in it, in place, every `INTERVAL_S`. A
-successor replaces the file by a rename: from then on the old owner, if it wakes up, counts in a file without a name,
-and reads in the new one that it is not the owner any more.
+The lock is a file that a hard link creates complete. As a heartbeat, its owner increments a counter in it every
+`INTERVAL_S`. A successor replaces the file by a rename. An old owner that wakes up then counts in a file without a
+name, and reads in the new file that it is no longer the owner.
 
-Only one process at a time may replace or remove a given lock: the one that holds the claim on its token. The claim is a
-file of the same kind beside the lock, so that a claimant who dies can be succeeded in the same way. This needs links
-(or exclusive creation) and renames that are atomic, and no file locks, which many cluster file systems lack. On NFS a
-request that is repeated after a lost answer reports an error although it was done: the token in the file tells.
+Only the process that holds the claim on the token of a lock may replace or remove it. The claim is a file of the same
+kind beside the lock, so a dead claimant is succeeded in the same way. This needs atomic renames and links (or exclusive
+creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a lost
+answer reports an error although it succeeded: the token in the file tells which.
 """
 
 import contextlib
@@ -38,15 +38,15 @@ from leeward.store.directory.owner import Owner
 from leeward.wording import json_text
 
 INTERVAL_S = 2.0
-INTERVALS = 10  # an owner whose counter stands still for so many may be taken over
-LARGEST = 1 << 16  # bytes of a lock
+INTERVALS = 10  # a lock whose counter stops for this many intervals is stale
+LARGEST = 1 << 16  # bytes of a lock file
 STALE_TRIES = 3
 _given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
 _COUNTER = "counter {:020d}\n"
 
 
 def read_owner(path: Path) -> tuple[Owner | None, int]:
-    """Return who holds the lock, and the counter; None where nobody does. An unreadable lock has an unknown owner."""
+    """Return the owner of the lock (None if it is free) and the counter. An unreadable lock has an unknown owner."""
     try:
         first, _, second = _content(path).decode(errors="replace").partition("\n")
     except FileNotFoundError:
@@ -60,11 +60,11 @@ def read_owner(path: Path) -> tuple[Owner | None, int]:
 
 
 def _content(path: Path) -> bytes:
-    """Return what is in a lock now. Open it again if it was replaced on the server of an NFS at this moment."""
+    """Return the content of a lock file. Open it again if it was just replaced on an NFS server."""
     tries = STALE_TRIES
     while True:
         try:
-            refresh(path.parent)  # a lock that another machine has replaced would be read from memory otherwise
+            refresh(path.parent)  # otherwise a lock that another machine replaced may come from a cache
             return read_regular(path, LARGEST)
         except OSError as error:
             tries -= 1
@@ -73,7 +73,7 @@ def _content(path: Path) -> bytes:
 
 
 class Lock:
-    """Held by this process until `release`, or until somebody takes it over."""
+    """A lock that this process holds until `release`, or until another process takes it over."""
 
     def __init__(self, path: Path, owner: Owner, handle: int) -> None:
         self.path = path
@@ -86,10 +86,9 @@ class Lock:
 
     @classmethod
     def take(cls, path: Path, *, take_over: bool = False, tell: Callable[[str], None] | None = None) -> "Lock":
-        """Become the owner, or raise a HeldError that says who is.
+        """Take the lock, or raise a HeldError that names the owner.
 
-        take_over: also from an owner that cannot be seen to be dead (on another host, or stopped), if its counter
-        stands still for long enough.
+        take_over: also take a stale lock whose owner may be alive (on another host, or suspended).
         """
         owner = Owner.myself()
         try:
@@ -108,7 +107,7 @@ class Lock:
         return _is_held_by(self.path, self.owner.token)
 
     def check(self) -> None:
-        """Raise HeldError if somebody else has taken the directory over."""
+        """Raise HeldError if another process has taken the lock over."""
         try:
             holder, _ = read_owner(self.path)
             if holder is None:
@@ -116,34 +115,31 @@ class Lock:
         except OSError as error:
             raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
-            by = (
-                f"taken over by {holder}"
-                if holder
-                else "its lock is gone: removed, or taken over by somebody who ended"
-            )
-            raise HeldError(f"{self.path.parent}: {by}; this run stops here, and leaves what is stored as it is")
+            gone = "its lock is gone: it was removed, or taken over by a process that has ended"
+            why = f"taken over by {holder}" if holder else gone
+            raise HeldError(f"{self.path.parent}: {why}; this run stops here and leaves the stored results as they are")
 
     def release(self) -> None:
-        """Let others have it; nothing happens where it was taken over."""
+        """Release the lock. Does nothing if it was taken over."""
         self._ended.set()
         self._counter.join()
-        os.close(self._handle)  # first: NFS keeps an open file that is removed, under another name
+        os.close(self._handle)  # first: NFS renames an open file that is removed
         try:
             with _claim(self.path, self.owner.token, self.owner):
                 _remove(self.path, self.owner)
         except HeldError:
             return  # it is being taken over
-        except OSError:  # no room for a claim; and the race with a successor is a rare one
+        except OSError:  # disk full, no claim possible; a race with a successor is rare
             try:
                 _remove(self.path, self.owner)
             except OSError:
-                _given_back.add(self.owner.token)  # the file stays: this process knows, and others see it ended
+                _given_back.add(self.owner.token)  # the file stays; others see that this process has ended
 
     def _count(self) -> None:
         counter = 0
         while not self._ended.wait(INTERVAL_S):
             counter += 1
-            # a full or lost disk: others see the counter stand still, and the run itself says what is wrong
+            # on a full or lost disk others see a stale lock, and the run itself reports the error
             with contextlib.suppress(OSError):
                 os.pwrite(self._handle, _COUNTER.format(counter).encode(), self._offset)
                 sync(self._handle)
@@ -188,7 +184,7 @@ def _claim(
 
 
 def _create(path: Path, owner: Owner) -> bool:
-    """Make a lock where there is none; return whether it was made."""
+    """Create the lock if it is free. Return whether it was created."""
     try:
         _put(path, owner, _link)
     except FileExistsError:
@@ -197,7 +193,7 @@ def _create(path: Path, owner: Owner) -> bool:
 
 
 def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> None:
-    """Write a lock under a temporary name and give it its own by `name_it(temporary, path)`; durably or not at all."""
+    """Write a lock to a temporary file, then call `name_it(temporary, path)`. The lock is durable or not there."""
     temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
     try:
         _write(temporary, owner)
@@ -212,7 +208,7 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
             _remove(path, owner)
             raise
     finally:
-        with contextlib.suppress(OSError):  # it is in nobody's way
+        with contextlib.suppress(OSError):  # a left-over is harmless
             temporary.unlink(missing_ok=True)
 
 
@@ -226,7 +222,7 @@ def _write(path: Path, owner: Owner) -> None:
 
 
 def _link(temporary: Path, path: Path) -> None:
-    """Give a complete file a second name that must be free. Copy it where the file system has no links."""
+    """Give a complete file a second name, which must be free. Copy it if the file system has no links."""
     try:
         os.link(temporary, path)
     except OSError as error:
@@ -236,7 +232,7 @@ def _link(temporary: Path, path: Path) -> None:
 
 
 def _copy(temporary: Path, path: Path) -> None:
-    """Make the lock by exclusive creation: for a moment it has its name and is not complete yet."""
+    """Create the lock exclusively. For a moment it has its name but is incomplete."""
     content = temporary.read_bytes()
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
@@ -257,11 +253,11 @@ def _remove(path: Path, owner: Owner) -> None:
 def _refuse_or_wait(
     path: Path, holder: Owner, counter: int, take_over: bool, tell: Callable[[str], None] | None
 ) -> None:
-    """Return when the holder may be taken over."""
+    """Return once the lock is stale. Raise HeldError if it is not, or without `take_over`."""
     if not take_over:
         raise HeldError(
             f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
-            "dead or stopped and cannot be ended from here: --take-over"
+            "dead or suspended and cannot be ended from here, use --take-over"
         )
     if tell is not None:
         tell(f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
@@ -271,4 +267,4 @@ def _refuse_or_wait(
         if now is None or now.token != holder.token:
             return
         if newer != counter:
-            raise HeldError(f"{path.parent}: held by {holder}, and it is alive: its counter moves; not taken over")
+            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its counter advances; not taken over")

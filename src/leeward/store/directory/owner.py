@@ -1,4 +1,4 @@
-"""Processes, told apart from all others on all machines that may see a folder."""
+"""The identity of a process, unique among all machines that share a folder."""
 
 import hashlib
 import os
@@ -12,7 +12,7 @@ from pathlib import Path
 
 @dataclass(frozen=True)
 class Owner:
-    """A process, told apart from all others on all machines that may see the directory."""
+    """A process, identified uniquely among all machines that share the directory."""
 
     host: str
     machine_id: str
@@ -39,7 +39,7 @@ class Owner:
 
     @property
     def tag(self) -> str:
-        """Return what tells this process from others in the name of a file: machine, boot, number, start."""
+        """A text that identifies this process in file names: machine, boot, process number, start."""
         machine = _short(self.host, self.machine_id, self.pid_namespace)
         return f"{machine}-{_short(self.boot_id)}-{self.pid}-{_short(self.process_start)}"
 
@@ -49,11 +49,11 @@ class Owner:
 
     @property
     def is_gone(self) -> bool:
-        """Return whether this very process has certainly ended; False where that cannot be known from here."""
+        """True if this process has certainly ended; False if it runs or cannot be checked from here."""
         if self.host != socket.gethostname() or self.machine_id != _text("/etc/machine-id"):
             return False
         if self.boot_id != _text("/proc/sys/kernel/random/boot_id"):
-            return bool(self.machine_id)  # this machine was started anew since
+            return bool(self.machine_id)  # this machine was rebooted since
         if self.pid_namespace != _pid_namespace():
             return False
         return process_start(self.pid) != self.process_start
@@ -63,14 +63,14 @@ class Owner:
 
 
 def is_tag_gone(tag: str) -> bool | None:
-    """Return whether the process of a tag has ended; None if that cannot be known from here."""
+    """Return whether the process of a tag has ended; None if it cannot be checked from here."""
     me = Owner.myself()
     machine, boot, pid, start = tag.split("-")
     my_machine, my_boot, _, _ = me.tag.split("-")
     if machine != my_machine or not me.machine_id:
         return None
     if boot != my_boot:
-        return True  # this machine was started anew since
+        return True  # this machine was rebooted since
     return _short(process_start(int(pid)) or "") != start
 
 
@@ -93,12 +93,12 @@ def _pid_namespace() -> str:
 
 
 def process_start(pid: int) -> str | None:
-    """When a process of this machine was started, in the machine's own words; None if there is none that runs."""
+    """Return the start time of a local process, as the system writes it; None if it does not run."""
     if Path("/proc/self/stat").exists():  # Linux
         try:
             fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
         except (FileNotFoundError, ProcessLookupError):
             return None
-        return None if fields[0] in "ZX" else fields[19]  # ended, and only its parent has not heard of it yet
+        return None if fields[0] in "ZX" else fields[19]  # Z, X: ended, but not yet reaped by its parent
     shown = subprocess.run(["ps", "-o", "lstart=", "-p", str(pid)], capture_output=True, text=True, check=False)
     return shown.stdout.strip() or None

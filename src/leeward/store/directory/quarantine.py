@@ -1,4 +1,4 @@
-"""Bad files out of the way, none of them lost: moved to the quarantine of their run, with the reason beside them."""
+"""Move bad files to the quarantine of their run, with the reason beside them. No file is lost."""
 
 import os
 import secrets
@@ -14,7 +14,7 @@ from leeward.wording import json_text
 
 
 def _moved_before(paths: RunPaths, path: Path) -> Path | None:
-    """Where an earlier try has moved the file that is not there any more, now durably; None if it is there."""
+    """Return where an earlier try moved the missing file, and sync it there; None if it was not moved."""
     if os.path.lexists(path):
         return None
     moved = [place for place in paths.quarantine.glob(f"{path.name}.*") if place.suffix != ".json"]
@@ -26,9 +26,9 @@ def _moved_before(paths: RunPaths, path: Path) -> Path | None:
 
 
 def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit: Emit = ignore) -> Path:
-    """Move a bad file (or whatever stands in its place), and say where it is now.
+    """Move a bad file (or whatever is in its place) to quarantine, and return its new path.
 
-    The reason is written first: if this is cut off in between, the file is still bad, and the next one does it again.
+    The reason is written first: after an interruption the file is still bad, and the next call moves it.
     """
     token = secrets.token_hex(4)
     place = paths.quarantine / f"{path.name}.{token}"
@@ -44,10 +44,10 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit:
             "size": path.lstat().st_size,
             "time": utc_now(),
         }
-        if path.is_symlink():  # the link itself is moved, and not what it leads to
+        if path.is_symlink():  # the link itself is moved, not its target
             about["target"] = os.readlink(path)
         paths.quarantine.mkdir(parents=True, exist_ok=True)
-        sync_folder(paths.quarantine.parent)  # also where it is there: its maker may have been killed
+        sync_folder(paths.quarantine.parent)  # even if it exists: its creator may have been killed before
         replace_file(place.with_name(place.name + ".reason.json"), json_text(about, indent=1).encode())
         emit("quarantine", path=str(path), to=str(place), verdict=verdict, reason=reason, size=about["size"])
         rename(path, place)

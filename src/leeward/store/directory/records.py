@@ -1,4 +1,4 @@
-"""Attempts and failures of a task: a small file, written before the task starts, gone when its result is stored."""
+"""Attempts and failures of a task, in a small file that exists from its start until its result is stored."""
 
 import json
 from dataclasses import asdict, dataclass, field, replace
@@ -18,10 +18,10 @@ LONGEST_RECORD = 1 << 24  # bytes
 
 @dataclass(frozen=True)
 class Failure:
-    """The last thing that went wrong with a task.
+    """The last failure of a task.
 
     kind: "exception" (in the task), "died" (its worker), "timed-out", or "cut-off" (with its job, at the time limit).
-    message: one line. final: it is not tried again unless somebody asks for it.
+    message: one line. final: there is no retry unless the user asks for it.
     """
 
     kind: str
@@ -37,10 +37,10 @@ class Failure:
 
 @dataclass(frozen=True)
 class Record:
-    """What is known of a task without a result.
+    """The history of a task without a result.
 
-    fingerprint: of the settings it was tried with. attempts: worker, host and time of each start. deaths: attempts
-    whose worker died or was killed; the others that have no failure were cut off with their coordinator.
+    fingerprint: of its settings. attempts: worker, host and time of each start. deaths: attempts whose worker died or
+    was killed; other attempts without a failure were cut off with their coordinator.
     """
 
     key: str
@@ -55,19 +55,19 @@ class Record:
 
     @property
     def unfinished(self) -> str | None:
-        """The worker of the last attempt, if nothing is known of how that ended."""
+        """The worker of the last attempt, if the outcome is unknown, else None."""
         if not self.attempts or (self.failure is not None and self.failure.attempt == len(self.attempts)):
             return None
         return str(self.attempts[-1]["worker"])
 
     def is_hopeless(self, retries: int) -> bool:
-        """Whether the task has had its chances. Being cut off is rarely the task's fault: it has many more of these."""
+        """Return whether no retry is left. Cut-offs are rarely the fault of the task: more of them are allowed."""
         if self.failure is not None and self.failure.final:
             return True
         return self.has_had_its_chances(retries, self.deaths)
 
     def has_had_its_chances(self, retries: int, deaths: int) -> bool:
-        """The same if so many of its attempts were deaths."""
+        """Return whether no retry is left if this many of its attempts were deaths."""
         return deaths > retries or len(self.attempts) - deaths > max(10, 5 * retries)
 
 
@@ -76,13 +76,13 @@ class BadRecordError(LeewardError):
 
 
 def read_record(path: Path) -> Record | None:
-    """None if there is no such file."""
+    """Return the record in a file; None if there is no file. Raise BadRecordError if it cannot be read."""
     try:
         content = json.loads(read_regular(path, LONGEST_RECORD))
         failure = content.pop("failure")
         record = Record(failure=None if failure is None else Failure(**failure), **content)
         if not (isinstance(record.attempts, list) and isinstance(record.deaths, int)):
-            raise TypeError("attempts is no list, or deaths no number")
+            raise TypeError("attempts is not a list, or deaths is not a number")
         return record
     except FileNotFoundError:
         return None
@@ -95,37 +95,36 @@ def read_record(path: Path) -> Record | None:
 
 
 def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host: str) -> Record:
-    """Record that a task is about to start: on the disk when this returns."""
+    """Record durably that a task is about to start."""
     old = read_record(paths.failure(key))
-    if old is None or old.fingerprint != fingerprint:  # what other settings did says nothing about these
+    if old is None or old.fingerprint != fingerprint:  # attempts with other settings do not count
         old = Record(str(key), fingerprint)
     if old.attempts and old.attempts[-1]["worker"] == worker and not _has_failed(old):
-        attempts = old.attempts  # this very attempt, whose record could not be synced: once more
+        attempts = old.attempts  # a repeated call: the record of this attempt was not synced
     else:
         attempts = [*old.attempts, {"worker": worker, "host": host, "began": utc_now()}]
     return _write(paths, key, replace(old, attempts=attempts))
 
 
 def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **facts: Any) -> Record:
-    """Record how an attempt failed; facts: the other fields of `Failure`."""
+    """Record how an attempt failed. facts: the other fields of `Failure`."""
     old = read_record(paths.failure(key)) or Record(str(key))
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
     if _has_failed(old) and old.failure is not None and old.failure.worker == facts["worker"]:
-        died = False  # it counts already: only the record could not be synced
+        died = False  # already counted: a repeated call, as the record was not synced
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
 
 
 def _has_failed(record: Record) -> bool:
-    """Whether the last attempt has, as far as is known."""
     return record.failure is not None and record.failure.attempt == len(record.attempts)
 
 
 def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:
-    """Take back the last attempt, which was ended on request or by the disk; one that is known to have failed stays.
+    """Remove the last attempt, which ended on request or because of the disk. An attempt that failed stays.
 
-    worker: only if it is this one's. mark: only if its worker's name has it.
+    worker: only if this worker made it. mark: only if the name of its worker contains this text.
     """
     old = read_record(paths.failure(key))
     if old is None or old.unfinished is None:
@@ -138,7 +137,7 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: 
 
 
 def forget_record(paths: RunPaths, key: Key) -> None:
-    """The task has a result, or starts anew: a stored result outranks an old failure."""
+    """Remove the record of a task that has a result or starts over."""
     try:
         paths.failure(key).unlink(missing_ok=True)
     except OSError as error:

@@ -1,4 +1,4 @@
-"""All results of a run directory, those in packs and those in shards: one answer for each, and what is wrong."""
+"""Read all results of a run directory, from packs and shards, each once, and report what is wrong."""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -17,7 +17,7 @@ _MOST_NAMED = 5
 
 
 class BadPack(NamedTuple):
-    """A pack that is not whole. rivals: of these keys it holds another result than the one that counts."""
+    """A damaged pack. rivals: keys of which it holds another result than the one that counts."""
 
     path: Path
     verdict: Verdict
@@ -26,7 +26,7 @@ class BadPack(NamedTuple):
 
 
 class Doubled(NamedTuple):
-    """A shard whose result a pack holds too: whoever packed it did not come to removing it."""
+    """A shard whose result is also in a pack: packing was cut off before the removal."""
 
     key: Key
     path: Path
@@ -42,25 +42,25 @@ class RunFiles:
 
     def __init__(self, paths: RunPaths) -> None:
         self.shards = ShardPaths(paths)
-        self.packs = paths.pack_files()  # after the shards: what is packed in between is seen twice, and not missed
+        self.packs = paths.pack_files()  # after the shards: a result packed in between is seen twice, not missed
 
     def __len__(self) -> int:
         return len(self.shards) + len(self.packs)
 
     @property
     def likely_results(self) -> int | None:
-        """How many results there are, by names and caches; None where these do not tell."""
+        """The number of results by names and indexes; None if an index is missing."""
         counts = [told_count(pack) for pack in self.packs]
         known = [count for count in counts if count is not None]
         return len(self.shards) + sum(known) if len(known) == len(counts) else None
 
 
 def read_results(files: RunFiles, *, contents: bool = False, processes: int = 1) -> Iterator[Answer]:
-    """Every result once: from the first pack that holds it, else from its shard; then what is bad, or there twice.
+    """Yield every result once, from the first pack that holds it, else from its shard; then bad and doubled files.
 
-    Whoever stored a key first keeps it, as everywhere in the store: another result of the key is bad, and its file is
-    named. A pack in which anything is bad is told as a whole, after all that is good in it. A StorageError where the
-    machine cannot open a file now: it may be good.
+    The first stored result of a key counts, as everywhere in the store. Another result of the key is bad, and its file
+    is named. A pack with anything bad is reported after its good results. Raise StorageError if the machine cannot open
+    a file now: the file may be good.
     """
     packs = _Packs(files.packs)
     yield from packs.read(contents, processes)
@@ -71,7 +71,7 @@ def read_results(files: RunFiles, *, contents: bool = False, processes: int = 1)
 
 
 class _Again(NamedTuple):
-    """A result of a key that was found before."""
+    """A further result of a key."""
 
     key: Key
     path: Path
@@ -79,7 +79,7 @@ class _Again(NamedTuple):
 
 
 class _Packs:
-    """What packs hold, in little memory: of each key only in which pack it is."""
+    """The contents of packs, in little memory: the pack of each key."""
 
     def __init__(self, paths: Sequence[Path]) -> None:
         self._paths = paths
@@ -114,7 +114,7 @@ class _Packs:
             self._bad[file.path] = BadPack(file.path, Verdict.WRONG_STRUCTURE, reason)
 
     def note_again(self, found: FoundResult, key: Key) -> bool:
-        """Whether a pack holds a result of this key already; which of them counts is told in the end."""
+        """Return whether a pack already holds this key. If so, note the result for `judged`."""
         number = self._where.get(key)
         if number is None:
             return False
@@ -122,7 +122,7 @@ class _Packs:
         return True
 
     def judged(self) -> Iterator[BadShard | BadPack | Doubled]:
-        """What is bad, and what is there twice."""
+        """Yield the bad and the doubled files."""
         rivals: dict[Path, list[Key]] = {}
         for number, again in self._again.items():
             pack = self._paths[number]

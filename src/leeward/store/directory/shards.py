@@ -1,4 +1,4 @@
-"""Shards: small HDF5 files with one result each. Stored means: on the disk, whole, under its final name."""
+"""Shards: small HDF5 files with one result each. A stored result is complete, durable and has its final name."""
 
 import contextlib
 import errno
@@ -29,7 +29,7 @@ _ANY = RunPaths(Path("layouts.h5"))  # the folder of a shard is the same in all 
 
 
 class BadShard(NamedTuple):
-    """A file that should be a shard and is none."""
+    """An invalid file in the place of a shard."""
 
     path: Path
     verdict: Verdict
@@ -37,12 +37,12 @@ class BadShard(NamedTuple):
 
 
 def key_of_shard(path: Path) -> Any:
-    """Return the key that the name of a shard tells. Raise InputError if it tells none."""
+    """Return the key in the name of a shard. Raise InputError if there is none."""
     return parse_key(path.name.removesuffix(".h5"))
 
 
 class ShardPaths(Sequence[Path]):
-    """The paths of all shards, as keys, of which a hundred thousand take little memory; what is no shard comes last."""
+    """The paths of all shards, kept as keys to save memory. Other files come last."""
 
     def __init__(self, paths: RunPaths) -> None:
         self._paths = paths
@@ -63,7 +63,7 @@ class ShardPaths(Sequence[Path]):
 
     @property
     def keys(self) -> Sequence[Key]:
-        """Of those that are where they belong, by their names."""
+        """The keys of the shards in their proper place, by their names."""
         return self._keys
 
     def __len__(self) -> int:
@@ -82,7 +82,7 @@ class ShardPaths(Sequence[Path]):
 
 
 def was_packed(file: FoundFile) -> bool:
-    """Whether what should have been read was a shard that is not there any more, in a run that packs its results."""
+    """Return whether the file was a shard that is gone now, in a run that packs its results."""
     if file.size >= 0 or not is_shard(file.path) or os.path.lexists(file.path):
         return False
     return RunPaths.of(file.path.parents[2]).packs.is_dir()
@@ -91,7 +91,7 @@ def was_packed(file: FoundFile) -> bool:
 def read_shards(
     paths: Sequence[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
-    """One answer for each path, in order. A StorageError where the machine cannot open a file now: it may be good."""
+    """Yield one answer per path, in order. Raise StorageError if the machine cannot open a file now: it may be good."""
     results: list[FoundResult] = []
     for found in read_files(paths, contents=contents, processes=processes):
         if isinstance(found, FoundResult):
@@ -104,7 +104,7 @@ def read_shards(
 
 
 def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | BadShard:
-    """The one result of a file in the place of a shard, or what is wrong with it."""
+    """Return the one result of a shard, or what is wrong with the file."""
     bad = next((found for found in results if not found.is_valid), None)
     if file.verdict is not Verdict.VALID:
         return BadShard(file.path, file.verdict, file.reason)
@@ -116,7 +116,7 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
     if result.key is None or file.path.name != f"{result.key}.h5":
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
     folder = _ANY.shard(result.key).parent.name
-    if file.path.parent.name != folder:  # it may be there twice
+    if file.path.parent.name != folder:  # it may exist twice
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
     return result
 
@@ -125,7 +125,7 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
 
 
 def shard_bytes(result: AnyResult) -> bytes:
-    """Return the content of a shard, made in memory: libhdf5 never writes one to a disk: it may crash on a full one."""
+    """Return the content of a shard, made in memory, as libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
         write_root(file, root_attributes(result))
@@ -134,24 +134,24 @@ def shard_bytes(result: AnyResult) -> bytes:
 
 
 def result_in(content: bytes, key: Any) -> Any:
-    """Return the result of this key in the content of a shard that another machine has made; None unless whole."""
+    """Return the result of this key in the bytes of a shard from another machine; None unless it is intact."""
     return _only_result(Held(content), key)
 
 
 def _only_result(pages: Pages, key: Any) -> Any:
-    """Return the one result of a small file, if it is whole and of this key; told without libhdf5."""
+    """Return the only result of a small file if it is intact and has this key, else None. Does not use libhdf5."""
     found = sealed_results(pages)
     return None if found is None or found[1].keys() != {str(key)} else found[1][str(key)]
 
 
 def _is_stored(handle: int, result: AnyResult) -> bool:
-    """Return whether a file that this process has just written holds the result, seal and all."""
+    """Return whether a file that was just written holds the result with its seal."""
     found = _only_result(Pages(handle), result.key)
     return found is not None and found.seal == result.seal
 
 
 def _holds(path: Path, key: Any) -> bool:
-    """Return whether a file holds a whole result of this key."""
+    """Return whether a file holds an intact result of this key."""
     try:
         handle = open_regular(path)
     except NotAFileError:
@@ -163,29 +163,29 @@ def _holds(path: Path, key: Any) -> bool:
 
 
 def _make_folder(folder: Path) -> None:
-    """Durably, or not at all."""
+    """Create a folder durably, or not at all."""
     folder.mkdir(parents=True, exist_ok=True)
     if (kind := kind_of(folder)) != "folder":
         raise NotAFileError(errno.ENOTDIR, f"{folder} is a {kind}; expected a folder")
     try:
         sync_folder(folder.parent)
     except OSError:
-        with contextlib.suppress(OSError):  # somebody has put something there: then others sync it
+        with contextlib.suppress(OSError):  # not empty: whoever put a file there syncs it
             folder.rmdir()
         raise
 
 
 @functools.cache
 def _have_synced(folder: Path) -> None:
-    """Its name, once in the life of a process: whoever made it may have been killed before it was durable."""
+    """Sync the name of a folder, once per process: its creator may have been killed before."""
     sync_folder(folder.parent)
 
 
 def store_result(paths: RunPaths, result: AnyResult) -> Path:
-    """Make a result durable, and say where it is.
+    """Store a result durably, and return its path.
 
-    Whoever stored the key first keeps the name: two honest computations have the same digest. A StorageError means that
-    nothing half-written has the final name; the same call can be made again.
+    The first stored result of a key stays: two correct computations have the same digest. After a StorageError nothing
+    incomplete has the final name, and the same call can be repeated.
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
@@ -193,7 +193,7 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
         if path.exists():
             if _holds(path, result.key):
                 _have_synced(path.parent)
-                sync_folder(path.parent)  # an earlier try may have come to its name, and no further
+                sync_folder(path.parent)  # an earlier try may have been cut off after the rename
                 return path
             quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
         if kind_of(path.parent) != "folder":

@@ -1,4 +1,4 @@
-"""What a person names, a file, a folder, a run directory, as the files that are to be read."""
+"""Find the files to read in the files, folders and run directories that a user names."""
 
 import errno
 import os
@@ -17,23 +17,22 @@ QUARANTINED = re.compile(r"\.h5\.[0-9a-f]{8}$")
 
 @dataclass(frozen=True)
 class Source:
-    """One file, or a run directory with all its shards and packs; `run`: only of the latter."""
+    """One file, or a run directory with all its shards and packs. run: None for a file."""
 
     path: Path
     run: RunPaths | None = None
 
     @property
     def files(self) -> Iterator[Path]:
-        """One by one: a run directory may have a hundred thousand."""
+        """The files, as an iterator: a run directory may have a hundred thousand."""
         return iter([self.path]) if self.run is None else self.run.files()
 
 
 def gather(paths: Iterable[Path]) -> list[Source]:
-    """All sources that these paths name, each once.
+    """Return the sources that these paths name, each once.
 
-    Of a folder: all files in it, however deep, that end in .h5 or .hdf5, and the run directories. What is being written
-    is left out, and so is a quarantine, unless it is named itself. What else is named is taken as it is, whatever it
-    may be: its verdict is for the reader.
+    A folder stands for all .h5 and .hdf5 files and all run directories below it, without temporary files and quarantine
+    folders. A quarantine that is named itself counts. Any other path is taken as it is: the reader judges it.
     """
     sources: dict[str, Source] = {}
     for path in paths:
@@ -74,21 +73,20 @@ def _is_source(name: str, *, in_quarantine: bool) -> bool:
 
 
 def demand_outside_runs(output: Path) -> None:
-    """An InputError for a file within a run directory: it holds what a run has put there, and nothing else."""
+    """Raise InputError for a file inside a run directory, where only a run may write."""
     for folder in Path(os.path.realpath(output)).parents:
         if is_run(folder):
             raise InputError(
-                f"{output}: lies in the run directory {folder}, in which only `leeward run` writes; expected a file "
-                "elsewhere"
+                f"{output}: is in the run directory {folder}, where only `leeward run` writes; name a file elsewhere"
             )
 
 
 def demand_possible(*paths: Path) -> None:
-    """An InputError unless these can be names of files at all."""
+    """Raise InputError if a path cannot be the name of a file."""
     for path in paths:
         for name in (path, path.with_suffix(".run")) if path.suffix == ".h5" else (path,):
             try:
                 os.lstat(name)
             except OSError as error:
                 if error.errno == errno.ENAMETOOLONG:
-                    raise InputError(f"{str(path)[:60]}…: the name is too long for a file") from error
+                    raise InputError(f"{str(path)[:60]}…: the file name is too long") from error

@@ -1,4 +1,4 @@
-"""Is the run directory fit to take what is to come? Found out before anything is computed."""
+"""Check, before anything is computed, that the run directory can store the results."""
 
 import os
 import secrets
@@ -10,11 +10,11 @@ from leeward.store.paths import PACK_SIZE, RunPaths
 from leeward.wording import size
 
 BLOCK = 4096
-OVERHEAD = 7000  # bytes that a result takes besides its coordinates, in a file of its own or in the merged one
+OVERHEAD = 7000  # bytes of a result besides its coordinates, in a shard or in the merged file
 
 
 def prepare_folders(paths: RunPaths) -> None:
-    """All folders of the run directory, durably. An InputError where something else stands in the place of one."""
+    """Create the folders of the run directory durably. Raise InputError if something else has the name of one."""
     try:
         paths.demand_own_places()
         for folder in (paths.root, *paths.folders()):
@@ -22,11 +22,11 @@ def prepare_folders(paths: RunPaths) -> None:
         sync_folder(paths.root.parent)
         sync_folder(paths.root)
     except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be made ({error})") from error
+        raise StorageError(f"{paths.root}: cannot be created ({error})") from error
 
 
 def probe(paths: RunPaths) -> None:
-    """Write, read back, rename and remove a file: what storing a result will do."""
+    """Write, read back, rename and remove a file, as storing a result does."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
     try:
         content = os.urandom(BLOCK)
@@ -37,9 +37,9 @@ def probe(paths: RunPaths) -> None:
 
 
 def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
-    """Refuse a disk that is too full for the results to come and for the merged file. A quota cannot be foreseen.
+    """Raise StorageError if the disk has no room for the results and the merged file. Quotas are not checked.
 
-    loose: how many results may lie in files of their own; of more, a thousand each share a file and its index.
+    loose: number of results that may stay in shards. Of more, each thousand share a pack and its index.
     """
     place = paths.root if paths.root.exists() else paths.output.absolute().parent
     each = OVERHEAD + 16 * turbines
@@ -48,12 +48,13 @@ def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: 
     free = shutil.disk_usage(place).free
     if free < needed:
         raise StorageError(
-            f"{paths.root}: {size(free)} are free there, and {to_do} results and the merged file need about "
-            f"{size(needed)}; expected more room, or another output with -o"
+            f"{paths.root}: {size(free)} are free, but {to_do} results and the merged file need about "
+            f"{size(needed)}; free some space, or choose another output with -o"
         )
     files = os.statvfs(place).f_favail
     most = min(to_do, loose + PACK_SIZE + 2 * to_do // PACK_SIZE)
     if 0 < files < most:  # 0: the file system does not count them
         raise StorageError(
-            f"{paths.root}: room for {files} more files, and {most} are needed; expected more, or another output"
+            f"{paths.root}: room for {files} more files, but {most} are needed; remove some files, or choose another "
+            "output with -o"
         )

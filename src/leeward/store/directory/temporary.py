@@ -1,7 +1,7 @@
-"""Large files in the making: written under a temporary name that tells which process writes them.
+"""Temporary files and folders whose names identify the process that writes them.
 
-The name stays behind if the process is killed. A left-over is a temporary file whose process has ended; where that
-cannot be known, because it was another machine's, one that nobody has changed for a day.
+A killed process leaves its temporary file behind. A left-over is a temporary file whose process has ended, or, if the
+process was on another machine, that has not changed for a day.
 """
 
 import os
@@ -16,13 +16,13 @@ from typing import Self
 from leeward.files import TEMPORARY, rename
 from leeward.store.directory.owner import Owner, is_tag_gone
 
-WORKSPACE = ".salvage"  # how the name of such a folder ends
+WORKSPACE = ".salvage"  # suffix of a workspace
 ABANDONED_S = 86_400.0
 _TAG = re.compile(r"\.([0-9a-f]{8}-[0-9a-f]{8}-[0-9]{1,10}-[0-9a-f]{8})\.[0-9a-f]{8}\.[a-z]+$")
 
 
 class Temporary:
-    """A new, empty file beside `target`; gone at the end of the `with` unless it was put in place."""
+    """A new, empty file beside `target`, removed at the end of the `with` unless it was put in place."""
 
     def __init__(self, target: Path) -> None:
         self.target = target
@@ -30,8 +30,8 @@ class Temporary:
         self.handle = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0), 0o666)
 
     def put_in_place(self) -> None:
-        """Give it its final name, in one step. The caller makes the name durable."""
-        if os.name == "nt":  # where an open file cannot be renamed
+        """Rename it to its final name atomically. The caller syncs the folder."""
+        if os.name == "nt":  # cannot rename an open file
             self._close()
         rename(self.path, self.target)
 
@@ -51,7 +51,7 @@ class Temporary:
 
 
 class Workspace:
-    """A folder beside `target` for temporary copies, gone at the end; the next one removes what a killed one left."""
+    """A folder beside `target` for temporary copies, removed at the end. Also removes those of killed processes."""
 
     def __init__(self, target: Path) -> None:
         self.target = Path(os.path.realpath(target))
@@ -75,22 +75,22 @@ def _new_name(target: Path, end: str) -> Path:
 
 
 def start_of(target: Path) -> str:
-    """Return how the names of all temporary files start that are of `target`, or of a file named after it."""
+    """Return the prefix of the temporary files of `target`, and of files named after it."""
     return f".{target.name}."
 
 
 def left_overs(folder: Path, start: str) -> list[Path]:
-    """Return the temporary files, of names that start so, that nobody is writing any more."""
+    """Return the left-over temporary files whose names begin with `start`."""
     return [path for path in _left_behind(folder, start, TEMPORARY) if path.is_file()]
 
 
 def remove_left_overs_of(target: Path) -> list[Path]:
-    """Remove the temporary files of `target` that nobody is writing any more, and return which."""
+    """Remove the left-over temporary files of `target`, and return them."""
     return remove_left_overs(target.parent, start_of(target))
 
 
 def remove_left_overs(folder: Path, start: str) -> list[Path]:
-    """Remove those of names that start so, and return which."""
+    """Remove the left-over temporary files whose names begin with `start`, and return them."""
     left = left_overs(folder, start)
     for path in left:
         path.unlink(missing_ok=True)
@@ -98,7 +98,7 @@ def remove_left_overs(folder: Path, start: str) -> list[Path]:
 
 
 def _left_behind(folder: Path, start: str, end: str) -> list[Path]:
-    """Return what killed processes have left; links are not among it."""
+    """Return what killed processes have left, without links."""
     names = sorted(entry.name for entry in os.scandir(folder) if not entry.is_symlink())
     ours = (folder / name for name in names if name.startswith(start) and name.endswith(end))
     return [path for path in ours if _is_left(path)]

@@ -1,1 +1,1 @@
-"""What a result is, and how it lies in an HDF5 group."""
+"""Results, and their form as HDF5 groups."""

@@ -1,7 +1,7 @@
-"""Sealed groups read straight from their bytes: several times faster than by libhdf5, which is asked when in doubt.
+"""Read sealed groups directly from their bytes, several times faster than libhdf5.
 
-Only what leeward itself writes is taken, and every checksum is compared that libhdf5 would compare. Whatever is not as
-expected is a doubt, never wrong: what is wrong is for libhdf5 to say.
+Only the form that leeward writes is accepted, and every checksum is compared that libhdf5 would compare. Anything
+unexpected is left to libhdf5, which decides whether it is wrong.
 """
 
 import struct
@@ -29,16 +29,16 @@ from leeward.store.format.kind import AnyResult, Value
 from leeward.store.format.kinds import KINDS, kind_told
 from leeward.store.format.verdicts import BadGroupError, refuse
 
-_NOT_ELSEWHERE = b"\0\0" + b"\xff" * 16  # of links or attributes: they are all in the header
+_NOT_ELSEWHERE = b"\0\0" + b"\xff" * 16  # all links or attributes are in the header
 
-# not swallowed: libhdf5 reads the same next, and has the last word
+# not swallowed: libhdf5 then reads the same bytes, and decides
 _DOUBTS = (BadGroupError, Doubtful, OSError, KeyError, *DOUBTS)
 
 
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]] | None:
-    """Return attributes and results, by name, of a small file; None unless all is as leeward writes it, seals and all.
+    """Return the attributes and the results by name of a small file; None unless intact and as leeward writes it.
 
-    libhdf5 is not asked, which damaged bytes could do harm to.
+    Does not use libhdf5, which damaged bytes could crash.
     """
     try:
         block = pages.at(0, 48)
@@ -57,9 +57,9 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
 
 
 def sealed_result_at(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> AnyResult | None:
-    """Return the result in the group at an address; None unless all is as leeward writes it, seal and all.
+    """Return the result in the group at an address; None unless it is intact and as leeward writes it.
 
-    libhdf5 has opened the group, and compared the checksums of its header.
+    libhdf5 must have opened the group, and so compared the checksums of its header.
     """
     try:
         return _result(pages, address, name, kind, is_checked=True)
@@ -68,7 +68,7 @@ def sealed_result_at(pages: Pages, address: int, name: str, kind: type[AnyResult
 
 
 def sealed_values(attributes: Mapping[str, Raw | None]) -> dict[str, Value]:
-    """Return attributes as they were before they were stored. Raise BadGroupError for what leeward does not write."""
+    """Return the values of stored attributes. Raise BadGroupError for a form that leeward does not write."""
     values: dict[str, Value] = {}
     for name, value in attributes.items():
         if isinstance(value, bytes):
@@ -94,7 +94,7 @@ def _result(pages: Pages, address: int, name: str, kind: type[AnyResult], *, is_
 
 
 def _group(pages: Pages, address: int, *, is_checked: bool = False) -> tuple[dict[str, Value], dict[str, int]]:
-    """Return the attributes of a group, and where the headers of its members are."""
+    """Return the attributes of a group, and the addresses of the headers of its members."""
     header = read_header(pages, address, is_checked=is_checked)
     for kind in (LINK_INFO, ATTRIBUTE_INFO):
         if header.one(kind) not in (None, _NOT_ELSEWHERE):

@@ -1,4 +1,4 @@
-"""What reading a file that nobody trusts gives: plain data, per result and per file."""
+"""The findings from reading an untrusted file: plain data, per result and per file."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -11,18 +11,17 @@ from leeward.store.format.kinds import KINDS, kind_told
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 
-PLAUSIBLE = "plausible"  # evidence: complete and consistent, and no digest that could prove it
+PLAUSIBLE = "plausible"  # evidence: complete and consistent, but without a digest to prove it
 
 
 @dataclass(frozen=True, eq=False)
 class FoundResult:
     """One group of a file.
 
-    name: as the group is named. key: None where the name is no key, or contradicts the attributes. reason: why it is
-    not valid; "" if it is. sealed: whether it carried a seal, so that "valid" is proved and not only plausible. kind:
-    of the result. attributes: all but the seal, as read, as far as they could be. scalars: its datasets of a single
-    number. result: the result itself, where it was asked for and is valid. A foreign one without a possible aep is
-    valid with the status "no-aep".
+    name: of the group. key: None if the name is not a key or contradicts the attributes. reason: why it is invalid, or
+    "". sealed: it has a seal, so that "valid" is proved and not only plausible. kind: of the result. attributes: all
+    that could be read, without the seal. scalars: its datasets of a single number. result: the result itself, if
+    requested and valid. A foreign result without a possible AEP is valid with the status "no-aep".
 
     key and result are typed as those of layouts, the first kind.
     """
@@ -44,12 +43,12 @@ class FoundResult:
 
     @property
     def is_verified(self) -> bool:
-        """Valid, with a digest since it was made: a result that was taken in without one stays only plausible."""
+        """True if valid and made with a digest. A result that was adopted without one stays only plausible."""
         return self.is_valid and self.sealed and self.attributes.get("evidence") != PLAUSIBLE
 
     @property
     def type(self) -> type[AnyResult]:
-        """The class of such results."""
+        """The class of the result."""
         return KINDS[self.kind]
 
     @property
@@ -70,7 +69,7 @@ class FoundResult:
 
     @property
     def aep(self) -> float:
-        """Of a layout, GWh."""
+        """The AEP of a layout, GWh."""
         return self.scalars.get("aep", float("nan"))
 
     @property
@@ -79,7 +78,7 @@ class FoundResult:
         return {name: value for name, value in self.attributes.items() if name not in self.type.FIXED}
 
     def index_line(self) -> dict[str, Any]:
-        """Return what lists and pages show of it."""
+        """Return the values that lists and pages show."""
         return self.type.line_of(self.attributes, self.scalars)
 
 
@@ -87,11 +86,10 @@ class FoundResult:
 class FoundFile:
     """One file, after all of its results.
 
-    verdict: of the file as a whole: valid if it could be read to its end, whatever its results are. size: bytes, -1
-    where there is no file. sha256: of its bytes, "" where they could not be read. sealed: made by leeward (it has a
-    format_version), or the file of another script. valid, bad: how many results. attributes: those of the file itself,
-    of a sealed one (campaign text included). is_passing: it could not be opened for a reason that says nothing about
-    what is in it, and may be gone later.
+    verdict: of the file as a whole, valid if it was read to its end, whatever its results are. size: bytes, -1 without
+    a file. sha256: of its bytes, "" if they could not be read. sealed: made by leeward (it has a format_version) and
+    not by another script. valid, bad: number of results. attributes: of the file itself, if sealed (with the campaign
+    text). is_passing: it could not be opened, for a reason that may pass and says nothing about its content.
     """
 
     path: Path

@@ -1,8 +1,8 @@
-"""A result of whatever kind as an HDF5 group, written and read.
+"""Write and read a result of any kind as an HDF5 group.
 
-Damage must show: attributes sit in the object header, which is checksummed in the file format chosen here; strings have
-a fixed length (others lie in a heap without a checksum); arrays are chunked with fletcher32; a scalar, which cannot be
-chunked, is compact, that is inside the header. Over all of it stands the seal, a SHA-256 of our own.
+Damage must show. Attributes are in the object header, which has a checksum in the file format chosen here. Strings have
+a fixed length, as others lie in a heap without a checksum. Arrays are chunked with fletcher32. A scalar, which cannot
+be chunked, is compact, that is inside the header. The seal, a SHA-256, covers all of it.
 """
 
 import functools
@@ -30,7 +30,7 @@ _BOOL = h5t.py_create(np.dtype(bool), logical=True)
 
 
 def write_group(parent: h5py.Group, result: AnyResult) -> None:
-    """The result as a group of `parent`, which must be in a file of the format `LIBVER`."""
+    """Write a result as a group of `parent`, which must be in a file of the format `LIBVER`."""
     attributes = result.attributes
     datasets = result.datasets
     write_parts(parent, str(result.key), attributes, datasets, seal_of(attributes, datasets))
@@ -39,7 +39,7 @@ def write_group(parent: h5py.Group, result: AnyResult) -> None:
 def write_parts(
     parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array], seal: str
 ) -> None:
-    """What `write_group` writes, given piece by piece: by whoever got the pieces from another process."""
+    """Write the group of a result from its parts, as they come from another process."""
     group = h5g.create(parent.id, name.encode(), gcpl=_group_properties())
     for attribute, value in attributes.items():
         write_attribute(group, attribute, value)
@@ -56,13 +56,13 @@ def _group_properties() -> Any:
 
 
 def write_attribute(place: Any, name: str, value: Value) -> None:
-    """`place`: the low-level identifier of a group."""
+    """Write an attribute. place: the low-level identifier of a group."""
     kind, space, data = attribute_form(value)
     h5a.create(place, name.encode(), kind, space).write(data, mtype=kind)
 
 
 def attribute_form(value: Value) -> tuple[Any, Any, Any]:
-    """Type, dataspace and bytes of an attribute."""
+    """Return the type, dataspace and data of an attribute."""
     if isinstance(value, str):
         content = value.encode()
         size = max(len(content), 1)
@@ -77,7 +77,7 @@ def attribute_form(value: Value) -> tuple[Any, Any, Any]:
 
 @functools.lru_cache(maxsize=512)
 def _text_type(size: int) -> Any:
-    """Text of a fixed number of bytes, UTF-8, padded with NUL."""
+    """Return the type of UTF-8 text of a fixed number of bytes, padded with NUL."""
     kind = h5t.C_S1.copy()
     kind.set_size(size)
     kind.set_strpad(h5t.STR_NULLPAD)
@@ -105,9 +105,9 @@ def _dataset_properties(shape: tuple[int, ...]) -> tuple[Any, Any]:
 
 
 def read_group(group: Any, name: str, kind: type[AnyResult]) -> AnyResult:
-    """Return the result in the group of this name, if it is one and its seal is whole. group: a low-level identifier.
+    """Return the result in a group with an intact seal, else raise BadGroupError. group: a low-level identifier.
 
-    Raise BadGroupError; what libhdf5 raises of itself is for the caller.
+    The caller handles errors of libhdf5.
     """
     attributes = read_attributes(group)
     datasets = {}
@@ -121,7 +121,7 @@ def read_group(group: Any, name: str, kind: type[AnyResult]) -> AnyResult:
 def sealed_result(
     name: str, kind: type[AnyResult], attributes: Mapping[str, Value], datasets: Mapping[str, Array]
 ) -> AnyResult:
-    """Return what was read from the group of this name, if it is a result and its seal is whole; else BadGroupError."""
+    """Return the result made of these parts. Raise BadGroupError if they are invalid or do not fit the seal."""
     seal = attributes.get("seal")
     attributes = {attribute: value for attribute, value in attributes.items() if attribute != "seal"}
     missing = [needed for needed in kind.FIXED if needed not in attributes]
@@ -153,7 +153,7 @@ def _same(one: Value, other: Value) -> bool:
 
 
 def read_attributes(group: Any, longest: int = LONGEST_TEXT) -> dict[str, Value]:
-    """All attributes of a group, of the kinds that `write_attribute` writes, within bounds."""
+    """Return all attributes of a group. Raise BadGroupError for types that `write_attribute` does not write."""
     return {
         name.decode("utf-8", "backslashreplace"): read_attribute(group, name, longest)
         for name in attribute_names(group)
@@ -161,17 +161,17 @@ def read_attributes(group: Any, longest: int = LONGEST_TEXT) -> dict[str, Value]
 
 
 def attribute_names(group: Any) -> list[bytes]:
-    """Of all attributes of a group, if they are not too many."""
+    """Return the names of all attributes of a group. Raise BadGroupError if there are too many."""
     count = h5a.get_num_attrs(group)
     if count > MOST_ATTRIBUTES:
         refuse(f"{count} attributes, more than {MOST_ATTRIBUTES}")
     names: list[bytes] = []
-    h5a.iterate(group, names.append)  # opening them by number instead would sort them all anew for each
+    h5a.iterate(group, names.append)  # opening them by number would sort all of them each time
     return names
 
 
 def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Value:
-    """Every call of the library counts here: this is most of what reading a result costs."""
+    """Return an attribute. This is most of the cost of reading a result: avoid calls of the library."""
     attribute = h5a.open(group, name)
     kind = attribute.get_type()
     sort = kind.get_class()
@@ -202,7 +202,7 @@ def read_attribute(group: Any, name: bytes, longest: int = LONGEST_TEXT) -> Valu
 
 
 def _read_floats(attribute: Any, name: bytes) -> Value:
-    """One number, or a row of them, which may be a row of one."""
+    """Return one number, or an array of one dimension."""
     shape = attribute.shape
     if shape is None or len(shape) > 1:
         refuse(f"the attribute {name!r:.60} has the shape {shape}")
@@ -213,7 +213,7 @@ def _read_floats(attribute: Any, name: bytes) -> Value:
 
 
 def read_dataset(group: Any, name: str, most: int, dimensions: int = 2) -> Array:
-    """Return a dataset of numbers, as float64, if it is one of at most `most` that lie in this very file."""
+    """Return a dataset of at most `most` numbers in this file, as float64. Raise BadGroupError otherwise."""
     dataset = open_dataset(group, name)
     shape = dataset.shape
     if shape is None or dataset.dtype.kind not in "iuf" or len(shape) > dimensions or math.prod(shape) > most:
@@ -225,7 +225,7 @@ def read_dataset(group: Any, name: str, most: int, dimensions: int = 2) -> Array
 
 
 def open_dataset(group: Any, name: str) -> Any:
-    """The low-level dataset behind a hard link, refused where its numbers lie elsewhere or behind unknown filters."""
+    """Return a low-level dataset. Raise BadGroupError for a link, data in another file, or an unknown filter."""
     if group.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         refuse(f"{name} is a link to elsewhere")
     what, dataset = what_is(group, name)
@@ -255,9 +255,9 @@ def open_group(parent: Any, name: str) -> Any:
 
 
 def what_is(parent: Any, name: str) -> tuple[str, Any]:
-    """Return what is there, in words, and the object itself; told without following a link.
+    """Return what has this name, in words, and the object itself. Links are not followed.
 
-    `h5o.get_info` would read indexes of a group, too, which may be damaged without its results being so.
+    `h5o.get_info` would also read indexes of a group, which may be damaged although its results are intact.
     """
     if not parent.links.exists(name.encode()):
         return "nothing of this name", None
@@ -271,7 +271,7 @@ def what_is(parent: Any, name: str) -> tuple[str, Any]:
 
 
 def _demand_whole_chunks(dataset: Any, name: str, size: int) -> None:
-    """Of one that is shorter, as after a flipped bit hid its filters, libhdf5 fills the rest with what is in memory."""
+    """Raise BadGroupError for a short chunk, as after a flipped bit: libhdf5 fills the rest with stray memory."""
     for number in range(dataset.get_num_chunks()):
         stored = dataset.get_chunk_info(number).size
         if stored != size:
@@ -286,9 +286,7 @@ def links(group: Any) -> Iterator[str]:
 
 
 def write_root(file: h5py.File, attributes: Mapping[str, Value]) -> None:
-    """Write the attributes of the file itself, with a seal of their own: texts may be long there, and libhdf5 keeps
-    those without a checksum.
-    """
+    """Write the attributes of the file itself, and a seal: libhdf5 keeps long texts without a checksum."""
     values: dict[str, Value] = {"format_version": FORMAT_VERSION, **attributes}
     for name, value in values.items():
         write_attribute(file.id, name, value)
@@ -296,11 +294,11 @@ def write_root(file: h5py.File, attributes: Mapping[str, Value]) -> None:
 
 
 def root_attributes(result: AnyResult) -> dict[str, Value]:
-    """Return what the root of a file says of the kind of its results: nothing of layouts, which were there first."""
+    """Return the root attributes that name the kind of results: none for layouts, the first kind."""
     return {} if result.KIND == "layouts" else {"kind": result.KIND}
 
 
 def is_root_whole(attributes: Mapping[str, Value]) -> bool:
-    """Whether the attributes of a file fit their seal; they are all that were read."""
+    """Return whether all attributes of a file fit their seal."""
     values = dict(attributes)
     return values.pop("seal", None) == seal_of(values, {})

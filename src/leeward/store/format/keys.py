@@ -1,4 +1,4 @@
-"""The name of a task and of its result: which farm, which turbine type, which seed."""
+"""Keys, which name a task and its result by farm, turbine type and seed."""
 
 import re
 from typing import NamedTuple
@@ -9,7 +9,7 @@ PATTERN = re.compile(r"farm(\d{1,9})_t(\d{1,9})_s(\d{1,10})", re.ASCII)
 
 
 class Key(NamedTuple):
-    """`farm{F}_t{T}_s{S}`; keys sort by their numbers."""
+    """A key, written `farm{F}_t{T}_s{S}`. Keys sort by their numbers."""
 
     farm_idx: int
     type_idx: int
@@ -20,16 +20,16 @@ class Key(NamedTuple):
 
     @classmethod
     def parse(cls, text: str) -> "Key":
-        """The key that this text names; an InputError if it names none."""
+        """Return the key that a text names. Raise InputError if it is not a key."""
         match = PATTERN.fullmatch(text)
         key = None if match is None else cls(*map(int, match.groups()))
-        if key is None or str(key) != text:  # no zeros in front: a key has one name
-            raise InputError(f"{text!r:.60} is no key; expected one like farm0_t5_s3")
+        if key is None or str(key) != text:  # no leading zeros: a key has one name
+            raise InputError(f"{text!r:.60} is not a key; expected one like farm0_t5_s3")
         return key
 
 
 def is_key(text: str) -> bool:
-    """Whether this text names a key."""
+    """Return whether a text names a key."""
     try:
         Key.parse(text)
     except InputError:

@@ -1,4 +1,4 @@
-"""What the store has to know of a result, of whatever kind, and how results are hashed."""
+"""The interface of a result of any kind, and the hashing of results."""
 
 import abc
 import hashlib
@@ -14,18 +14,18 @@ from leeward.errors import InputError
 Array = npt.NDArray[np.float64]
 Value = str | bool | int | float | Array
 
-LONGEST_TEXT = 60_000  # bytes: what an attribute may have inside an object header
+LONGEST_TEXT = 60_000  # bytes of an attribute inside an object header
 
 
 class AnyResult(abc.ABC):
-    """A result of any kind: named by its key, with attributes and datasets. A kind is a subclass of this.
+    """A result of any kind, with a key, attributes and datasets. Each kind is a subclass.
 
-    KIND: its name, as files tell it. EXAMPLE: a key, for messages. NAMES: a pattern of keys, as bytes, for looking
-    through damaged files. FIXED: the attributes of every result, `key`, `digest`, `status`, `origin` and `fingerprint`
-    among them; all others are details. DATASETS: how many dimensions each has, at most four; those in OPTIONAL may be
-    absent. MARK: the dataset by which a group is seen to be one. MOST_NUMBERS: in one dataset.
+    KIND: its name in files. EXAMPLE: a key, for messages. NAMES: a pattern of keys, as bytes, to search damaged files.
+    FIXED: the attributes of every result, among them `key`, `digest`, `status`, `origin` and `fingerprint`; all others
+    are details. DATASETS: the number of dimensions of each, at most four; those in OPTIONAL may be absent. MARK: the
+    dataset that identifies a group as a result. MOST_NUMBERS: in one dataset.
 
-    Keys are tuples that sort, whose text names them; keys of different kinds are never equal.
+    Keys are sortable tuples whose text is their name. Keys of different kinds are never equal.
     """
 
     KIND: ClassVar[str]
@@ -42,17 +42,17 @@ class AnyResult(abc.ABC):
     @classmethod
     @abc.abstractmethod
     def parse_key(cls, text: str) -> Any:
-        """Return the key that this text names. Raise InputError if it names none."""
+        """Return the key that a text names. Raise InputError if it is not a key."""
 
     @classmethod
     @abc.abstractmethod
     def of(cls, attributes: Mapping[str, Any], datasets: Mapping[str, Array]) -> Self:
-        """Make a result of what was stored; all that is FIXED or needed is there. Raise InputError if it is none."""
+        """Return a result from its stored parts, which have all FIXED names. Raise InputError if they are invalid."""
 
     @property
     @abc.abstractmethod
     def attributes(self) -> dict[str, Value]:
-        """All attributes of the group but the seal."""
+        """All attributes of the group except the seal."""
 
     @property
     @abc.abstractmethod
@@ -62,51 +62,51 @@ class AnyResult(abc.ABC):
     @property
     @abc.abstractmethod
     def digest(self) -> str:
-        """SHA-256 of what two honest computations of one task agree in."""
+        """SHA-256 of the values that correct computations of one task share."""
 
     @property
     def seal(self) -> str:
-        """SHA-256 of all that is in the group."""
+        """SHA-256 of the whole group."""
         return seal_of(self.attributes, self.datasets)
 
     @classmethod
     @abc.abstractmethod
     def line_of(cls, attributes: Mapping[str, Any], scalars: Mapping[str, float]) -> dict[str, Any]:
-        """Return what lists and pages show of a result, for JSON. scalars: its datasets of a single number."""
+        """Return the values that lists and pages show, for JSON. scalars: its datasets of a single number."""
 
     def index_line(self) -> dict[str, Any]:
-        """Return what lists and pages show of this result."""
+        """Return the values of this result that lists and pages show."""
         scalars = {name: float(array) for name, array in self.datasets.items() if array.ndim == 0}
         return self.line_of(self.attributes, scalars)
 
     def doubt(self) -> str | None:
-        """Return what is wrong with the numbers of a result that has a seal: a seal keeps nonsense whole too."""
+        """Return what is wrong with the numbers, or None. An intact seal does not make them plausible."""
         return None
 
     def covers(self, other: Self, *, to_the_letter: bool = False) -> bool:
-        """Return whether nothing is lost with `other`, of the same key, where this result is.
+        """Return whether this result makes `other`, of the same key, redundant.
 
-        to_the_letter: not even of what else it says, beyond its digest.
+        to_the_letter: also compare the content that the digest does not cover.
         """
         return self.digest == other.digest
 
     @property
     def merit(self) -> float:
-        """How good the result is, for choosing the best of several: the more the better; NaN if that cannot be said."""
+        """The quality of the result, to choose the best of several: higher is better, NaN if unknown."""
         return float("nan")
 
     @classmethod
     def said(cls, attributes: Mapping[str, Value]) -> bytes:
-        """Return a digest of what a result says that is in no other digest; b"" if nothing is to be kept of that."""
+        """Return a digest of the content that no other digest covers; b"" if none of it matters."""
         return b""
 
     def difference(self, other: Self) -> str:
-        """Return why this and another result of the same key are not the same, in a few words."""
+        """Return in a few words how this differs from another result of the same key."""
         return "different results"
 
 
 def seal_of(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> str:
-    """SHA-256 over names and values, whatever their order."""
+    """Return the SHA-256 of names and values, in any order."""
     parts = []
     for values in (attributes, datasets):
         parts.append(_LENGTH.pack(len(values)))
@@ -117,7 +117,7 @@ def seal_of(attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> s
 
 
 def digest_of(*values: Value) -> str:
-    """SHA-256 over values in this order."""
+    """Return the SHA-256 of values in this order."""
     return hashlib.sha256(b"".join(map(_encoded, values))).hexdigest()
 
 
@@ -128,7 +128,7 @@ _REAL = struct.Struct("<cqd")
 
 
 def _encoded(value: Value) -> bytes:
-    """One value, with its kind and length, so that no two sequences of values give the same bytes."""
+    """Return a value as bytes with its type and length, so that different sequences of values differ."""
     if isinstance(value, str):
         content = value.encode()
         return _TEXT.pack(b"s", len(content)) + content
@@ -144,10 +144,10 @@ def _encoded(value: Value) -> bytes:
 
 
 def check_value(what: str, value: object) -> None:
-    """Raise InputError for what cannot be an attribute."""
+    """Raise InputError if a value cannot be an attribute."""
     if isinstance(value, str):
         if "\0" in value or len(value.encode()) > LONGEST_TEXT:
-            raise InputError(f"{what} is a text that cannot be stored: it has a NUL, or over {LONGEST_TEXT} bytes")
+            raise InputError(f"{what} cannot be stored as text: it contains a NUL, or has over {LONGEST_TEXT} bytes")
     elif isinstance(value, np.ndarray):
         if value.dtype != np.float64 or value.ndim != 1 or value.nbytes > LONGEST_TEXT:
             raise InputError(f"{what} is {value!r:.60}; expected a short one-dimensional array of float64")

@@ -17,13 +17,13 @@ from leeward.store.format.kind import AnyResult, Array, Value, check_value, dige
 MOST_TURBINES = 100_000
 
 SUCCESS = "success"
-NO_AEP = "no-aep"  # a layout of other origin whose energy nobody knows
+NO_AEP = "no-aep"  # a layout of other origin whose AEP is unknown
 OWN = "leeward"
 FOREIGN = "foreign"
 
 _IN_INDEX = ("wake_loss", "min_spacing_m", "seconds", "created", "aep_source")
-_ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not what it is
-_NOTHING = {"aep_note": "no aep in the source"}  # a note of an absence, with which nothing is lost
+_ABOUT_READING = ("source", "ignored", "evidence", "recovered_by")  # how a foreign result was read, not its content
+_NOTHING = {"aep_note": "no aep in the source"}  # notes an absence: not needed in a copy
 _LEEWARD = re.compile(r"leeward [\w.+-]{1,40}")
 
 
@@ -31,9 +31,9 @@ _LEEWARD = re.compile(r"leeward [\w.+-]{1,40}")
 class Result(AnyResult):
     """A finished layout and what made it.
 
-    layout: easting and northing, m, shape (2, turbines). aep: GWh; not a number with the status "no-aep". details:
-    provenance: text, numbers and short arrays by name. history: optional, shape (2, n): steps and AEP (GWh), of the
-    layout in hand until the first refinement ends, then of the best one so far.
+    layout: easting and northing, m, shape (2, turbines). aep: GWh, NaN with the status "no-aep". details: provenance,
+    as text, numbers and short arrays by name. history: optional, shape (2, n): steps and AEP (GWh), of the current
+    layout until the first refinement ends, then of the best one so far.
     """
 
     KIND: ClassVar[str] = "layouts"
@@ -67,7 +67,7 @@ class Result(AnyResult):
         object.__setattr__(self, "layout", layout)
         for name, value in self.details.items():
             if name in self.FIXED or name == "seal":
-                raise InputError(f"{self.key}: {name} is no detail; it follows from the result itself")
+                raise InputError(f"{self.key}: {name} is not a detail; it is derived from the result itself")
             check_value(f"{self.key}: {name}", value)
 
     @property
@@ -152,7 +152,7 @@ class Result(AnyResult):
         aep, diameter = scalars["aep"], attributes["diameter"]
         line = {
             "key": attributes["key"],
-            "aep": aep if aep == aep else None,  # JSON knows no NaN
+            "aep": aep if aep == aep else None,  # JSON has no NaN
             "n_turbines": attributes["n_turbines"],
             "diameter": diameter if diameter == diameter else None,
             **{name: attributes[name] for name in ("status", "origin", "fingerprint")},
@@ -165,12 +165,12 @@ class Result(AnyResult):
         return line
 
     def covers(self, other: "Result", *, to_the_letter: bool = False) -> bool:
-        """Return whether nothing is lost with `other` where this result is.
+        """Return whether this result makes `other` redundant.
 
-        Another script's result has no fingerprint: it is its layout and its aep, and where the aep is missing its
-        layout alone. An adopted one has the aep of the wake engine, and remembers that of its file. A foreign result
-        never stands for one of leeward's own, which knows what made it. The digest knows no details: two foreign
-        results of one digest may still say different things.
+        A result of another script has no fingerprint: its layout and AEP are compared, or its layout alone if the AEP
+        is missing. An adopted result has the AEP of the wake engine, and keeps that of its file as a detail. A foreign
+        result never covers one of leeward, which has its provenance. The digest does not cover details: two foreign
+        results with the same digest may differ in them.
         """
         if self.digest != other.digest:
             if other.origin == OWN or FOREIGN not in (self.origin, other.origin):
@@ -197,8 +197,8 @@ class Result(AnyResult):
         if attributes["origin"] != FOREIGN:
             return b""
         others = [name for name in attributes if name not in cls.FIXED and name not in _ABOUT_READING]
-        told = sorted((name, _plain(attributes[name])) for name in others)
-        return hashlib.blake2b(repr(told).encode(), digest_size=12).digest()
+        pairs = sorted((name, _plain(attributes[name])) for name in others)
+        return hashlib.blake2b(repr(pairs).encode(), digest_size=12).digest()
 
     def difference(self, other: "Result") -> str:
         if self.origin == other.origin == OWN and self.fingerprint != other.fingerprint:
@@ -214,14 +214,14 @@ class Result(AnyResult):
 
 
 def _plain(value: Value) -> str:
-    """Tells values of all kinds apart, and takes one NaN for another."""
+    """Return a text that differs for different values, and is the same for all NaN."""
     return repr(value.tolist() if isinstance(value, np.ndarray) else value)
 
 
 class Maker(NamedTuple):
     """The leeward and the method version that made a result.
 
-    leeward: name and version of the program, "" if the result does not say. method_version: None likewise.
+    leeward: name and version of the program, "" if unknown. method_version: None if unknown.
     """
 
     leeward: str
@@ -229,7 +229,7 @@ class Maker(NamedTuple):
 
     @classmethod
     def of(cls, details: Mapping[str, Value]) -> "Maker":
-        """Read it from the details of a result."""
+        """Return the maker that the details of a result name."""
         program = _LEEWARD.match(str(details.get("versions", "")))
         version = details.get("method_version")
         is_number = isinstance(version, int) and not isinstance(version, bool)

@@ -1,4 +1,4 @@
-"""What can be said of a file or of a result without trusting it."""
+"""Verdicts on files and results."""
 
 import enum
 from typing import NoReturn
@@ -7,7 +7,7 @@ from leeward.errors import LeewardError
 
 
 class Verdict(enum.StrEnum):
-    """One word for each; the reason is said beside it."""
+    """A verdict in one word. The reason is given beside it."""
 
     VALID = "valid"
     EMPTY = "empty"  # a file of 0 bytes
@@ -22,7 +22,7 @@ class Verdict(enum.StrEnum):
 
 
 class BadGroupError(LeewardError):
-    """A group that is no valid result."""
+    """A group that is not a valid result."""
 
     def __init__(self, verdict: Verdict, reason: str) -> None:
         super().__init__(reason)

@@ -1,1 +1,1 @@
-"""Files that nobody trusts are opened by child processes; the parent gets plain data."""
+"""Read and write HDF5 files in child processes; the parent exchanges plain data with them."""

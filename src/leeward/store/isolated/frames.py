@@ -1,4 +1,4 @@
-"""Frames, by which the processes of the store talk: a header in JSON, and numbers as they lie in memory."""
+"""Frames, the messages between the processes of the store: a JSON header and raw numbers."""
 
 import json
 import math
@@ -12,7 +12,7 @@ import numpy as np
 
 from leeward.store.format.kind import Array, Value
 
-TOO_MUCH_MEMORY = 90  # exit code of a reading process
+TOO_MUCH_MEMORY = 90  # exit code of a reader process
 
 _PREFIX = struct.Struct("<4sIQ")  # the mark, the length of the header, the length of the numbers
 _MARK = b"lwd1"
@@ -22,7 +22,7 @@ _MOST_NUMBERS = 1 << 27  # bytes
 
 
 class Frame(NamedTuple):
-    """header: whatever JSON can hold. attributes, datasets: of a group or a file."""
+    """A message. header: any JSON values. attributes, datasets: of a group or a file."""
 
     header: dict[str, Any]
     attributes: dict[str, Value]
@@ -34,7 +34,7 @@ def encode(
     attributes: Mapping[str, Value] | None = None,
     datasets: Mapping[str, Array] | None = None,
 ) -> bytes:
-    """Return a frame. Real numbers travel as their bytes: a seal looks at each bit, also of what is not a number."""
+    """Return a frame as bytes. Floats are sent as raw bytes, as a seal covers each bit, also of a NaN."""
     numbers = []
     plain: dict[str, Any] = {}
     for name, value in (attributes or {}).items():
@@ -54,7 +54,7 @@ def encode(
 
 
 def frame_length(content: bytes | bytearray) -> int | None:
-    """Return how long the frame is that begins here; None if too little of it is there. Raise ValueError if none is."""
+    """Return the length of the frame that begins here; None if more bytes are needed. Raise ValueError if invalid."""
     if len(content) < _PREFIX.size:
         return None
     mark, header_length, numbers_length = _PREFIX.unpack_from(content)
@@ -64,7 +64,7 @@ def frame_length(content: bytes | bytearray) -> int | None:
 
 
 def decode(content: bytes) -> Frame:
-    """Return what a whole frame says. Raise ValueError, KeyError, TypeError or AttributeError if it is none."""
+    """Return a complete frame, decoded. Raise ValueError, KeyError, TypeError or AttributeError if it is invalid."""
     _, header_length, _ = _PREFIX.unpack_from(content)
     at = _PREFIX.size + header_length
     header = json.loads(content[_PREFIX.size : at])
@@ -98,7 +98,7 @@ def read_frame(stream: BinaryIO) -> Frame:
 
 
 class Output:
-    """Answers on their way to the parent; they leave together, before anything is touched that may crash."""
+    """A buffer of answers to the parent, sent before the next step that may crash."""
 
     def __init__(self, handle: int, seconds: float) -> None:
         self._handle = handle
@@ -106,15 +106,15 @@ class Output:
         self._pending: list[bytes] = []
 
     def add(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
-        """Add a frame; parts: attributes and datasets."""
+        """Add a frame to the buffer. parts: attributes and datasets."""
         self._pending.append(encode(header, *parts))
 
     def announce(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
-        """Say what comes next, and send all."""
+        """Add a frame, and send all."""
         self.add(header, *parts)
         left = memoryview(b"".join(self._pending))
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
-        if self._seconds and hasattr(signal, "setitimer"):  # what spins here for ever, its parent gone, ends by itself
+        if self._seconds and hasattr(signal, "setitimer"):  # an endless loop without a parent ends by itself
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)

@@ -1,4 +1,4 @@
-"""What can be told of a file without libhdf5: whether it is one, has bytes, a signature, and is as long as it says."""
+"""Check a file without libhdf5: that it is a regular file, has the HDF5 signature and its stated length."""
 
 import contextlib
 import errno
@@ -21,14 +21,13 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-
-# what says nothing about a file: the machine, the disk or the rights are in the way, and may be otherwise later
+# errors of the machine, the disk or the permissions, which may pass and say nothing about the file
 _PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
 PASSING = tuple(getattr(errno, name) for name in _PASSING if hasattr(errno, name))
 
 
 class BadFileError(LeewardError):
-    """A file that is not read any further. is_passing: for reasons that may pass, and say nothing about its content."""
+    """A file that cannot be read further. is_passing: the reason may pass and says nothing about the content."""
 
     def __init__(self, verdict: Verdict, reason: str, *, is_passing: bool = False) -> None:
         super().__init__(reason)
@@ -38,15 +37,15 @@ class BadFileError(LeewardError):
 
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
-    """A handle of the file, and its size; never waits, as opening a pipe would, nor follows a link in a run."""
+    """Yield a handle of the file and its size. Never waits, as for a pipe, nor follows a link in a run directory."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         if not os.path.lexists(path):
-            refresh(Path(path).parent)  # another machine may have made it
+            refresh(Path(path).parent)  # another machine may have created it
         if os.path.islink(path):
             _refuse_if_in_run(path)
         else:
-            flags |= getattr(os, "O_NOFOLLOW", 0)  # nor one that takes its place just now
+            flags |= getattr(os, "O_NOFOLLOW", 0)  # a link may just have replaced the file
         _demand_plain(os.stat(path).st_mode)
         handle = os.open(path, flags)
     except OSError as error:
@@ -54,14 +53,14 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
         raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
     try:
         status = os.fstat(handle)
-        _demand_plain(status.st_mode)  # it may be another file by now
+        _demand_plain(status.st_mode)  # the file may have been replaced
         yield handle, status.st_size
     finally:
         os.close(handle)
 
 
 def _refuse_if_in_run(link: str) -> None:
-    """Elsewhere somebody has named the link, and what it leads to is meant; a run makes none."""
+    """Raise BadFileError for a link in a run directory, which leeward never makes. Elsewhere a user chose the link."""
     if any(is_run(folder) for folder in Path(link).parents[:3]):
         reason = f"it is a link to {os.readlink(link)}; in a run directory none is followed"
         raise BadFileError(Verdict.UNREADABLE, reason)
@@ -80,7 +79,7 @@ def _why_not(path: str, error: OSError) -> str:
 
 
 def check_start(handle: int, size: int) -> int:
-    """Where the HDF5 file begins; a BadFileError unless it begins as one does, and is not shorter than it says."""
+    """Return where the HDF5 file begins. Raise BadFileError without a signature, or if the file is too short."""
     if size == 0:
         raise BadFileError(Verdict.EMPTY, "0 bytes")
     place = signature_place(handle, size)
@@ -95,7 +94,7 @@ def check_start(handle: int, size: int) -> int:
 
 
 def library_message(error: BaseException) -> tuple[Verdict, str]:
-    """The verdict on a file that libhdf5 will not read, and its words."""
+    """Return the verdict on a file that libhdf5 rejects, and its message."""
     text = " ".join(str(error.args[0] if error.args else error).split())
     if "truncated file" in text:
         return Verdict.TRUNCATED, text[:300]

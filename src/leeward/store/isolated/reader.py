@@ -1,7 +1,7 @@
-"""Reading files that nobody trusts: a child process opens them, and only plain data comes back.
+"""Read untrusted files in a child process, which sends back plain data.
 
-What damaged files do to libhdf5 (crashes, endless loops, all of the memory) happens in the child. A child that dies or
-falls silent is replaced; the group it was at gets a verdict, and the others of the file are still read.
+A damaged file can make libhdf5 crash, loop endlessly or use all memory, but only in the child. A child that dies or
+hangs is replaced. The group that it was reading gets a verdict, and the rest of the file is still read.
 """
 
 import contextlib
@@ -20,7 +20,7 @@ from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Frame
 from leeward.store.isolated.reader_process import Child, ChildLostError
 
-_AHEAD = 16  # requests that a child has before it: it never waits for the next
+_AHEAD = 16  # requests in the queue of a child, so that it never waits
 _MOST_RESTARTS = 10  # of one file
 _MOST_FAILED_STARTS = 3  # in a row
 _MOST_TIMEOUTS = 3  # of one file in a row, without a result in between
@@ -30,7 +30,7 @@ Found = FoundResult | FoundFile
 
 @dataclass(frozen=True)
 class Limits:
-    """seconds: without a sign of life from the child. memory_mb: what the child may take (kept on Linux)."""
+    """Limits of a child. seconds: longest silence. memory_mb: most memory (enforced on Linux)."""
 
     seconds: float = 30.0
     memory_mb: int = 2000
@@ -46,13 +46,12 @@ def read_files(
     sha256: bool = False,
     carve: bool = False,
 ) -> Iterator[Found]:
-    """For each file, in order: its results, then the file itself.
+    """Yield, for each file in order, its results and then the file itself.
 
-    contents: the results themselves come with the valid ones. keys: of these files only the groups of these names; the
-    verdict on the file then only says whether it could be opened. processes: children to read with. sha256: that of
-    each file's bytes too. carve: whatever looks like a result in their bytes, however damaged they are. Nothing is
-    raised for what is in a file, or for one that is not there. The paths are taken one by one, a few ahead; closing the
-    iterator ends the children.
+    contents: include the arrays of valid results. keys: read only the named groups of these files; the verdict on the
+    file then only says whether it could be opened. processes: number of children. sha256: also hash each file. carve:
+    search the bytes for results, however damaged the file is. A bad or missing file raises nothing. The paths are
+    consumed a few ahead. Closing the iterator ends the children.
     """
     readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
     asked: deque[Reader] = deque()
@@ -72,12 +71,12 @@ def read_files(
 
 @dataclass
 class _Request:
-    """One file that is to be read, and how far that has come."""
+    """A file to read, and the progress on it."""
 
     path: Path
     names: list[str] | None
-    start: int = 0  # groups that are done with
-    at: tuple[int, str] | None = None  # the group in hand
+    start: int = 0  # groups that are done
+    at: tuple[int, str] | None = None  # the current group
     is_second_try: bool = False
     restarts: int = 0
     timeouts: int = 0
@@ -86,7 +85,7 @@ class _Request:
 
 
 class Reader:
-    """One child at a time, its requests in order: `ask` for files, then take the `answers` of each in turn."""
+    """A reader with one child at a time: `ask` for files, then take the `answers` for each in turn."""
 
     def __init__(
         self,
@@ -113,17 +112,17 @@ class Reader:
         self.close()
 
     def close(self) -> None:
-        """End the child; the reader can be used again."""
+        """End the child. The reader can be used again."""
         self._requests.clear()
         self._drop()
 
     def read(self, path: Path, names: Collection[str] | None = None) -> Iterator[Found]:
-        """One file, when nothing else was asked for."""
+        """Read one file. No other request may be pending."""
         self.ask(path, names)
         return self.answers()
 
     def ask(self, path: Path, names: Collection[str] | None = None) -> None:
-        """Have a file read; `names`: only these groups of it."""
+        """Request a file. names: read only these groups."""
         request = _Request(path, None if names is None else list(names))
         self._requests.append(request)
         if self._child is None:
@@ -132,7 +131,7 @@ class Reader:
             self._send(request)
 
     def answers(self) -> Iterator[Found]:
-        """All that there is to say about the file that was asked for first."""
+        """Yield the findings on the oldest requested file."""
         request = self._requests[0]
         while True:
             try:
@@ -159,7 +158,7 @@ class Reader:
         return frame
 
     def _start(self) -> None:
-        """A fresh child, and all that is still to be read, from where the last one ended."""
+        """Start a new child, and send it the pending requests, from where the last child ended."""
         self._child = Child(self._limits.seconds, self._limits.memory_mb)
         for request in self._requests:
             self._send(request)
@@ -183,14 +182,14 @@ class Reader:
             self._child = None
 
     def _blame(self, request: _Request, error: ChildLostError) -> Found | None:
-        """What the end of a child says about the file, or group, in hand; nothing, where it is worth a second try."""
+        """Return the verdict on the current group or file after its child was lost; None for a second try."""
         code = self._child.close() if self._child is not None else None
         self._child = None
         if not error.has_started:
             self._failed_starts += 1
             if self._failed_starts < _MOST_FAILED_STARTS:
                 return None
-            raise LeewardError(f"the process that reads files does not start: {error}; try python -m {Child.MODULE}")
+            raise LeewardError(f"the reader process does not start: {error}; try python -m {Child.MODULE}")
         verdict, reason = _verdict(error, code, self._limits)
         request.restarts += 1
         request.timeouts += error.is_timeout
@@ -207,7 +206,7 @@ class Reader:
 
 
 def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
-    """Whether the child may have ended for no fault of what it read: killed by somebody, or between two groups."""
+    """Return whether the file may not be the cause: the child was killed, or ended between two groups."""
     return not error.is_timeout or (request.at is None and request.start > 0)
 
 
@@ -227,7 +226,7 @@ def _bad_file(request: _Request, verdict: Verdict, reason: str) -> FoundFile:
 
 
 def _key_in(name: str) -> Any:
-    """Return the key that a group is named by, which may lie in another; None if that is none."""
+    """Return the key in the name of a group, which may lie in another group; None if it is not a key."""
     return key_or_none(name.rpartition("/")[2])
 
 
@@ -235,7 +234,7 @@ def _key_in(name: str) -> Any:
 
 
 def _understood(frame: Frame, request: _Request, contents: bool) -> Found | None:
-    """Return what a frame says; one that makes no sense counts as the end of the child."""
+    """Return the finding in a frame, if any. Raise ChildLostError for an invalid one."""
     header = frame.header
     try:
         kind = header["kind"]

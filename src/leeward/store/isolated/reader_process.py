@@ -1,4 +1,4 @@
-"""The parent's end of a reading process: starts it, talks to it over private pipes, and is never held up by it."""
+"""The parent's side of a reader process. It uses private pipes and never blocks on the child."""
 
 import json
 import os
@@ -12,13 +12,13 @@ from leeward.errors import LeewardError
 from leeward.store.isolated.frames import Frame, decode, frame_length
 
 _PIECE = 1 << 16
-_PIECES = 8  # that wait here at most; then the child waits
-_START_SECONDS = 60.0  # for a child to come up, on whatever disk Python lies
-_END_SECONDS = 5.0  # one that waits for a dead network disk cannot even be killed
+_PIECES = 8  # most pieces that wait here; then the child waits
+_START_SECONDS = 60.0  # for a child to start, even from a slow disk
+_END_SECONDS = 5.0  # a child that waits for a dead network disk cannot be killed
 
 
 class ChildLostError(LeewardError):
-    """The child has ended, hangs, or talks nonsense."""
+    """The child has ended, hangs, or sent an invalid message."""
 
     def __init__(self, reason: str, *, is_timeout: bool = False, has_started: bool = True) -> None:
         super().__init__(reason)
@@ -29,14 +29,14 @@ class ChildLostError(LeewardError):
 class Child:
     """A process that reads files.
 
-    Two threads do what may block, writing to it and reading from it, so that a child which is stopped in the middle of
-    a message stops nobody here; they work with pipes on every platform.
+    Two threads do what may block, writing to it and reading from it, so that a child suspended in the middle of a
+    message does not block the parent. This works on every platform.
     """
 
     MODULE: ClassVar[str] = "leeward.store.reader_main"
 
     def __init__(self, seconds: float, memory_mb: int) -> None:
-        # -P: not from the current folder, in which anything may lie
+        # -P: do not import from the current folder, which may hold anything
         command = [sys.executable, "-P", "-m", self.MODULE, str(os.getpid()), str(seconds), str(memory_mb)]
         single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
         self._process = subprocess.Popen(
@@ -63,19 +63,19 @@ class Child:
         self._requests.put(json.dumps(request).encode() + b"\n")
 
     def receive(self, seconds: float) -> Frame:
-        """The next frame; a ChildLostError if none comes in time, or ever."""
+        """Return the next frame. Raise ChildLostError if none comes in time."""
         if not self._has_started:
-            self._next(max(seconds, _START_SECONDS))  # that it is there
+            self._next(max(seconds, _START_SECONDS))  # its greeting
             self._has_started = True
         return self._next(seconds)
 
     def close(self) -> int | None:
-        """End the process and everything here that belongs to it; its exit code, if it could be ended."""
+        """End the process and its threads. Return its exit code, or None if it could not be ended."""
         self._process.kill()
         self._requests.put(None)
         try:
             while self._pieces.get(timeout=_END_SECONDS):
-                pass  # so that the reading thread gets to the end
+                pass  # lets the reading thread reach the end
             return self._process.wait(_END_SECONDS)
         except (queue.Empty, subprocess.TimeoutExpired):
             return None
@@ -96,7 +96,7 @@ class Child:
         except queue.Empty:
             raise self._lost(f"silent for {seconds:g} s", is_timeout=True) from None
         if not piece:
-            self._pieces.put(piece)  # the end is the end for whoever asks again
+            self._pieces.put(piece)  # later calls see the end too
             raise self._lost("it ended")
         self._buffer += piece
 
@@ -112,7 +112,7 @@ class Child:
                     while left:
                         left = left[pipe.write(left) or 0 :]
                 except OSError:
-                    return  # the child has ended, which the reading thread tells
+                    return  # the child has ended; the reading thread reports it
 
     def _read(self) -> None:
         assert self._process.stdout is not None

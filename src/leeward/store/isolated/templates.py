@@ -1,7 +1,7 @@
-"""Groups written quickly: most results differ from one written before in values only, not in names and sizes.
+"""Write groups quickly: most results differ from an earlier one only in values, not in names and sizes.
 
-Creating two dozen attributes and three datasets costs over a millisecond. Here the first results of a shape are written
-the plain way; for the next ones a group in memory is filled with new values and copied as a whole, in half the time.
+Creating two dozen attributes and three datasets takes over a millisecond. The first results of a shape are written
+directly. For later ones a group in memory is filled with new values and copied as a whole, in half the time.
 """
 
 from collections import Counter
@@ -16,12 +16,12 @@ from leeward.store.format.groups import LIBVER, attribute_form, write_parts
 from leeward.store.format.kind import Array, Value
 
 _MOST_TEMPLATES = 100
-_MOST_SHAPES = 10_000  # that are counted: results without a common shape are written the plain way
+_MOST_SHAPES = 10_000  # that are counted; results without a common shape are written directly
 _WORTH = 3  # results of a shape before it gets a template
 
 
 class GroupWriter:
-    """Writes results as groups of a file."""
+    """A writer of results as groups of a file."""
 
     def __init__(self, file: h5py.File) -> None:
         self._file = file
@@ -75,7 +75,7 @@ class _Template:
 
 
 def _size(value: Value) -> Any:
-    """What values have to have in common to lie in attributes of the same form."""
+    """Return what two values must share to fit an attribute of the same form."""
     if isinstance(value, str):
         return len(value.encode())
     return value.shape if isinstance(value, np.ndarray) else type(value)

@@ -1,4 +1,4 @@
-"""The parent's end of the child process that writes a merged file: it is fed, watched, and its end is understood."""
+"""The parent's side of the child process that writes a merged file."""
 
 import json
 import os
@@ -15,12 +15,12 @@ from typing import Any, BinaryIO, Self, cast
 
 from leeward.errors import StorageError
 
-STALL_SECONDS = 600.0  # a disk that takes this long to take anything at all
-_BATCH = 1 << 16  # bytes: fewer turns between the two processes
+STALL_SECONDS = 600.0  # time limit while the disk accepts no data
+_BATCH = 1 << 16  # bytes: fewer switches between the two processes
 
 
 class WriterProcess:
-    """Takes frames and writes them to `path`. Every way in which it can fail is a StorageError."""
+    """A child process that writes frames to `path`. Every failure is a StorageError."""
 
     def __init__(self, path: Path, stall_seconds: float = STALL_SECONDS) -> None:
         self._path = path
@@ -37,20 +37,20 @@ class WriterProcess:
             stdout=subprocess.PIPE,
             stderr=subprocess.STDOUT,
             env={**os.environ, **single},
-            start_new_session=True,  # an interrupt from the keyboard is this process's to handle
+            start_new_session=True,  # Ctrl-C is for the parent
         )
         self._threads = [threading.Thread(target=task, daemon=True) for task in (self._listen, self._watch)]
         for thread in self._threads:
             thread.start()
 
     def send(self, frame: bytes) -> None:
-        """One frame; it may go together with the next ones."""
+        """Send a frame, possibly together with the next ones."""
         self._pending += frame
         if len(self._pending) >= _BATCH:
             self._flush()
 
     def finish(self) -> int:
-        """How many results are on the disk."""
+        """Wait for the child, and return the number of results on disk."""
         self._flush()
         self._waiting_since = time.monotonic()
         self._process.wait()
@@ -90,7 +90,7 @@ class WriterProcess:
             self._waiting_since = None
 
     def _listen(self) -> None:
-        """Its answer, and what libhdf5 says before it dies."""
+        """Collect the answer of the child, and messages of libhdf5."""
         pipe = cast(BinaryIO, self._process.stdout)
         for line in pipe:
             self._lines.append(line.decode("utf-8", "replace").rstrip())
@@ -104,7 +104,7 @@ class WriterProcess:
                 return
 
     def _answer(self) -> dict[str, Any]:
-        self._threads[0].join()  # all that it said is in
+        self._threads[0].join()  # all its output has arrived
         try:
             answer = json.loads(self._lines[-1])
         except (IndexError, ValueError):
@@ -115,21 +115,21 @@ class WriterProcess:
         error = self._answer().get("error")
         code = self._process.returncode
         if self._stalled:
-            said = f"nothing was written for {self._stall_seconds:g} s; does the disk still answer?"
+            said = f"nothing was written for {self._stall_seconds:g} s; is the disk still responding?"
         elif error is not None:
             plain = re.search(r"error message = '([^']+)'", str(error))
             said = plain[1] if plain else str(error)
         elif code is not None and code < 0:
-            said = f"the writing process was ended by {_signal_name(-code)}; is the disk full?"
+            said = f"the writer process was killed by {_signal_name(-code)}; is the disk full?"
         else:
-            said = f"the writing process ended with code {code}: {' '.join(self._lines)[-500:] or 'it said nothing'}"
+            said = f"the writer process ended with code {code}: {' '.join(self._lines)[-500:] or 'no message'}"
         return StorageError(f"{self._path}: cannot be written ({said})")
 
 
 def _close(pipe: Any) -> None:
     try:
         pipe.close()
-    except BrokenPipeError:  # what was still to be sent has nobody to take it
+    except BrokenPipeError:  # the child has ended; unsent data are dropped
         return
 
 

@@ -1,1 +1,1 @@
-"""Check, merge, pack and remove: nothing goes before its results were verified elsewhere."""
+"""Check, merge, pack and remove. Nothing is removed before its results are verified elsewhere."""

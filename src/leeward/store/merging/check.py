@@ -1,4 +1,4 @@
-"""A verdict on every file and every result; nothing is ever written."""
+"""Check files and results, and give each a verdict. Nothing is written."""
 
 from collections import Counter
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
@@ -16,7 +16,7 @@ from leeward.store.paths import RunPaths
 
 __all__ = ["CheckReport", "Source", "check", "gather"]
 
-MOST_PROBLEMS = 1000  # that are kept; all are counted
+MOST_PROBLEMS = 1000  # kept in the report; all are counted
 
 Judge = Callable[[Result], str | None]
 Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> why it is not of the campaign
@@ -24,13 +24,13 @@ Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> w
 
 @dataclass(eq=False)
 class CheckReport:
-    """What was found; in little memory, whatever the number of results.
+    """The findings of a check, in little memory for any number of results.
 
-    file_verdicts, result_verdicts: how many of each. problems: the first thousand files and results that are not valid.
-    no_aep: valid layouts whose energy nobody knows. plausible: valid results without a digest: complete and consistent,
-    but nothing proves them. unfit: the first thousand files with results that are whole, and that only the campaign
-    speaks against. expected: how many results; 0 if nobody said. missing: expected, and not there; extra: there, and
-    not in the campaign; both empty if nobody said what is expected. conflicts: keys with different results.
+    file_verdicts, result_verdicts: counts. problems: the first thousand invalid files and results. no_aep: valid
+    layouts of unknown AEP. plausible: valid results without a digest: complete and consistent, but unproved. unfit: the
+    first thousand files whose results are intact but do not match the campaign. expected: number of results, 0 if
+    unknown. missing: expected keys that were not found. extra: keys that are not in the campaign. Both are empty if the
+    expected keys are unknown. conflicts: keys with different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -58,7 +58,7 @@ class CheckReport:
 
     @property
     def keys(self) -> Collection[Key]:
-        """Of all valid results."""
+        """The keys of all valid results."""
         return self._places.keys()
 
     @property
@@ -68,7 +68,7 @@ class CheckReport:
 
     @property
     def is_well(self) -> bool:
-        """There is something, all of it is valid, no two results of a key differ, and nothing expected is missing."""
+        """True if files were found, all are valid, no results conflict, and no expected result is missing."""
         bad = self.files - self.file_verdicts[Verdict.VALID] + self.results - self.result_verdicts[Verdict.VALID]
         return self.files > 0 and not (bad or self.conflicts or self.missing)
 
@@ -79,7 +79,7 @@ class CheckReport:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a result was found. name: of its group, "" if that is the key."""
+    """The place of a result. name: its group, "" if that is the key."""
 
     file: int
     digest: bytes
@@ -99,9 +99,9 @@ def check(
 ) -> CheckReport:
     """Judge files, folders, run directories and the worker files of other scripts.
 
-    judge: says what is physically wrong with a result, if anything. compare: says why a result of a file is not of the
-    campaign that the file belongs to. campaign: which keys have a task; results of others are told as extra, and not
-    judged. expected: which keys have to be there. on_found: called with everything as it is found.
+    judge: returns what is physically wrong with a result, or None. compare: returns why a result does not belong to the
+    campaign of its file, or None. campaign: the keys that have a task; other results are reported as extra and not
+    judged. expected: the keys that must be there. on_found: called with each finding.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
@@ -124,14 +124,13 @@ def check(
 
 
 def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge | None:
-    """Only what is in the campaign can be judged by it."""
     if judge is None or campaign is None:
         return judge
     return lambda result: judge(result) if result.key in campaign else None
 
 
 def _both(compare: Compare | None, judge: Judge | None) -> Compare | None:
-    """Compare first: the judge recomputes, which takes longer."""
+    """Return both tests as one. The comparison comes first: the judge recomputes, which takes longer."""
     if compare is None:
         return None if judge is None else lambda path, result: judge(result)
     if judge is None:
@@ -146,7 +145,7 @@ class _Files:
 
 
 def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
-    """Plain files together, so that one child reads them all; run directories one by one."""
+    """Yield the plain files together, for one child process to read, then each run directory."""
     sources = list(sources)
     plain = [source.path for source in sources if source.run is None]
     if plain:
@@ -159,11 +158,11 @@ def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
 def _judged(
     all_found: Iterable[Found], run: RunPaths | None, look: Compare | None, unfit: list[Path]
 ) -> Iterator[Found]:
-    """Add to the verdicts what only the place of a file, or the campaign, can say. unfit: files of the latter kind."""
+    """Refine the verdicts by the place of a file and by the campaign. unfit: collects files that fail the latter."""
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
-            if run is None or not was_packed(found):  # in a pack now, which comes after it
+            if run is None or not was_packed(found):  # its pack is read later
                 yield _judged_file(found, run, rejected)
             rejected = 0
             continue
@@ -171,7 +170,7 @@ def _judged(
         verdict = Verdict.IMPLAUSIBLE
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs into {home}"
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
         elif found.is_valid and look is not None and found.result is not None:
             reason = look(found.path, found.result)
             if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
@@ -181,7 +180,7 @@ def _judged(
 
 
 def _misplaced(path: Path, run: RunPaths, key: Key) -> Path | None:
-    """Where a shard should be, if it is not there; a pack may hold any key."""
+    """Return the right path of a misplaced shard, else None. A pack may hold any key."""
     home = run.shard(key)
     return None if path in (home, run.packs / path.name) else home
 
@@ -228,7 +227,7 @@ def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
 
 
 def _compare(report: CheckReport, limits: Limits) -> None:
-    """Find the conflicts: results of one key of which none stands for the others."""
+    """Find the conflicts: keys of which no result covers all the others."""
     rivals = {
         key: [report._places[key], *copies]
         for key, copies in report._copies.items()
@@ -244,5 +243,5 @@ def _compare(report: CheckReport, limits: Limits) -> None:
             results.setdefault(found.key, []).append(found.result)
     for key in sorted(rivals):
         there = results.get(key, [])
-        if not any(all(one.covers(other) for other in there) for one in there):  # none stands for all
+        if not any(all(one.covers(other) for other in there) for one in there):
             report.conflicts[key] = report._paths_of(key)

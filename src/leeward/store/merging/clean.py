@@ -1,4 +1,4 @@
-"""Order in a run directory: what is bad goes to quarantine, and what the output is proved to hold can go."""
+"""Clean a run directory: quarantine bad files, and remove files whose results the output is proved to hold."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -20,11 +20,11 @@ from leeward.store.paths import RunPaths
 
 @dataclass
 class CleanReport:
-    """What was done, or would be.
+    """The actions of a cleaning, done or (with `dry_run`) planned.
 
-    bad: shards that are not valid, and packs in which anything is not. quarantined: where they are now. unpacked:
-    results of such packs that became shards again. temporary: left-overs of writers that are gone. removed, kept:
-    shards and packs whose results are in the output, and the others with the reason. folders: empty ones.
+    bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: results of bad packs
+    that became shards again. temporary: files left by writers that have ended. removed: shards and packs whose results
+    are in the output. kept: the others, with the reason. folders: removed empty folders.
     """
 
     dry_run: bool
@@ -46,12 +46,11 @@ def clean(
     on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> CleanReport:
-    """Clean a run directory that the caller holds the lock of.
+    """Clean a run directory whose lock the caller holds.
 
-    Files that are not valid move to quarantine (what a bad pack still holds becomes shards again first), and temporary
-    files that nobody is writing go. With `merged`, instead, the shards and packs go whose every result was found in
-    the verified output on the disk. dry_run: only say what would happen. An InputError where a link, a pipe or a
-    device stands in the place of a folder or a side file.
+    Move invalid files to quarantine and remove stale temporary files. The good results of a bad pack become shards
+    first. With `merged`, instead remove the shards and packs whose every result is in the verified output on disk.
+    dry_run: only report. Raise InputError if a link, pipe or device replaces a folder or a side file.
     """
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)

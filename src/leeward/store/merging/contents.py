@@ -1,4 +1,4 @@
-"""Which results a file holds, in little memory: what files are compared by before one is replaced or removed."""
+"""The results that a file holds, in little memory, to compare files before one is replaced or removed."""
 
 import os
 from collections.abc import Iterable, Iterator
@@ -11,17 +11,17 @@ from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
 
-Pair = bytes  # the text of a key, and then a digest, in one piece: there may be a hundred thousand of them
+Pair = bytes  # the text of a key, then a digest, in one object: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
 _DIGEST = 32  # bytes
 
 
 @dataclass(eq=False)
 class Holdings:
-    """What groups hold.
+    """The results in a set of groups.
 
-    foreign: what else the foreign ones say, as a digest. names: of the groups, where they differ from the key. beyond:
-    what there is in them that a result does not take along.
+    foreign: a digest of the other attributes of foreign results. names: group names that differ from the key. beyond:
+    content that a result does not include.
     """
 
     pairs: set[Pair] = field(default_factory=set)
@@ -35,8 +35,8 @@ class Holdings:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if told := found.type.said(found.attributes):
-            self.foreign[pair(found)] = told
+        if said := found.type.said(found.attributes):
+            self.foreign[pair(found)] = said
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)
         if not found.sealed and "ignored" in found.attributes:
@@ -48,7 +48,7 @@ class Holdings:
 
 @dataclass(eq=False, kw_only=True)
 class Contents(Holdings):
-    """Of one file. identity: of the very file that was read."""
+    """The results in one file. identity: of the file as it was read."""
 
     file: FoundFile
     identity: Identity
@@ -59,18 +59,18 @@ class Contents(Holdings):
 
     @property
     def is_whole(self) -> bool:
-        """Made by leeward, readable to its end, and every result in it is valid."""
+        """True if leeward made the file, it is readable to its end, and every result is valid."""
         return self.file.sealed and self.file.is_valid
 
 
 def identity(path: Path) -> Identity:
-    """Another one means: another file, or this one changed."""
+    """Return values that differ if the file was replaced or changed."""
     state = os.stat(path)
     return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def identity_or_none(path: Path) -> Identity | None:
-    """None if there is no such file."""
+    """Return the identity of a file, or None if it does not exist."""
     try:
         return identity(path)
     except FileNotFoundError:
@@ -90,7 +90,7 @@ def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
 
 
 def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
-    """Of each of these files in turn; no path twice."""
+    """Yield the contents of each file in turn. No path may occur twice."""
     identities = Identities(paths)
     holdings = Holdings()
     for found in read_files(identities, processes=processes):
@@ -102,7 +102,7 @@ def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Content
 
 
 class Identities:
-    """Paths on their way to the reader, with what each was just before it was read."""
+    """Paths for the reader. Remembers the identity of each file just before it was read."""
 
     def __init__(self, paths: Iterable[Path]) -> None:
         self._paths = paths
@@ -113,7 +113,7 @@ class Identities:
             try:
                 self._known[path] = identity(path)
             except OSError:
-                self._known[path] = (0, 0, 0, 0)  # the reader says what is the matter with it
+                self._known[path] = (0, 0, 0, 0)  # the reader reports the problem
             yield path
 
     def take(self, path: Path) -> Identity:
@@ -121,19 +121,18 @@ class Identities:
 
 
 def contents_of(path: Path) -> Contents:
-    """Of one file."""
     return next(iter(read_contents([path])))
 
 
 def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
-    """The results of `old` that `new` has nothing for, neither the very same nor one that stands for it.
+    """Return the results of `old` that `new` neither holds nor covers by another result.
 
-    to_the_letter: what else a foreign result says, beyond its layout and its aep, has to be there too.
+    to_the_letter: also require the other attributes of a foreign result, beyond its layout and AEP.
     """
     missing = old.pairs - new.pairs
     if to_the_letter:
         missing |= {one for one, about in old.foreign.items() if new.foreign.get(one) != about}
-    if not missing:  # the rule, for each of many small files against a large one
+    if not missing:  # the usual case: many small files against a large one
         return missing
     keys = set(keys_of(missing))
     keys &= {key for key in keys_of(new.pairs) if key in keys}
@@ -153,11 +152,11 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
 
 
 def demand(contents: Contents, expected: set[Pair]) -> None:
-    """A StorageError unless the file holds exactly these, each with its seal whole."""
+    """Raise StorageError unless the file holds exactly these results with intact seals."""
     if contents.is_whole and contents.pairs == expected:
         return
     why = contents.file.reason or next((f"{found.name}: {found.reason}" for found in contents.bad), "")
     if not why:
         lacking, beyond = len(expected - contents.pairs), len(contents.pairs - expected)
-        why = f"{lacking} results are missing, {beyond} are not what they were"
-    raise StorageError(f"{contents.path}: what was read back is not what was written ({why}); is the disk failing?")
+        why = f"{lacking} results are missing, {beyond} have changed"
+    raise StorageError(f"{contents.path}: the data read back differ from those written ({why}); is the disk failing?")

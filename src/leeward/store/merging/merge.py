@@ -1,4 +1,4 @@
-"""Many sources into one file: every result in it was verified where it came from and where it is now."""
+"""Merge many sources into one file. Every result is verified in its source and in the output."""
 
 import contextlib
 import tempfile
@@ -32,7 +32,7 @@ from leeward.store.paths import RunPaths
 ON_BAD = ("abort", "skip", "salvage")
 PREFER = (None, "newest", "best")
 _MOST_NAMED = 20
-_TIMELY = ("created", "leeward_version", "successful_configs")  # of no weight for whether an output is up to date
+_TIMELY = ("created", "leeward_version", "successful_configs")  # do not make an output out of date
 
 
 # --- a run directory -------------------------------------------------------------------------------------------------
@@ -40,11 +40,11 @@ _TIMELY = ("created", "leeward_version", "successful_configs")  # of no weight f
 
 @dataclass
 class RunMerge:
-    """What became of the output of a run.
+    """The outcome of merging a run.
 
-    count: results in it. keys: which these are. no_aep: those without an AEP. replaced: False if it was up to date, or
-    if there is nothing to merge. bad_files: shards that were left out, and packs in which anything is bad. moved: where
-    a damaged output went.
+    count, keys: results in the output. no_aep: results without an AEP. replaced: False if the output was up to date or
+    there was nothing to merge. bad_files: shards that were left out, and packs with any bad result. moved: new path of
+    a damaged output.
     """
 
     output: Path
@@ -65,17 +65,17 @@ def merge_run(
     on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> RunMerge:
-    """Make the output of a run anew from its packs and shards, unless it is what they would give.
+    """Write the output of a run from its packs and shards, unless it is up to date.
 
-    What is bad is left out, and its file named. Raises OutputHoldsMoreError, which names the bad files too, if the
-    output holds what they do not, and StorageError, after which the same call can be made again.
+    Bad results are left out, and their files are named. Raise OutputHoldsMoreError, which names the bad files too, if
+    the output holds results that they lack. After a StorageError the same call can be repeated.
     """
     files = RunFiles(paths)
     merged = RunMerge(paths.output)
     known = contents_of(paths.output) if paths.output.is_file() else None
     current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
     if known is not None and current is not None:
-        _sync(paths.output.parent)  # an earlier try may have come to its name, and no further
+        _sync(paths.output.parent)  # an earlier try may have been cut off after the rename
         merged.count, merged.keys, merged.size = len(known.pairs), frozenset(current), known.file.size
         return merged
     keys: set[Key] = set()
@@ -111,7 +111,7 @@ def _sync(folder: Path) -> None:
 def _keys_if_up_to_date(
     known: Contents, files: RunFiles, attributes: Mapping[str, Value], processes: int
 ) -> set[Key] | None:
-    """All keys, if the output holds what packs and shards do, which are read only if their number may be right."""
+    """Return all keys if the output holds what packs and shards do. They are read only if their number may match."""
     if not known.is_whole or files.likely_results not in (None, len(known.pairs)):
         return None
     if any(known.file.attributes.get(name) != value for name, value in attributes.items() if name not in _TIMELY):
@@ -147,12 +147,12 @@ def _results_of_run(
 
 @dataclass(frozen=True)
 class KnownCampaign:
-    """What is known of the campaign of the sources.
+    """The known facts about the campaign of the sources.
 
-    recompute: for layouts without an AEP. judge: says what speaks against a result that has no digest of its own.
-    compare: says why a result of a file is not of its campaign. facts: what the campaign says of its file; without them
-    what the sources say. campaigns: how many different ones the sources are of, as far as is known. notes: returns,
-    once all sources are read, what else the log should tell.
+    recompute: for layouts without an AEP. judge: returns what is wrong with a result that has no digest of its own, or
+    None. compare: returns why a result does not belong to the campaign of its file, or None. facts: attributes of the
+    output; without them those of the sources count. campaigns: known number of different campaigns. notes: called once
+    all sources are read, returns further lines for the log.
     """
 
     recompute: Recompute | None = None
@@ -175,14 +175,13 @@ def merge(
     on_progress: OnProgress | None = None,
     processes: int = 1,
 ) -> MergeReport:
-    """Make `output` from all valid results of the sources: files, folders and run directories.
+    """Write `output` from all valid results of the sources: files, folders and run directories.
 
-    All sources are read first. on_bad: what a file or result that is not valid means: the end, or that it is left out,
-    or ("salvage") that all ways are tried to recover what the file holds. prefer: which of several different results of
-    a key is taken; without it they are an error. remove_sources: those whose every result was found again in the
-    output; the run directories that they lie in are held meanwhile. dry_run: change nothing, and say what would happen.
-    A MergeRefusedError, after the log is written, if the sources do not allow a merge, and a HeldError if a live
-    process has a run directory that is to lose shards.
+    All sources are read first. on_bad: for an invalid file or result, "abort", "skip" it, or "salvage": try all ways to
+    recover its results. prefer: which of several different results of a key to take; None makes them an error.
+    remove_sources: remove each source whose every result is found in the output, and hold the lock of its run directory
+    meanwhile. dry_run: change nothing, only report. Raise MergeRefusedError, after writing the log, if the sources do
+    not allow a merge. Raise HeldError if a live process holds a run directory that would lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
@@ -218,21 +217,21 @@ def merge(
 def _look_at_all(
     survey: Survey, found: Iterable[Source], places: Sequence[str], on_progress: OnProgress, processes: int
 ) -> None:
-    """Take in all sources, and the packs that come meanwhile."""
+    """Read all sources, and the packs that appear meanwhile."""
     survey.look_at(map(Path, places), processes, lambda done: on_progress("checking", done, len(places)))
     late = _packed_since(found, places)
     survey.look_at(late, processes, lambda done: on_progress("checking", done, len(places) + len(late)))
 
 
 def _judge_of_unproved(judge: Judge | None) -> Judge | None:
-    """What has a digest since it was made needs no judge here: `check --deep` is for that."""
+    """Restrict a judge to results made without a digest. `check --deep` judges the others."""
     if judge is None:
         return None
     return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
 
 
 def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]) -> None:
-    """The output, and then the logs, which there are of a merge that is refused too."""
+    """Write the output, then the logs. A refused merge has logs too."""
     try:
         written = write_merged(report.output, second.results(), attributes, forgone=_forgone(report))
     except OutputHoldsMoreError as error:
@@ -256,11 +255,11 @@ def _demand_options(output: Path, on_bad: str, prefer: str | None) -> None:
         if value not in allowed:
             raise InputError(f"{name} is {value!r}; allowed: {', '.join(map(str, allowed))}")
     if not output.parent.is_dir():
-        raise InputError(f"{output.parent} is no folder; make it first, or name another output")
+        raise InputError(f"{output.parent} is not a folder; create it first, or name another output")
 
 
 def _expanded(sources: Iterable[Source]) -> list[str]:
-    """All files, each once, as texts: there may be a hundred thousand."""
+    """Return all files, each once, as text to save memory: there may be a hundred thousand."""
     places: list[str] = []
     for source in sources:
         places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
@@ -269,7 +268,7 @@ def _expanded(sources: Iterable[Source]) -> list[str]:
 
 
 def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path]:
-    """Packs that have come while the sources were read: a run that goes on may have put shards there."""
+    """Return packs that appeared while the sources were read: an active run may have packed shards."""
     runs = [source.run for source in sources if source.run is not None]
     packs = [pack for run in runs for pack in run.pack_files()]
     known = set(places) if packs else set()
@@ -294,7 +293,7 @@ def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, campa
 
 
 def _problem(report: MergeReport, survey: Survey) -> str:
-    """Why nothing can be written, "" if something can."""
+    """Return why nothing can be written, or ""."""
     if len(survey.kinds) > 1:
         return f"the sources hold results of more than one kind: {', '.join(sorted(survey.kinds))}; merge each apart"
     lines = []
@@ -318,7 +317,7 @@ def _problem(report: MergeReport, survey: Survey) -> str:
 
 
 def _forgone(report: MergeReport) -> set[Pair]:
-    """What somebody decided against by naming a preference."""
+    """Return the results that lost to a preferred one."""
     return {
         make_pair(conflict.key, rival.digest)
         for conflict in report.conflicts
@@ -328,7 +327,7 @@ def _forgone(report: MergeReport) -> set[Pair]:
 
 
 def _attributes(survey: Survey, facts: Facts | None) -> dict[str, Value]:
-    """Of the output: what the caller knows, else what the newest source that knows a campaign says."""
+    """Return the attributes of the output, from the facts, else from the newest source with a campaign."""
     own = ("format_version", "created", "successful_configs", "leeward_version")
     attributes = {name: value for name, value in survey.attributes.items() if name not in own}
     if facts is not None:

@@ -1,4 +1,4 @@
-"""The audit log of a merge, beside its output: as JSON lines for programs, and as text for people."""
+"""The log of a merge beside its output: JSON lines for programs, text for people."""
 
 import math
 import time
@@ -15,7 +15,7 @@ from leeward.wording import json_text, printable
 
 
 def write_logs(report: MergeReport) -> tuple[Path, Path]:
-    """Both logs, durable: the JSON lines and the text. They are two names of one time, taken by nobody else."""
+    """Write both logs durably and return their paths, JSON lines first. Their names are new and share a time stamp."""
     folder = report.output.parent
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     number = 0
@@ -31,12 +31,12 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
         _write(data, (json_text(line) for line in data_lines(report)))
         sync_folder(folder)
     except OSError as error:
-        raise StorageError(f"{folder}: the log of the merge cannot be written ({error})") from error
+        raise StorageError(f"{folder}: the merge log cannot be written ({error})") from error
     return data, text
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Line by line: a log of a hundred thousand sources is never in memory as a whole."""
+    """Write line by line: the log of a hundred thousand sources is never in memory as a whole."""
     with Temporary(path) as temporary:
         with open(temporary.handle, "wb", closefd=False) as file:
             file.writelines(f"{printable(line)}\n".encode() for line in lines)
@@ -45,7 +45,7 @@ def _write(path: Path, lines: Iterable[str]) -> None:
 
 
 def append_removals(logs: Iterable[Path], event: str, removals: list[Removal]) -> None:
-    """More lines in both logs, on the disk when this returns; event: "removing", "removed" or "kept"."""
+    """Append lines durably to both logs. event: "removing", "removed" or "kept"."""
     data = [{"event": event, "time": utc_now(), "path": str(one.path), "reason": one.reason} for one in removals]
     text = [f"{event}  {one.path}" + (f": {one.reason}" if one.reason else "") for one in removals]
     for path in logs:
@@ -120,7 +120,6 @@ def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
 
 
 def totals(report: MergeReport) -> dict[str, Any]:
-    """Numbers only."""
     return {
         "files": len(report.files),
         "bad_files": len(report.bad_files),
@@ -168,7 +167,7 @@ def text_lines(report: MergeReport) -> Iterator[str]:
 
 
 def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
-    """Nothing at all for an empty one."""
+    """Yield a titled section, or nothing if it has no lines."""
     is_first = True
     for line in lines:
         if is_first:

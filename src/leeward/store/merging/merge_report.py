@@ -1,4 +1,4 @@
-"""What a merge found and did, as plain data: for its log, its summary and its exit code."""
+"""The findings and actions of a merge as plain data, for its log, summary and exit code."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, field
@@ -11,7 +11,7 @@ from leeward.store.format.verdicts import Verdict
 
 @dataclass(frozen=True)
 class Facts:
-    """What a campaign knows of its file. text: the frozen campaign. expected: the keys of all its tasks."""
+    """The attributes that a campaign gives its output. text: the frozen campaign. expected: the keys of all tasks."""
 
     text: str
     name: str
@@ -23,7 +23,7 @@ class Facts:
 
 @dataclass(frozen=True, slots=True)
 class BadResult:
-    """A group that is not taken."""
+    """A group that was left out."""
 
     name: str
     verdict: Verdict
@@ -32,10 +32,10 @@ class BadResult:
 
 @dataclass(frozen=True, slots=True)
 class Salvaged:
-    """What could be had of a file that is damaged, or could be. verified, plausible: results with and without a digest.
+    """The results recovered from a file that is, or may be, damaged.
 
-    lost: results that were there once. tried: ways, and how many results each has found. notes: on ways that came to no
-    end.
+    verified, plausible: number of results with and without a digest. lost: results that were there once. tried: ways,
+    and how many results each found. notes: on ways that were cut off.
     """
 
     place: str
@@ -54,10 +54,10 @@ class Salvaged:
 class SourceReport:
     """One source file.
 
-    number: its place in the list. valid: how many valid results. plausible: how many of these have no digest of their
-    own. refused: how many of the bad ones only the campaign speaks against. taken: how many are in the output from this
-    file. kinds: which of the report's `kinds` these are of. more: what it holds that would not be in the output, "" if
-    nothing. copy: where its results are read from, "" if that is the file itself.
+    number: its index in the list. valid: number of valid results. plausible: how many of these have no digest of their
+    own. refused: how many bad results are intact but do not match the campaign. taken: results that went to the output.
+    kinds: indices into the report's `kinds`. more: content that is not in the output, or "". copy: the file that its
+    results are read from, "" if that is the source itself.
     """
 
     number: int
@@ -78,7 +78,7 @@ class SourceReport:
 
     @property
     def path(self) -> Path:
-        return Path(self.place)  # not kept: paths are large
+        return Path(self.place)  # not stored: a Path takes more memory than its text
 
     @property
     def read_from(self) -> Path:
@@ -110,7 +110,7 @@ class Rival:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Different results of one key. kept: which of the rivals was preferred, None if nobody said which."""
+    """Different results of one key. kept: the index of the preferred rival, None without a preference."""
 
     key: Key
     why: str
@@ -120,7 +120,7 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """What became of a source that was to be removed, or would. reason: why it stays, "" if it is gone."""
+    """The fate, done or planned, of a source to be removed. reason: why it stays, "" if it is removed."""
 
     path: Path
     reason: str = ""
@@ -128,12 +128,12 @@ class Removal:
 
 @dataclass
 class MergeReport:
-    """All of a merge.
+    """The full report of a merge.
 
-    kinds: the names of datasets and attributes that were taken, each combination once. not_recomputed: why the AEP of a
-    layout without one could not be had, by key. missing: expected, and not there; None if nobody knows what was
-    expected. salvaged: what was had of damaged files, in the order of the files. notes: what else is worth knowing.
-    removals: of sources. problem: why nothing was written, "" if something was, or would be.
+    kinds: the distinct combinations of dataset and attribute names that were taken. not_recomputed: by key, why a
+    missing AEP could not be computed. missing: expected keys that were not found, None if the expected keys are
+    unknown. salvaged: recoveries from damaged files, in file order. removals: of sources. problem: why nothing was
+    written, or "".
     """
 
     output: Path
@@ -159,7 +159,7 @@ class MergeReport:
 
     @property
     def bad_files(self) -> list[SourceReport]:
-        """Files that are bad, or hold a result that is."""
+        """Files that are bad or hold a bad result."""
         return [file for file in self.files if not file.is_good]
 
     @property
@@ -168,7 +168,7 @@ class MergeReport:
 
     @property
     def is_all_well(self) -> bool:
-        """Written, with nothing bad, missing, in conflict or without its AEP."""
+        """True if nothing is bad, missing, in conflict or without its AEP."""
         return not (self.problem or self.bad_files or self.unsettled or self.missing or self.no_aep)
 
 

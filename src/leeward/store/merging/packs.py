@@ -1,7 +1,7 @@
-"""Packs: many verified results in one file, so that a million of them are not a million files.
+"""Packs: many verified results in one file, so that a million results are not a million files.
 
-A pack is a merged file, made as one is, and stays as it was made. A shard goes only when its result was found again in
-the pack on the disk. What a pack holds that is damaged later becomes shards again before it is put aside.
+A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. The
+good results of a pack that is damaged later become shards again before the pack is quarantined.
 """
 
 import os
@@ -29,18 +29,18 @@ from leeward.store.merging.writer import Written, write_merged
 from leeward.store.paths import RunPaths
 from leeward.store.rescue.recovery import Recoverer
 
-PACK_IN_THE_MAKING = ".pack-"  # how the names of these begin
+PACK_IN_THE_MAKING = ".pack-"  # prefix of temporary names
 
-_WORKSPACE = "unpacking"  # one name for all: what a killed one left goes with the next
-_BATCH = 1000  # shards whose removal is announced, and confirmed, in one go
+_WORKSPACE = "unpacking"  # one name for all: the next workspace removes what a killed process left
+_BATCH = 1000  # shards whose removal is announced and confirmed together
 
 
 @dataclass
 class Packed:
-    """What became of shards.
+    """The outcome of packing.
 
-    count: results in the pack. bad: shards that are none, and were left where they are. kept: shards that stay although
-    their results were packed, and why.
+    count: results in the pack. bad: invalid shards, left in place. kept: shards that stay although their results were
+    packed, with the reason.
     """
 
     path: Path
@@ -59,20 +59,20 @@ def pack(
     emit: Emit = ignore,
     processes: int = 1,
 ) -> Packed:
-    """Put the results of these shards into one file, and remove the shards that it is proved to hold.
+    """Write the results of these shards to one file, and remove the shards that it is proved to hold.
 
-    path: from `RunPaths.new_pack`. attributes: those of a merged file. A StorageError means that the same call, with
-    the same path, can be made again: it goes on where it was cut off.
+    path: from `RunPaths.new_pack`. attributes: those of a merged file. After a StorageError the same call with the same
+    path resumes where it was cut off.
     """
     packed = Packed(path)
     try:
         _prepare(paths)
         is_there = os.path.lexists(path)
     except OSError as error:
-        raise StorageError(f"{paths.packs}: cannot be made ({error})") from error
+        raise StorageError(f"{paths.packs}: cannot be created ({error})") from error
     if is_there and _is_finished(paths, keys, packed, emit, processes):
         return packed
-    if is_there:  # damaged: somebody will find it, and see what it still holds
+    if is_there:  # damaged: it is recovered later
         packed.path = paths.new_pack()
     sources = _Sources([paths.shard(key) for key in keys], processes)
     written = _write(sources, packed, attributes, emit)
@@ -83,7 +83,7 @@ def pack(
 
 
 def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emit, processes: int) -> bool:
-    """Whether an earlier try has come to the pack itself; then the shards that it left are removed."""
+    """Return whether an earlier try wrote the pack. If so, remove the shards that it left."""
     known = contents_of(packed.path)
     if not known.is_whole:
         return False
@@ -94,14 +94,14 @@ def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emi
 
 
 def _prepare(paths: RunPaths) -> None:
-    """The folder, durably; and what killed ones have left of theirs."""
+    """Create the folder durably, and remove temporary files of killed processes."""
     paths.packs.mkdir(parents=True, exist_ok=True)
-    sync_folder(paths.root)  # also where it is there: its maker may have been killed
+    sync_folder(paths.root)  # even if it exists: its creator may have been killed before
     remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
 
 
 class _Sources:
-    """Shards on their way into a pack. good: what each of them is and holds; bad: those that are none."""
+    """The shards to be packed. good: contents of the valid ones. bad: the others."""
 
     def __init__(self, paths: Sequence[Path], processes: int) -> None:
         self._paths = paths
@@ -130,7 +130,7 @@ class _Sources:
 
 
 def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> Written | None:
-    """None if none of the shards is good."""
+    """Write the pack. Return None if no shard is good."""
     packed.bad = sources.bad
     results = sources.results()
     first = next(results, None)
@@ -144,14 +144,14 @@ def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], e
 
 
 def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, emit: Emit) -> None:
-    """The shards that the pack is proved to hold; those that stay are noted, with the reasons."""
+    """Remove the shards that the pack is proved to hold, and note those that stay, with the reasons."""
     removals = remove(proofs, _announcing(emit, packed.path), batch=_BATCH)
     packed.kept += [removal for removal in removals if removal.reason]
     emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
 
 
 def _announcing(emit: Emit, pack: Path) -> Announce:
-    """In few words: there may be a million of them in the end."""
+    """Return a callback that emits short events: there may be a million shards."""
 
     def announce(event: str, which: list[Removal]) -> None:
         if event == "removing":
@@ -165,7 +165,7 @@ def _announcing(emit: Emit, pack: Path) -> Announce:
 def finish_packing(
     paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1
 ) -> list[Removal]:
-    """What a packing was cut off before: shards go that packs hold, indexes are written; which shards stay, and why."""
+    """Finish interrupted packing: remove packed shards and write indexes. Return the shards that stay, with reasons."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
@@ -194,9 +194,9 @@ def _write_index(path: Path) -> None:
 
 
 def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResult]:
-    """Make shards of all that a bad pack still holds and that has a seal, by all the ways there are; which these are.
+    """Recover the sealed results of a bad pack, store them as shards, and return them.
 
-    The pack stays: after this it can go to quarantine. A link or a pipe in its place holds nothing of the run.
+    The pack stays, and can go to quarantine afterwards. A link or a pipe in its place is ignored.
     """
     if kind_of(bad.path) != "file":
         return []
@@ -204,7 +204,7 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
         with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
             recovery = recoverer.recover(bad.path)
     except OSError as error:
-        raise StorageError(f"{bad.path}: what it holds cannot be looked for ({error})") from error
+        raise StorageError(f"{bad.path}: its results cannot be recovered ({error})") from error
     found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
     for one in found:
         if one.result is not None:
@@ -214,5 +214,5 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
     try:
         output_index_path(bad.path).unlink(missing_ok=True)
     except OSError as error:
-        raise StorageError(f"{bad.path}: the cache beside it cannot be removed ({error})") from error
+        raise StorageError(f"{bad.path}: its index cannot be removed ({error})") from error
     return found

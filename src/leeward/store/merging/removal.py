@@ -1,4 +1,4 @@
-"""Sources that are needed no more: a file goes only when all it holds was found again in the output on the disk."""
+"""Remove sources. A file is removed only after all it holds was found in the output on disk."""
 
 import contextlib
 import os
@@ -27,15 +27,15 @@ from leeward.store.paths import RunPaths, is_pack, is_run
 
 _BATCH = 100
 
-Announce = Callable[[str, list[Removal]], None]  # "removing", "removed" or "kept", and which
+Announce = Callable[[str, list[Removal]], None]  # first argument: "removing", "removed" or "kept"
 
 
 def remove_proved(
     report: MergeReport, folders: Iterable[Path], audits: Iterable[Audit] = (), processes: int = 1
 ) -> list[Removal]:
-    """The sources of a merge, each recorded before and after in the logs and in the audit of its run directory.
+    """Remove the sources of a merge. Record each removal before and after, in the logs and in the audit of its run.
 
-    folders: those that were given as sources. audits: of the run directories that sources lie in, which are held.
+    folders: the folders that were given as sources. audits: of the run directories of the sources, which are held.
     """
     by_root: dict[Path | None, Audit] = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
 
@@ -56,7 +56,7 @@ def remove_proved(
 
 
 def would_be_removed(report: MergeReport) -> list[Removal]:
-    """What `remove_proved` would do after this merge, as far as what was read tells."""
+    """Return what `remove_proved` would do after this merge, as far as the report tells."""
     output = identity_or_none(report.output)
     return [Removal(file.path, _why_it_would_stay(file, output)) for file in report.files]
 
@@ -72,9 +72,9 @@ def _why_it_would_stay(file: SourceReport, output: Identity | None) -> str:
 
 @contextlib.contextmanager
 def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
-    """Hold every run directory that sources lie in or beside, so that no live run loses a shard; their audit logs.
+    """Hold the lock of every run directory that sources lie in or beside, and yield their audit logs.
 
-    A HeldError if a live process has one of them.
+    No live run loses a shard: raise HeldError if a live process holds one of the locks.
     """
     roots = {root for source in sources if (root := _run_root(source.path)) is not None}
     with contextlib.ExitStack() as stack:
@@ -89,19 +89,19 @@ def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
 
 
 def _run_root(path: Path) -> Path | None:
-    """The run directory that this is, that it lies in, or whose output it is; None if there is none."""
+    """Return the run directory that this path is, lies in, or is the output of; None if there is none."""
     real = Path(os.path.realpath(path))
     beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
     return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
 
 
 def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
-    """What each file holds, and why it has to stay; both are read now, and the output is on the disk."""
+    """Yield why each file has to stay ("" if it need not) and its contents. File and output are read now, from disk."""
     return proved_contents(read_contents(paths, processes), output)
 
 
 def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple[Removal, Contents]]:
-    """The same, of files that were read before; one that changes until it is removed stays."""
+    """Do the same for files that were read before. A file that changes before its removal stays."""
     _have_synced(output)
     proof = contents_of(output)
     for contents in sources:
@@ -109,7 +109,7 @@ def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple
 
 
 def _have_synced(output: Path) -> None:
-    """A merge may have been killed after it had renamed its output, and somebody may have copied one there."""
+    """Sync the output: a merge may have been killed after its rename, or a user may have copied the file there."""
     try:
         handle = os.open(output, os.O_RDONLY)
         try:
@@ -118,9 +118,9 @@ def _have_synced(output: Path) -> None:
             os.close(handle)
         sync_folder(output.parent)
     except FileNotFoundError:
-        return  # then nothing is proved by it
+        return  # then it proves nothing
     except OSError as error:
-        raise StorageError(f"{output}: cannot be synced, and so nothing is removed ({error})") from error
+        raise StorageError(f"{output}: cannot be synced, so nothing is removed ({error})") from error
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:
@@ -143,9 +143,9 @@ def _why_not(contents: Contents, proof: Contents) -> str:
 
 
 def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce, batch: int = _BATCH) -> list[Removal]:
-    """Remove what has no reason to stay; a StorageError ends it, with all that is gone announced before.
+    """Remove the files without a reason to stay. Every removal is announced before, also those before a StorageError.
 
-    batch: of how many files the removal is announced, and confirmed, in one go.
+    batch: number of files whose removal is announced and confirmed together.
     """
     removals: list[Removal] = []
     going: list[tuple[Removal, Contents]] = []
@@ -177,7 +177,7 @@ def _remove_one(removal: Removal, contents: Contents) -> Removal:
     try:
         if identity(removal.path) != contents.identity:
             return Removal(removal.path, "it changed while it was looked at")
-        if is_pack(removal.path):  # first the cache: without the pack nobody would know whose it was
+        if is_pack(removal.path):  # the index first: without its pack it would be an orphan
             output_index_path(removal.path).unlink(missing_ok=True)
         removal.path.unlink()
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def _remove_one(removal: Removal, contents: Contents) -> Removal:
 
 
 def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[Path]:
-    """Those in which something was removed, and the ones above them, as far as `tops`; which of them are gone."""
+    """Remove emptied folders, and empty folders above them up to `tops`. Return the removed ones."""
     highest = {Path(os.path.realpath(top)) for top in tops}
     removed = []
     for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):

@@ -1,4 +1,4 @@
-"""Damaged sources of a merge, replaced by what could be recovered from them."""
+"""Replace the damaged sources of a merge by the results recovered from them."""
 
 import contextlib
 import io
@@ -20,7 +20,7 @@ from leeward.store.rescue.recovery import Recoverer, Recovery
 
 @dataclass
 class Sources:
-    """What is to be merged. places: files, in order. salvaged: what became of those that are read from a copy."""
+    """The files to merge, in order. salvaged: by copy, the recovery that made it."""
 
     places: list[str] = field(default_factory=list)
     salvaged: dict[str, Salvaged] = field(default_factory=dict)
@@ -28,10 +28,10 @@ class Sources:
 
 @contextlib.contextmanager
 def salvaged_sources(places: Sequence[str], output: Path, processes: int, on_progress: OnProgress) -> Iterator[Sources]:
-    """The same sources; for those that are damaged, or could be so without showing it, what was recovered of them.
+    """Yield the sources, with a copy of the recovered results in place of each one that is or may be damaged.
 
-    That is kept in a folder beside the output for as long as the context lasts. A file without seals may be
-    damaged unseen: it is looked at twice, by libhdf5 and byte by byte.
+    The copies lie in a folder beside the output until the context ends. A file without seals may be damaged unseen: it
+    is read twice, by libhdf5 and byte by byte.
     """
     sources = Sources()
     sound = set(_sound(places, processes, on_progress))
@@ -39,7 +39,7 @@ def salvaged_sources(places: Sequence[str], output: Path, processes: int, on_pro
         try:
             folder = stack.enter_context(Workspace(output))
         except OSError as error:
-            raise StorageError(f"{output.parent}: no copies can be made there ({error})") from error
+            raise StorageError(f"{output.parent}: temporary copies cannot be made there ({error})") from error
         with Recoverer(folder) as recoverer:
             for number, place in enumerate(places):
                 on_progress("salvaging", number, len(places))
@@ -50,12 +50,12 @@ def salvaged_sources(places: Sequence[str], output: Path, processes: int, on_pro
                 copy = folder / f"{number}.h5"
                 _write(recovery, copy)
                 sources.places.append(str(copy))
-                sources.salvaged[str(copy)] = _told(recovery)
+                sources.salvaged[str(copy)] = _summary(recovery)
         yield sources
 
 
 def _sound(places: Iterable[str], processes: int, on_progress: OnProgress) -> Iterator[str]:
-    """Those that are proved to be as they were written."""
+    """Yield the files whose seals prove them intact."""
     places = list(places)
     done = 0
     for found in read_files(map(Path, places), processes=processes):
@@ -67,7 +67,7 @@ def _sound(places: Iterable[str], processes: int, on_progress: OnProgress) -> It
 
 
 def _write(recovery: Recovery, copy: Path) -> None:
-    """Made in memory, as a shard is: libhdf5 may crash on a full disk."""
+    """Write the results to a file made in memory: libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
         attributes = {name: value for name, value in recovery.attributes.items() if name != "format_version"}
@@ -78,11 +78,11 @@ def _write(recovery: Recovery, copy: Path) -> None:
     try:
         copy.write_bytes(image.getvalue())
     except OSError as error:
-        reason = f"{copy.parent}: what was recovered from {recovery.path} cannot be kept there ({error})"
+        reason = f"{copy.parent}: results recovered from {recovery.path} cannot be written there ({error})"
         raise StorageError(reason) from error
 
 
-def _told(recovery: Recovery) -> Salvaged:
+def _summary(recovery: Recovery) -> Salvaged:
     return Salvaged(
         place=str(recovery.path),
         size=recovery.size,

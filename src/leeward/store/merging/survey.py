@@ -1,4 +1,4 @@
-"""The two passes of a merge: what the sources hold, and which result of each key is taken; and these results."""
+"""The two passes of a merge: choose one result for each key, then read the chosen results."""
 
 import math
 import re
@@ -38,7 +38,7 @@ Compare = Callable[[Path, Result], str | None]
 class Candidate:
     """A valid result of a source, in little memory.
 
-    name: of its group, "" if that is the key. said: a digest of what else a foreign one says.
+    name: its group, "" if that is the key. said: a digest of the other attributes of a foreign result.
     """
 
     key: Key
@@ -53,7 +53,7 @@ class Candidate:
 
 
 class _Known(NamedTuple):
-    """What is looked at only if there are rivals. made: seconds since 1970, NaN if it is not said."""
+    """The data that are needed only for rivals. made: seconds since 1970, NaN if unknown."""
 
     result: Result
     made: float
@@ -65,11 +65,10 @@ _EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # 
 
 @dataclass
 class Survey:
-    """Takes in what the reader found, in its order.
+    """The first pass: collects what the reader finds, in its order.
 
-    judge: says what speaks against a result, if anything. compare: says why a result of a file is not of the campaign
-    of that file. salvaged: the originals of files that are read as copies. campaigns: of how many different ones
-    the results are, as far as is known.
+    judge: returns what is wrong with a result, or None. compare: returns why a result does not belong to the campaign
+    of its file, or None. salvaged: by copy, its original. campaigns: known number of different campaigns.
     """
 
     files: list[SourceReport] = field(default_factory=list)
@@ -90,11 +89,11 @@ class Survey:
     _plausible: int = 0
 
     def look_at(self, paths: Iterable[Path], processes: int, on_file: Callable[[int], None]) -> None:
-        """All sources, to the end: what is bad is noted, not raised."""
+        """Read all sources. Bad files and results are noted, not raised."""
         contents = self.judge is not None or self.compare is not None
         for found in read_files(paths, sha256=True, contents=contents, processes=processes):
             if isinstance(found, FoundFile):
-                if was_packed(found):  # its result is in a pack, which is read too
+                if was_packed(found):  # its pack is read too
                     continue
                 self._add_file(found)
                 on_file(len(self.files))
@@ -127,9 +126,9 @@ class Survey:
         self._note_campaign(found.attributes)
 
     def _note_campaign(self, attributes: Mapping[str, Value]) -> None:
-        """The newest campaign text is kept; those that differ in more than how they are run are counted."""
-        told = attributes.get("campaigns")
-        self.campaigns = max(self.campaigns, told if isinstance(told, int) else 1)
+        """Keep the newest campaign text, and count the texts that differ in more than their execution."""
+        count = attributes.get("campaigns")
+        self.campaigns = max(self.campaigns, count if isinstance(count, int) else 1)
         text = attributes.get("campaign")
         if not text:
             return
@@ -175,7 +174,7 @@ class Survey:
     # --- different results of one key ---
 
     def settle(self, prefer: str | None) -> None:
-        """Tell rivals that are the same after all (results of other scripts) from those that are not."""
+        """Drop rivals that another result covers (as of other scripts). Those that remain are conflicts."""
         names: dict[Path, list[str]] = defaultdict(list)
         for candidates in self.rivals.values():
             for candidate in candidates:
@@ -202,7 +201,7 @@ class Survey:
                 distinct.remove(old)
             distinct.append((new, about))
         if not distinct:
-            return  # what was read first is gone by now: the second pass says so
+            return  # they are gone by now: the second pass reports it
         rivals = tuple(
             Rival(one.source, one.digest.hex(), known.result.merit, self._made(one, known)) for one, known in distinct
         )
@@ -216,13 +215,13 @@ class Survey:
             self.conflicts.append(Conflict(key, why, rivals, kept))
 
     def _drop(self, key: Key, loser: _Read, winner: _Read) -> None:
-        """One result that another stands for."""
+        """Drop a result that another covers."""
         self.duplicates.append(Duplicate(key, winner[0].source, loser[0].source))
         if not winner[1].result.covers(loser[1].result, to_the_letter=True):
             self.files[loser[0].source].more = f"it says something else of {key} than what is taken"
 
     def _made(self, candidate: Candidate, known: _Known) -> float:
-        """When, in seconds since 1970: as the result says, else as its file does."""
+        """Return when a result was made, in seconds since 1970: by its attributes, else by its file."""
         if not math.isnan(known.made):
             return known.made
         try:
@@ -256,7 +255,7 @@ def _seconds(created: object) -> float:
 
 
 class SecondPass:
-    """The chosen results themselves, file by file, as they go to the output."""
+    """The second pass: reads the chosen results, file by file, for the output."""
 
     def __init__(
         self, survey: Survey, report: MergeReport, recompute: Recompute | None, on_progress: OnProgress, processes: int
@@ -270,30 +269,29 @@ class SecondPass:
 
     def results(self) -> Iterator[Result]:
         files = self._report.files
-        wanted = self._wanted()
-        names = {files[number].read_from: groups for number, groups in wanted.items() if groups is not None}
-        numbers = iter(sorted(wanted))
+        chosen = self._chosen_groups()
+        names = {files[number].read_from: groups for number, groups in chosen.items() if groups is not None}
+        numbers = iter(sorted(chosen))
         number = next(numbers)
         done = 0
-        ordered = (files[number].read_from for number in sorted(wanted))
+        ordered = (files[number].read_from for number in sorted(chosen))
         for found in read_files(ordered, contents=True, keys=names, processes=self._processes):
             if not isinstance(found, FoundResult):
                 number = next(numbers, -1)
             elif found.key is not None and self._is_chosen(found, number):
                 if found.result is None:
-                    raise BadSourceError(f"{found.path}: {found.name} changed while it was merged ({found.reason})")
+                    raise BadSourceError(f"{found.path}: {found.name} changed during the merge ({found.reason})")
                 result = self._with_aep(found.result)
                 self._note(number, result)
                 done += 1
                 self._on_progress("writing", done, len(self._survey.chosen))
                 yield result
         if done != len(self._survey.chosen):
-            raise BadSourceError(
-                f"{len(self._survey.chosen) - done} results are gone from their files since they were checked"
-            )
+            gone = len(self._survey.chosen) - done
+            raise BadSourceError(f"{gone} results disappeared from their files during the merge; run it again")
 
-    def _wanted(self) -> dict[int, list[str] | None]:
-        """Which groups of which file; None: it is read whole, as all or nearly all of it is taken."""
+    def _chosen_groups(self) -> dict[int, list[str] | None]:
+        """Return the chosen groups of each file, or None for a file that is read whole, as all of it is taken."""
         groups: dict[int, list[str]] = defaultdict(list)
         for candidate in self._survey.chosen.values():
             groups[candidate.source].append(candidate.group)
@@ -306,13 +304,13 @@ class SecondPass:
             return False
         if found.is_valid and bytes.fromhex(found.digest) != candidate.digest:
             if found.sealed or self._report.on_bad == "abort":
-                raise BadSourceError(f"{found.path}: {found.name} changed while it was merged; start again")
+                raise BadSourceError(f"{found.path}: {found.name} changed during the merge; run it again")
             self._give_up(number, candidate.key, found.name)
             return False
         return True
 
     def _give_up(self, number: int, key: Key, name: str) -> None:
-        """A result without a digest that is another one each time it is read, as damage can make libhdf5 do."""
+        """Drop an unsealed result that differs each time it is read, which damage can make libhdf5 do."""
         file = self._report.files[number]
         file.bad = (*file.bad, BadResult(name, Verdict.UNREADABLE, "it is another one each time it is read"))
         file.valid -= 1
@@ -325,7 +323,7 @@ class SecondPass:
             return result
         try:
             aep, wake_loss, spacing = self._recompute(result.key, result.layout[0], result.layout[1])
-        except LeewardError as error:  # the layout is kept, and counted apart
+        except LeewardError as error:  # keep the layout without an AEP
             self._report.not_recomputed[result.key] = str(error)
             return result
         self._report.recomputed.append(result.key)

@@ -1,4 +1,4 @@
-"""The merged file: written in a child process, verified, and put in place only if nothing is lost by it."""
+"""Write the merged file in a child process, verify it, and put it in place only if no result is lost."""
 
 import os
 import stat
@@ -36,7 +36,7 @@ _MOST_NAMED = 10
 class OutputHoldsMoreError(LeewardError):
     """An existing output holds results that its replacement lacks.
 
-    bad_files: those of a run that were left out: what the output holds more may be what these should hold.
+    bad_files: files of a run that were left out. They may be the ones that should hold these results.
     """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
@@ -55,10 +55,10 @@ class OutputHoldsMoreError(LeewardError):
 
 @dataclass
 class Written:
-    """What is on the disk now.
+    """The merged file on disk.
 
-    pairs: key and digest of each result. moved: where a former output is kept that is damaged, or not ours. index: why
-    the cache for listing could not be written, "" if it was.
+    pairs: key and digest of each result. moved: new path of a former output that is damaged or foreign. index: why the
+    index could not be written, or "".
     """
 
     output: Path
@@ -74,7 +74,7 @@ class Written:
 
     @property
     def no_aep(self) -> int:
-        """How many results there are whose status is not "success"."""
+        """The number of results whose status is not "success"."""
         return self.count - self.successful
 
 
@@ -88,12 +88,11 @@ def write_merged(
     before: Callable[[Written], None] | None = None,
     stall_seconds: float = STALL_SECONDS,
 ) -> Written:
-    """Make `output` from these results, each key once, or leave it as it is and raise.
+    """Write `output` from these results, each key once, or raise and leave it unchanged.
 
-    attributes: of the file; how many results it has is added here. known: what `output` holds, if that was just read.
-    forgone: results of an existing output that somebody has decided against. before: called when all is verified, right
-    before the new file gets its name. A StorageError means that the disk would not take it: the same call can be made
-    again.
+    attributes: of the file; the number of results is added here. known: the contents of `output`, if just read.
+    forgone: results of an existing output that may be lost. before: called when all is verified, right before the
+    rename. After a StorageError the same call can be repeated.
     """
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)
@@ -117,7 +116,7 @@ def write_merged(
     try:
         write_output_index(output, lines)
     except OSError as error:
-        written.index = str(error)  # only a cache
+        written.index = str(error)  # the index is only a cache
     return written
 
 
@@ -127,10 +126,10 @@ def _demand_replaceable(output: Path) -> None:
     except FileNotFoundError:
         return
     except OSError as error:
-        raise StorageError(f"{output}: cannot be looked at ({error})") from error
+        raise StorageError(f"{output}: cannot be examined ({error})") from error
     if not stat.S_ISREG(mode):
         raise InputError(
-            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'no plain file'}; name another output with -o"
+            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}; name another output with -o"
         )
 
 
@@ -145,12 +144,12 @@ def _write(
     kind: dict[str, Value] = {}
     with WriterProcess(path, stall_seconds) as process:
         for result in results:
-            told = root_attributes(result)
-            if written.pairs and told != kind:
+            own_kind = root_attributes(result)
+            if written.pairs and own_kind != kind:
                 raise InputError(
-                    f"{result.key} is of another kind than the results before; expected one kind in a file"
+                    f"{result.key} is of a different kind from the results before it; write each kind to its own file"
                 )
-            kind = told
+            kind = own_kind
             parts, datasets = result.attributes, result.datasets
             process.send(encode({"key": str(result.key), "seal": seal_of(parts, datasets)}, parts, datasets))
             written.pairs.add(make_pair(result.key, str(parts["digest"])))
@@ -160,11 +159,11 @@ def _write(
         process.send(encode({}, {"created": utc_now(), **counts, **kind}))
         count = process.finish()
     if count != lines.count or count != written.count:
-        raise StorageError(f"{path}: {lines.count} results were sent and {count} written")
+        raise StorageError(f"{path}: {lines.count} results were sent, but {count} were written")
 
 
 def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
-    """What was written, and what is there already, if anything is."""
+    """Return the contents of the new file, and of an existing output."""
     is_known = known is not None and known.identity == identity_or_none(output)
     if is_known or not output.exists():
         return contents_of(path), known if is_known else None
@@ -173,11 +172,11 @@ def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Conten
 
 
 def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
-    """Nothing that `output` holds may be lost by replacing it; what cannot be told is kept under another name."""
+    """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
     now = identity_or_none(output)
     if now is None:
         return None
-    if old is None or old.identity != now:  # it has changed since
+    if old is None or old.identity != now:  # it has changed
         old = contents_of(output)
     lost = uncovered(old, new) - forgone
     if lost:
@@ -188,7 +187,7 @@ def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pa
 
 
 def _keep(output: Path, kind: str) -> Path:
-    """A second name for the file, so that there is no moment without an output."""
+    """Give the file a second name, so that an output exists at every moment."""
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     number = 0
     while True:

@@ -1,1 +1,1 @@
-"""Results of other scripts and of damaged files."""
+"""Read results from files of other scripts and from damaged files."""

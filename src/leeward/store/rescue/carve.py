@@ -1,4 +1,4 @@
-"""The results of a damaged file, found in its bytes."""
+"""Find and read the results of a damaged file in its bytes."""
 
 from collections.abc import Callable, Mapping
 
@@ -29,11 +29,11 @@ from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 from leeward.store.rescue import foreign
 
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed")
-_PAGE = 512  # bytes that a disk, or a file system, loses together at least
+_PAGE = 512  # bytes: the smallest unit that a disk or a file system loses
 
 
 def find_results(pages: Pages, alive: Callable[[], None]) -> list[Place]:
-    """Return all groups that may be results, of whatever kind, and names that lead nowhere any more."""
+    """Return all groups that may be results of any kind, and names whose group is lost."""
     marks = {kind.MARK for kind in KINDS.values()}
     wanted = Wanted(
         names=b"|".join(kind.NAMES for kind in KINDS.values()),
@@ -45,7 +45,7 @@ def find_results(pages: Pages, alive: Callable[[], None]) -> list[Place]:
 
 
 def _key_in(attributes: Mapping[str, Raw | None]) -> str:
-    """Return the key that the attributes of a group say, "" if they do not."""
+    """Return the key that the attributes of a group state, or ""."""
     key = attributes.get("key")
     if isinstance(key, bytes | str):
         text = foreign.text_of(key) or ""
@@ -60,7 +60,7 @@ def _key_in(attributes: Mapping[str, Raw | None]) -> str:
 
 
 def read(pages: Pages, place: Place, size: int, file_name: str) -> tuple[AnyResult, bool]:
-    """Return the result at a place, and whether it has a seal, which is whole then. Raise BadGroupError."""
+    """Return the result at a place, and whether it has a seal, which is intact. Raise BadGroupError if it is bad."""
     try:
         return _read(pages, place, file_name)
     except Doubtful as error:
@@ -85,7 +85,7 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
         except DOUBTS:
             if name == kind.MARK or "seal" in attributes:
                 raise
-            attributes[f"{name} (damaged)"] = None  # a layout is worth keeping without it: an AEP can be recomputed
+            attributes[f"{name} (damaged)"] = None  # keep the layout without it: the AEP can be recomputed
     if "seal" in attributes:
         datasets = {name: _floats(one) for name, one in stored.items()}
         return sealed_result(place.name, kind, sealed_values(attributes), datasets), True
@@ -127,7 +127,7 @@ def _floats(stored: Stored) -> Array:
 
 
 def _lost_a_page(stored: Stored) -> bool:
-    """Whether several zeros in a row begin or end where a page of the disk does, and at the end of the numbers."""
+    """Return whether a run of zeros begins or ends at a page boundary, and elsewhere only at an end of the numbers."""
     if stored.place is None:
         return False
     flat = stored.numbers.ravel()

@@ -1,4 +1,4 @@
-"""What makes a result without a digest implausible once it is seen beside others: flipped bits rarely fit in."""
+"""Find implausible results without a digest by comparing them with others: flipped bits rarely fit in."""
 
 import statistics
 from collections import Counter, defaultdict
@@ -11,14 +11,14 @@ from leeward.store.format.keys import Key
 from leeward.store.format.kind import Array
 from leeward.store.format.layout_result import SUCCESS, Result
 
-_FEWEST = 3  # others that agree, before one is called different
+_FEWEST = 3  # others that must agree before one counts as different
 _FAR = 10.0  # times the usual distance to the nearest turbine; optimised and published layouts stay below 4
-_MOST_TURBINES = 2000  # whose distances are all looked at
+_MOST_TURBINES = 2000  # of a layout whose distances are compared
 _AEP_RATIO = 5.0  # between turbines of one type: more than any two sites differ by
 
 
 def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
-    """The results that contradict the others, or themselves, and why. Only those without a seal are looked at."""
+    """Return the implausible results and the reasons. Only results without a seal are examined."""
     results = [found.result for found in all_found if not found.sealed and found.result is not None]
     types: dict[int, list[Result]] = defaultdict(list)
     for result in results:
@@ -35,7 +35,7 @@ def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
 
 
 def _odd_diameter(results: Sequence[Result]) -> dict[Key, str]:
-    """The one of a type whose rotor is not that of all others."""
+    """Return the one result of a type whose rotor diameter differs from all others, with the reason."""
     diameters = Counter(result.diameter for result in results)
     (usual, count), *others = diameters.most_common()
     if count < _FEWEST or len(others) != 1 or others[0][1] != 1:
@@ -45,7 +45,7 @@ def _odd_diameter(results: Sequence[Result]) -> dict[Key, str]:
 
 
 def _odd_aep(results: Sequence[Result]) -> dict[Key, str]:
-    """Those whose turbines yield many times as much, or as little, as the others of their type."""
+    """Return the results whose AEP per turbine is far from the median of their type, with the reasons."""
     yields = {result.key: result.aep / result.n_turbines for result in results if result.status == SUCCESS}
     if len(yields) <= _FEWEST:
         return {}
@@ -58,7 +58,7 @@ def _odd_aep(results: Sequence[Result]) -> dict[Key, str]:
 
 
 def _stray(layout: Array) -> int | None:
-    """The number of a turbine that stands where no farm reaches, None if there is none."""
+    """Return the index of a turbine that is far from all others, or None."""
     if not 4 <= layout.shape[1] <= _MOST_TURBINES:
         return None
     distances = np.hypot(*(layout[:, :, None] - layout[:, None, :]))

@@ -1,6 +1,6 @@
-"""Results in the worker files of other scripts, without a seal: judged for what they say, and made results of ours.
+"""Read results without a seal from the worker files of other scripts, and check that they are plausible.
 
-Such a file holds an integer dataset `init`, which is no result, and one group a result, at the top or in a group
+Such a file holds an integer dataset `init`, which is not a result, and one group per result, at the top or in a group
 `optimized_layouts`.
 """
 
@@ -34,14 +34,12 @@ _OWN_DETAILS = (
     "ignored",
 )
 _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
-_RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # no names for details
+_RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # not allowed as names of details
 
 
 @dataclass(frozen=True)
 class Group:
-    """What was read of a group without a seal. layout, aep: its datasets, aep None if there is none. ignored: names of
-    what no result takes along.
-    """
+    """The content of a group without a seal. aep: None if it is missing. ignored: names that a result leaves out."""
 
     layout: Array
     aep: Array | None
@@ -50,7 +48,7 @@ class Group:
 
 
 def read_group(group: Any, key: Key, file_name: str) -> Result:
-    """The result in a group without a seal, if it is one; raises BadGroupError."""
+    """Return the result in a group without a seal. Raise BadGroupError if it is not one."""
     datasets = list(links(group))
     if "layout" not in datasets:
         refuse("layout is missing")
@@ -64,7 +62,7 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
 
 
 def result_of(group: Group, key: Key, file_name: str) -> Result:
-    """What a group says, made a result of this key, if it is plausible: nothing proves it. Raises BadGroupError."""
+    """Return the content of a group as a result of this key. Raise BadGroupError if it is implausible."""
     layout = _layout(group.layout)
     attributes = dict(group.attributes)
     _agree(attributes, key, layout.shape[1])
@@ -92,7 +90,7 @@ def result_of(group: Group, key: Key, file_name: str) -> Result:
 
 
 def beyond_results(root: Any) -> list[str]:
-    """What a file of other origin holds beside its groups that no result takes along, in words."""
+    """Describe the content of a file of other origin that no result includes."""
     found = [f"the attribute {_shown(name)}" for name in attribute_names(root)]
     what, init = what_is(root, INIT)
     if what == "a dataset":
@@ -107,7 +105,7 @@ def beyond_results(root: Any) -> list[str]:
 
 
 def attributes_of(parent: Any, name: str) -> list[str]:
-    """In words, those of a dataset or group; nothing is followed that is a link to elsewhere."""
+    """Describe the attributes of a dataset or group. Links are not followed."""
     if parent.links.get_info(name.encode()).type != h5l.TYPE_HARD:
         return []
     return [f"the attribute {_shown(one)} of {name}" for one in attribute_names(h5o.open(parent, name.encode()))]
@@ -132,7 +130,7 @@ def _layout(layout: Array) -> Array:
 
 
 def _aep(stored: Array) -> tuple[float, str]:
-    """GWh, or not a number with a note where what was stored is no energy."""
+    """Return the AEP in GWh and "", or NaN and a note if the stored number is not an energy."""
     if stored.size != 1:
         refuse(f"aep has the shape {stored.shape}; expected a single number")
     aep = float(stored.reshape(()))
@@ -143,7 +141,7 @@ def _aep(stored: Array) -> tuple[float, str]:
 
 
 def _diameter(attributes: dict[str, Value]) -> tuple[float, str]:
-    """Metres, or not a number with a note where what was stored is no length."""
+    """Return the diameter in m and "", or NaN and a note if the stored value is not a length."""
     if "diameter" not in attributes:
         return math.nan, ""
     stored = attributes.pop("diameter")
@@ -157,7 +155,7 @@ def _diameter(attributes: dict[str, Value]) -> tuple[float, str]:
 
 
 def _agree(attributes: dict[str, Value], key: Key, turbines: int) -> None:
-    """Take out the attributes that repeat the name and the layout, if they do."""
+    """Remove the attributes that repeat the name and the layout. Raise BadGroupError if they contradict them."""
     for name, expected in zip(_IDENTITY, (*key, turbines), strict=True):
         if name not in attributes:
             continue
@@ -180,7 +178,7 @@ def _detail_name(name: str) -> str:
 
 
 def _attributes(group: Any) -> tuple[dict[str, Value], list[str]]:
-    """Those that can be kept, and the names of the others."""
+    """Return the attributes that can be kept, and the names of the others."""
     attributes: dict[str, Value] = {}
     ignored = []
     for name in attribute_names(group):
@@ -194,7 +192,7 @@ def _attributes(group: Any) -> tuple[dict[str, Value], list[str]]:
 
 
 def _attribute(attribute: Any) -> Value | None:
-    """Of whatever simple kind; None where it is of another, or too large."""
+    """Return an attribute of a simple type; None if it is of another type or too large."""
     shape = attribute.shape
     if shape is None or len(shape) > 1 or attribute.get_storage_size() > LONGEST_TEXT or 0 in shape:
         return None
@@ -207,13 +205,13 @@ def _attribute(attribute: Any) -> Value | None:
         return number(values)
     if sort == h5t.STRING and math.prod(shape) == 1:
         texts = np.empty(shape, dtype=dtype)
-        attribute.read(texts, mtype=h5t.py_create(dtype))  # with the file's own type it would be pointers
+        attribute.read(texts, mtype=h5t.py_create(dtype))  # the type of the file would give pointers
         return text_of(texts.reshape(()).item())
     return None
 
 
 def number(values: Any) -> Value | None:
-    """An attribute of numbers, as it is kept; None if it cannot be."""
+    """Return an attribute of numbers in the form that is kept; None if it cannot be kept."""
     if values.size > 1:
         return np.ascontiguousarray(values, dtype=np.float64) if 8 * values.size <= LONGEST_TEXT else None
     value = values.reshape(()).item()
@@ -223,7 +221,7 @@ def number(values: Any) -> Value | None:
 
 
 def text_of(content: object) -> str | None:
-    """An attribute of text, as it is kept; None if it cannot be."""
+    """Return an attribute of text in the form that is kept; None if it cannot be kept."""
     if not isinstance(content, bytes | str):
         return None
     text = content.decode("utf-8", "replace") if isinstance(content, bytes) else content

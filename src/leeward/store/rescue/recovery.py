@@ -1,7 +1,7 @@
-"""Every result that a damaged file still holds, by all the ways there are; the file itself is only ever read.
+"""Recover every result that a damaged file still holds. The file itself is only read.
 
-As it is, group by group; with the mark taken away that a killed writer leaves; made as long as it says it is; and
-carved from its bytes, wherever they lead. What needs another file than this one is tried on copies.
+The ways are: read it as it is, group by group; clear the mark that a killed writer leaves; extend it to its stated
+length; and carve results from its bytes. Changes are made to copies only.
 """
 
 import os
@@ -22,7 +22,7 @@ from leeward.store.rescue.doubts import doubtful
 
 AS_IT_IS, UNMARKED, EXTENDED, CARVED = "read as it is", "mark of a writer cleared", "extended", "carved"
 
-_BLOCK = 48  # bytes, the first of a file in the newer format
+_BLOCK = 48  # bytes: the first block of a file in the newer format
 _FILLERS = (b"\0", b"\xff")
 _LONGEST_EXTENSION = 1 << 30
 _PIECE = 1 << 20
@@ -30,12 +30,12 @@ _PIECE = 1 << 20
 
 @dataclass
 class Recovery:
-    """What a file still held.
+    """The results recovered from a file.
 
-    verdict, reason, sha256, attributes: of the file as it is. results: each with its result; `sealed` tells verified
-    ones from plausible ones, and the detail "recovered_by" how it was found. lost: results that were there once, and
-    why they cannot be had. tried: the ways that gave results, and how many; those of earlier ways count again. notes:
-    ways that came to no end, and why: there may be more in the file.
+    verdict, reason, sha256, attributes: of the file as it is. results: `sealed` separates verified from plausible ones,
+    and the detail "recovered_by" names the way. lost: results that were there once, and why they are lost. tried: the
+    ways that gave results, and how many, including those of earlier ways. notes: ways that were cut off, and why: the
+    file may hold more.
     """
 
     path: Path
@@ -59,9 +59,9 @@ class Recovery:
 
 
 class Recoverer:
-    """Recovers files one by one, with the same child processes for all.
+    """A recoverer of files, one by one, with the same child processes for all.
 
-    workspace: a folder for copies, which are made and removed. limits: of the children.
+    workspace: a folder for temporary copies. limits: of the children.
     """
 
     def __init__(self, workspace: Path, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
@@ -79,7 +79,7 @@ class Recoverer:
         self._carving.close()
 
     def recover(self, path: Path) -> Recovery:
-        """All results of a file. Nothing is raised for its damage, nor where no copy can be made."""
+        """Recover all results of a file. Damage, or a copy that cannot be made, raises nothing."""
         harvest = _Harvest(path)
         harvest.take(AS_IT_IS, self._plain.read(path))
         if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
@@ -90,14 +90,14 @@ class Recoverer:
         return harvest.finished()
 
     def _completed(self, path: Path, start: "_Start", notes: list[str]) -> Iterator[FoundResult | FoundFile]:
-        """What is the same in all copies: it does not hang on how a copy was completed."""
+        """Yield the results that are the same in all copies, and so do not depend on the filler."""
         agreed: dict[str, FoundResult] = {}
         for number, filler in enumerate(_FILLERS if start.missing else _FILLERS[:1]):
             copy = self._workspace / "copy.h5"
             try:
                 _write_copy(path, start, copy, filler)
                 *found, last = self._plain.read(copy)
-            except OSError as error:  # a full disk, as a rule; what needs no copy is still tried
+            except OSError as error:  # usually a full disk; ways without a copy are still tried
                 notes.append(f"{start.way}: no copy could be made in {self._workspace.parent} ({error.strerror})")
                 return
             finally:
@@ -111,13 +111,13 @@ class Recoverer:
 
 
 def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
-    """All results of one file; copies of it are made, and removed, in the folder `workspace`."""
+    """Recover all results of one file. workspace: a folder for temporary copies."""
     with Recoverer(workspace, limits) as recoverer:
         return recoverer.recover(path)
 
 
 class _Harvest:
-    """Takes in what each way gives. What an earlier way found stands, unless a later one has it with a seal."""
+    """The results of all ways. An earlier find stays, unless a later one has a seal."""
 
     def __init__(self, path: Path) -> None:
         self.recovery = Recovery(path)
@@ -136,9 +136,9 @@ class _Harvest:
                 count += 1
                 self._add(way, found, found.key)
             elif way == CARVED:
-                self._lost[found.name] = found  # what it says is closer to the bytes
+                self._lost[found.name] = found  # its reason is closer to the bytes
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
-                    self._doubts.setdefault(found.key, found.reason)  # for whichever way it was found before
+                    self._doubts.setdefault(found.key, found.reason)  # applies to a find of any way
             else:
                 self._lost.setdefault(found.name, found)
         if count or way == AS_IT_IS:
@@ -159,7 +159,7 @@ class _Harvest:
     def _add(self, way: str, found: FoundResult, key: Key) -> None:
         old = self._found.get(key)
         if old is None and way == CARVED and self.is_whole:
-            return  # the script has deleted it, or it lies where no result belongs: the file itself is sound
+            return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
             rivals = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
             if rivals and not old.sealed:
@@ -181,7 +181,7 @@ class _Harvest:
         return recovery
 
     def _unclear(self) -> dict[Key, str]:
-        """Carved results of which there are others of the same key. If there are many, who knows what the rest is."""
+        """Return carved results with a rival of the same key. If there are many, all carved results are doubtful."""
         unclear = dict.fromkeys(
             self._rivals, "there are two different layouts of this key, and nothing says which counts"
         )
@@ -197,10 +197,10 @@ class _Harvest:
 
 @dataclass(frozen=True)
 class _Start:
-    """What the first block of a file says.
+    """The first block of a file.
 
-    place: of its signature. unmarked: what it should be, if it has the mark of a writer. missing: bytes that the file
-    should have, and has not, if they are not too many.
+    place: of its signature. unmarked: the block without the mark of a writer, None if it has no mark. missing: number
+    of bytes that the file lacks, 0 if there are too many.
     """
 
     place: int
@@ -209,13 +209,13 @@ class _Start:
 
     @property
     def way(self) -> str:
-        """What a copy needs to be read; "" if nothing that helps."""
+        """The changes that a copy needs to be readable, or ""."""
         ways = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
         return " and ".join(ways)
 
 
 def _start_of(path: Path) -> _Start | None:
-    """None if the file cannot be read, or has no beginning."""
+    """Return the first block of a file; None if it cannot be read or has no signature."""
     try:
         with open_plain(str(path)) as (handle, size):
             place = signature_place(handle, size)
@@ -231,13 +231,13 @@ def _start_of(path: Path) -> _Start | None:
 
 
 def _without_mark(block: bytes) -> bytes:
-    """The first block of a file that nobody is writing (section II.A of the HDF5 file format specification)."""
+    """Return the first block without the mark of a writer (section II.A of the HDF5 file format specification)."""
     plain = block[:11] + b"\0" + block[12:-4]
     return plain + lookup3(plain).to_bytes(4, "little")
 
 
 def _of_original(found: FoundResult, path: Path) -> FoundResult:
-    """As if it had been read from there."""
+    """Return a result from a copy as if read from the original."""
     if found.sealed or found.result is None:
         return replace(found, path=path)
     return _with_details(replace(found, path=path), {"source": path.name.encode("utf-8", "replace").decode()})
@@ -253,7 +253,7 @@ def _is_same(one: FoundResult, other: FoundResult | None) -> bool:
 
 
 def _copy_data(source: int, target: BinaryIO) -> None:
-    """Copy a file, and leave its holes holes: they may be larger than the disk."""
+    """Copy a file and keep its holes, which may be larger than the disk."""
     for start, end in data_pieces(source):
         target.seek(start)
         for place in range(start, end, _PIECE):
@@ -263,11 +263,11 @@ def _copy_data(source: int, target: BinaryIO) -> None:
 
 
 def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
-    """One that is as long as it says, and that nobody seems to be writing."""
+    """Write a copy of the stated length, without the mark of a writer."""
     with path.open("rb") as source, copy.open("wb") as target:
         _copy_data(source.fileno(), target)
         if filler == b"\0":
-            target.truncate(target.tell() + start.missing)  # zeros that take no room
+            target.truncate(target.tell() + start.missing)  # zeros that take no space
         else:
             for left in range(start.missing, 0, -_PIECE):
                 target.write(filler * min(left, _PIECE))
