@@ -144,7 +144,7 @@ def test_foreign_files(tmp_path):
     layouts = open_layouts(path)
     assert layouts[0, 0, 1].status == "no-aep"
     assert math.isnan(layouts.to_pandas().aep_gwh.item())
-    with pytest.warns(UserWarning, match="left out 2 damaged; the first is worker_101.h5"):
+    with pytest.warns(UserWarning, match="left out 2 damaged entries; first: worker_101.h5"):
         layouts = open_layouts(write_crashed_folder(tmp_path / "layouts.h5_temp"))
     assert len(layouts) == 8
     assert len(layouts.bad) == 2

@@ -86,7 +86,7 @@ class Layouts(Mapping[Key, Result]):
             first = self.bad[0]
             where = first.name if isinstance(first, FoundResult) else first.path.name
             warnings.warn(
-                f"{path}: left out {len(self.bad)} damaged; the first is {where} ({first.verdict}: {first.reason}); "
+                f"{path}: left out {len(self.bad)} damaged entries; first: {where} ({first.verdict}: {first.reason}); "
                 f"run leeward check {path}",
                 stacklevel=3,
             )
