@@ -13,8 +13,8 @@ import shapely
 
 from foreign_files import own_result
 from leeward.charts.colours import loss_range
+from leeward.charts.maps import label_place
 from leeward.errors import InputError
-from leeward.layout.pictures import label_place
 from leeward.pages import settings as settings_page
 from leeward.pages.charts.axes import share_bar
 from leeward.pages.charts.curves import convergence, rank_chart, strip_chart

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
-from leeward.layout.pictures import loss_span
+from leeward.charts.maps import loss_span
 
 # viridis at eleven points, from small to large values; S. van der Walt and N. Smith, 2015, public domain (CC0)
 _STEPS = bytes.fromhex("fde725 bddf26 7ad151 44bf70 22a884 21908d 2a788e 355f8d 414487 482475 440154")

@@ -1,4 +1,4 @@
-"""CSV and GeoJSON text of tables and layouts, for pages and `leeward export`; `layout_table` reads layouts from CSV."""
+"""CSV and GeoJSON text of tables and layouts, for pages and for `leeward export`."""
 
 from leeward.formats.geojson import layout_geojson
 from leeward.formats.rows import layout_csv

@@ -15,9 +15,9 @@ from matplotlib.patheffects import withStroke
 
 from leeward.capacity import capacity_factor
 from leeward.charts.colours import loss_range
+from leeward.charts.maps import apart, label_place, widened
 from leeward.charts.scales import shortened
 from leeward.errors import InputError
-from leeward.layout.pictures import apart, label_place, widened
 from leeward.plots import ground
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 

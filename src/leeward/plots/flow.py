@@ -9,9 +9,9 @@ from matplotlib.collections import LineCollection, QuadMesh
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 
+from leeward.charts.maps import Bounds, widened
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.pictures import Bounds, widened
 from leeward.plots import ground
 from leeward.plots.style import EVEN, FAINT, INK, colour_bar, new_figure
 from leeward.wind import WindFarm

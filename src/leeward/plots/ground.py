@@ -14,9 +14,9 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
+from leeward.charts.maps import Bounds, near
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.pictures import Bounds, near
 from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
 
 if TYPE_CHECKING:

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 
 from leeward.capacity import yield_words
 from leeward.charts import colours
+from leeward.charts.maps import Bounds, widened
 from leeward.charts.series import Array
 from leeward.errors import InputError
-from leeward.layout.pictures import Bounds, widened
 from leeward.plots import ground
 from leeward.plots.style import FAINT, INK, PLAIN, colour_bar, new_figure, save_figure
 
