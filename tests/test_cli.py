@@ -104,7 +104,7 @@ def test_without_an_area(tmp_path, problem, recipe):
     else:
         assert float(printed_aep(result.stdout)) > REFINED_GWH
         assert "after descent" in result.stdout
-        assert "work was done" in result.stdout
+        assert "the work budget is spent" in result.stdout
     assert printed_aep(result.stdout) == printed_aep(leeward_here("aep", "layout.csv", cwd=tmp_path).stdout)
     for said in ("after smart_start", str(SMART_START_GWH), "wake loss", "closest spacing", "layout.csv", "layout.png"):
         assert said in result.stdout
@@ -114,7 +114,7 @@ def test_the_default_recipe_refines(inside, tmp_path):
     (tmp_path / "area.json").write_text(json.dumps(SQUARE))
     code, out, err = inside("optimise", "--area", "area.json", "--turbines", "3", "--effort", "fast", "-o", "x.csv")
     assert (code, err) == (0, "")
-    for said in ("after smart_start", "after descent", "smart_start+refine, effort fast", "work was done"):
+    for said in ("after smart_start", "after descent", "smart_start+refine, effort fast", "the work budget is spent"):
         assert said in out
 
 

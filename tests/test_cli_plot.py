@@ -169,8 +169,8 @@ def test_a_rose_needs_only_a_campaign(made, tmp_path):
     ("arguments", "code", "says"),
     [
         (["layout", "-o", "a.gif"], 2, "expected one of .png, .svg, .pdf"),
-        (["layout", "-o", "layouts.run/a.png"], 2, "lies in the run directory"),
-        (["layout", "-o", "layouts.run/logs/a.png"], 2, "lies in the run directory"),
+        (["layout", "-o", "layouts.run/a.png"], 2, "is in the run directory"),
+        (["layout", "-o", "layouts.run/logs/a.png"], 2, "is in the run directory"),
         (["layout", "-o", "nowhere/a.png"], 2, "cannot be written"),
         (["layout", "nowhere.run", "-o", "a.png"], 2, "nowhere.run: no such file or folder"),
         (["layout", "--key", "0,0,9", "-o", "a.png"], 1, "farm0_t0_s9 is missing"),

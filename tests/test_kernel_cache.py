@@ -710,10 +710,10 @@ def test_workers_compile_first_what_nobody_else_compiles():
 
         return ask
 
-    warming._ask_together([question(name) for name in ("first", "second", "third")])
+    warming._make_calls([question(name) for name in ("first", "second", "third")])
     assert asked == ["first", "second", "third", "first"]
     asked.clear()
-    warming._ask_together([question("first")])  # all are being compiled: it waits
+    warming._make_calls([question("first")])  # all are being compiled: it waits
     assert asked == ["first", "first"]
 
 

@@ -144,7 +144,7 @@ def test_kinds_do_not_mix(run, tmp_path):
     own = write_own_file(tmp_path / "layouts.h5", [own_result()])
     with pytest.raises((InputError, BadSourceError), match="kind"):
         merge([run.root, own], tmp_path / "all.h5")
-    with pytest.raises(InputError, match="another kind"):
+    with pytest.raises(InputError, match="of a different kind"):
         write_merged(tmp_path / "all.h5", [own_result(), sample(1)], {})
 
 

@@ -165,9 +165,9 @@ def test_damaged_results(path):
 def test_a_file_that_goes_away(path):
     layouts = open_layouts(path)
     path.unlink()
-    with pytest.raises(LeewardError, match="cannot be read any more"):
+    with pytest.raises(LeewardError, match="can no longer be read"):
         layouts[0, 0, 0]
-    with pytest.raises(LeewardError, match="cannot be read any more"):
+    with pytest.raises(LeewardError, match="can no longer be read"):
         list(layouts.results())
 
 

@@ -137,7 +137,7 @@ def test_nothing_is_written_to_the_run(ran):
     ("arguments", "says"),
     [
         (["layouts.run", "-o", "report.pdf"], "expected .html"),
-        (["layouts.run", "-o", "layouts.run/report.html"], "lies in the run directory"),
+        (["layouts.run", "-o", "layouts.run/report.html"], "is in the run directory"),
         (["layouts.run", "-o", "nowhere/report.html"], "cannot be written"),
         (["nowhere.run"], "no such file or folder"),
         (["."], "not a run directory"),
