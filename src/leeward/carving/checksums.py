@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-_WORTH_COMPILING = 8_000_000  # bytes: about 0.6 s of Python; to import numba and compile takes as long
+_WORTH_COMPILING = 20_000_000  # bytes: about 1.3 s of Python; to import numba and compile takes half as long
 _hashed = 0  # bytes in this process
 
 
