@@ -1,5 +1,6 @@
 """The interface of an engine, the known engines, and the outcomes that they report."""
 
+import abc
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -134,11 +135,11 @@ class Engine(Protocol):
         """End all workers now; return the running tasks whose attempt may have been recorded."""
 
 
-class EngineKind:
+class EngineKind(abc.ABC):
     """Base class of the entries of ENGINES, for questions before the engine starts."""
 
     @classmethod
-    def demand(cls, execution: Execution, output: Path) -> None:
+    def demand(cls, execution: Execution, output: Path) -> None:  # noqa: B027 (most engines demand nothing)
         """Raise if the engine cannot run here. output: absolute path of the merged file."""
 
     @classmethod
@@ -147,9 +148,9 @@ class EngineKind:
         return None
 
     @classmethod
+    @abc.abstractmethod
     def open(cls, assignment: Assignment) -> Engine:
         """Start the engine."""
-        raise NotImplementedError
 
 
 def engine_class(name: str) -> type[EngineKind]:
