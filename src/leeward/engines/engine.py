@@ -138,8 +138,8 @@ class Engine(Protocol):
 class EngineKind(abc.ABC):
     """Base class of the entries of ENGINES, for questions before the engine starts."""
 
-    @classmethod
-    def demand(cls, execution: Execution, output: Path) -> None:  # noqa: B027 (most engines demand nothing)
+    @classmethod  # noqa: B027 (most engines demand nothing)
+    def demand(cls, execution: Execution, output: Path) -> None:
         """Raise if the engine cannot run here. output: absolute path of the merged file."""
 
     @classmethod
