@@ -2,7 +2,6 @@
 
 import csv
 import importlib.util
-import io
 import json
 import shutil
 import sys
@@ -22,8 +21,7 @@ from leeward.campaign.layouts import open_layouts
 from leeward.cli.export import FormatName
 from leeward.errors import InputError, StorageError
 from leeward.export import FORMATS, Choice, chosen, export_layouts, open_results, tables, write
-from leeward.export.registry import Format
-from leeward.export.write import Request
+from leeward.export.write import Format, Request
 from leeward.store.format.keys import Key
 from run_cases import leeward_here
 
@@ -236,7 +234,7 @@ WRONG = [
     ),
     (["-o", "all"], "has no extension"),
     (["-o", "all.nc", "--format", "csv"], "--format csv needs the extension .csv"),
-    (["-o", "one.yaml"], "leeward: 8 layouts selected (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0, ...); expected one"),
+    (["-o", "one.yaml"], "leeward: 8 layouts selected (farm0_t0_s0, farm0_t0_s1, farm0_t1_s0 and 5 more), but windio"),
     (["-o", "one.npz", "--best"], "4 layouts selected (farm0_t0_s"),
     (["-o", "one.csv", "--farm", "7"], "none of its 8 results matches farm 7; it has farms 0, 1"),
     (["-o", "one.csv", "--key", "farm"], "'farm' is not a key"),
@@ -387,7 +385,7 @@ def test_a_full_disk(run, tmp_path, monkeypatch):
 def test_tables_are_written_as_results_are_read(monkeypatch):
     """No more than a piece of the table is held back, however long it is."""
     monkeypatch.setattr(tables, "ROWS_AT_ONCE", 100)
-    file = io.BytesIO()
+    file = bytearray()
     held = []
 
     class Source:
@@ -395,18 +393,29 @@ def test_tables_are_written_as_results_are_read(monkeypatch):
 
         def results(self):
             for number in range(60):
-                held.append(20 * number - file.getvalue().count(b"\r\n"))
+                held.append(20 * number - file.count(b"\r\n"))
                 yield own_result(seed=number, turbines=20)
 
-    tables.write_csv(file, Request(FORMATS["csv"], ".csv", Source()))
+    for piece in tables.csv_pieces(Request(FORMATS["csv"], ".csv", Source())):
+        file += piece
     assert max(held) <= 100
-    assert file.getvalue().count(b"\r\n") == 20 * 60 + 1
+    assert file.count(b"\r\n") == 20 * 60 + 1
+
+
+@pytest.mark.parametrize("name", ["two.yaml", "two.npz", "strangers.geojson", "none.parquet"])
+def test_requests_are_refused_before_a_file_is_touched(run, tmp_path, monkeypatch, name):
+    monkeypatch.setitem(sys.modules, "pyarrow", None)
+    monkeypatch.setattr(write, "Temporary", None)
+    monkeypatch.setattr(write, "remove_left_overs_of", None)
+    campaign = load(campaign_data(farms=campaign_data()["farms"][:1]))
+    with open_layouts(run / "layouts.h5") as layouts, pytest.raises(InputError):
+        export_layouts(layouts, tmp_path / name, campaign)
 
 
 def test_a_format_is_a_module_and_an_entry(run, tmp_path, monkeypatch):
-    module = SimpleNamespace(write=lambda file, request: file.write(f"{len(request.layouts)} layouts".encode()))
+    module = SimpleNamespace(pieces=lambda request: [f"{len(request.layouts)} layouts".encode()])
     monkeypatch.setitem(sys.modules, "leeward.export.tiny", module)
-    monkeypatch.setitem(FORMATS, "tiny", Format("tiny", (".tiny",), "a number", "tiny:write"))
+    monkeypatch.setitem(FORMATS, "tiny", Format("tiny", (".tiny",), "tiny:pieces"))
     with open_layouts(run / "layouts.h5") as layouts:
         assert export_layouts(layouts, tmp_path / "all.tiny") == 8
     assert (tmp_path / "all.tiny").read_text() == "8 layouts"

@@ -73,6 +73,10 @@ CASES = {
 }
 
 
+def write(path, pieces, plant):
+    path.write_bytes(b"".join(pieces(SimpleNamespace(plant=plant, ending=path.suffix))))
+
+
 def plant_and_aep(**changes):
     """A layout that somebody put down, in a campaign; and what leeward says that it yields."""
     campaign = load(campaign_data(**changes))
@@ -94,8 +98,7 @@ def pywake_model():
 @pytest.mark.parametrize("case", CASES)
 def test_arrays_have_the_same_energy_in_pywake(case, pywake_model, tmp_path):
     plant, aep = plant_and_aep(**CASES[case])
-    with (tmp_path / "one.npz").open("wb") as file:
-        arrays.write_npz(file, plant)
+    write(tmp_path / "one.npz", arrays.array_pieces, plant)
     found = pywake_model.load_arrays(tmp_path / "one.npz")
     assert pywake_model.aep_gwh(found, found["x_m"], found["y_m"]) == pytest.approx(aep, rel=1e-9)
     power = np.interp(found["wind_speed_m_s"], found["turbine0_wind_speed_m_s"], found["turbine0_power_mw"])
@@ -110,8 +113,7 @@ def test_arrays_have_the_same_energy_in_pywake(case, pywake_model, tmp_path):
 def test_curves_that_are_no_straight_lines(pywake_model, tmp_path):
     """They are cut into short lines: what that loses is far below the figures that anybody looks at."""
     plant, aep = plant_and_aep(turbines=[CUBIC])
-    with (tmp_path / "one.json").open("wb") as file:
-        arrays.write_json(file, plant)
+    write(tmp_path / "one.json", arrays.array_pieces, plant)
     found = pywake_model.load_arrays(tmp_path / "one.json")
     assert pywake_model.aep_gwh(found, found["x_m"], found["y_m"]) == pytest.approx(aep, rel=1e-6)
 
@@ -139,8 +141,7 @@ def test_every_plant_is_one_by_the_schema(case, tmp_path):
     import windIO
 
     plant, _ = plant_and_aep(**CASES[case])
-    with (tmp_path / "plant.yaml").open("wb") as file:
-        windio.write_windio(file, SimpleNamespace(plant=plant))
+    write(tmp_path / "plant.yaml", windio.windio_pieces, plant)
     data = windIO.validate(tmp_path / "plant.yaml", "plant/wind_energy_system")
     assert data == windio.windio_plant(plant)
 
@@ -222,8 +223,7 @@ def test_floris_takes_every_plant(case, tmp_path):
     from floris import FlorisModel
 
     plant, _ = plant_and_aep(**CASES[case])
-    with (tmp_path / "floris.yaml").open("wb") as file:
-        floris.write_floris(file, SimpleNamespace(plant=plant))
+    write(tmp_path / "floris.yaml", floris.floris_pieces, plant)
     model = FlorisModel(str(tmp_path / "floris.yaml"))
     probability, speeds = plant.conditions.weight, plant.conditions.speed
     own = np.arange(len(plant.types)) < len(X)

@@ -4,6 +4,7 @@ import csv
 import json
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import pyarrow.parquet
 import pytest
@@ -13,7 +14,7 @@ from export_cases import LEFT, campaign_data, square
 from leeward import open_layouts
 from leeward.campaign import load
 from leeward.export import export_layouts
-from leeward.export.arrays import write_json
+from leeward.export.arrays import array_pieces
 from leeward.export.plant import plant_of
 from leeward.store.directory.index import output_index_path
 from leeward.wording import json_text
@@ -70,10 +71,9 @@ def test_tables_have_no_such_distance(lone, tmp_path):
     assert pyarrow.parquet.read_table(tmp_path / "a.parquet")["min_spacing_m"].null_count == 1
 
 
-def test_arrays_of_a_layout_whose_energy_nobody_knows(lone, tmp_path):
+def test_arrays_of_a_layout_whose_energy_nobody_knows(lone):
     campaign = load(lone[0] / "campaign.yaml")
     with open_layouts(lone[0] / "layouts.h5") as layouts:
         plant = plant_of(replace(layouts["farm0_t0_s0"], aep=math.nan), campaign)
-    with (tmp_path / "a.json").open("wb") as file:
-        write_json(file, plant)
-    assert strict((tmp_path / "a.json").read_text())["aep_gwh"] is None
+    [content] = array_pieces(SimpleNamespace(plant=plant, ending=".json"))
+    assert strict(content.decode())["aep_gwh"] is None

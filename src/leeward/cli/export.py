@@ -10,7 +10,7 @@ from typer import Exit, Option
 from leeward.cli.options import CAMPAIGN_FILE, FARMS, PLACE_OR_FOLDER, TYPES, Options
 from leeward.cli.output import EXIT_INCOMPLETE, check_files, note
 from leeward.cli.sources import Names, demanded_campaign, given_place, known_campaigns
-from leeward.export.registry import FORMATS, format_of
+from leeward.export.write import FORMATS, check_output, format_of
 from leeward.wording import command, count, size
 
 if TYPE_CHECKING:
@@ -66,7 +66,6 @@ class ExportOptions(Options):
 def export(options: ExportOptions) -> None:
     """Write layouts to a file."""
     from leeward.export import Choice, chosen, damaged, export_layouts, open_results
-    from leeward.export.write import check_output
 
     output, campaign = options.output, options.campaign
     form = format_of(output, None if options.format_name is None else options.format_name.value)

@@ -4,5 +4,4 @@ from leeward.export.choice import (
     damaged as damaged,
     open_results as open_results,
 )
-from leeward.export.registry import FORMATS as FORMATS
-from leeward.export.write import export_layouts as export_layouts
+from leeward.export.write import FORMATS as FORMATS, export_layouts as export_layouts

@@ -1,6 +1,8 @@
 """Export one layout as plain arrays, to build PyWake and FLORIS models from: .npz, or .json with the same names."""
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+import io
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,20 +15,19 @@ if TYPE_CHECKING:
     from leeward.export.write import Request
 
 
-def write_arrays(file: BinaryIO, request: "Request") -> None:
-    """Write .npz or .json, depending on the file extension."""
-    (write_npz if request.ending == ".npz" else write_json)(file, request.plant)
+def array_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield the whole file, .npz or .json, depending on the file extension.
 
-
-def write_npz(file: BinaryIO, plant: Plant) -> None:
-    """Write a file for `numpy.load`: nothing is pickled, texts are zero-dimensional arrays."""
-    np.savez_compressed(file, allow_pickle=False, **{name: np.asarray(value) for name, value in arrays(plant).items()})
-
-
-def write_json(file: BinaryIO, plant: Plant) -> None:
-    """Write all digits of all numbers; an unknown AEP is null."""
-    plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in arrays(plant).items()}
-    file.write((json_text(plain) + "\n").encode())
+    Nothing is pickled; in .npz, texts are zero-dimensional arrays. In .json, an unknown AEP is null.
+    """
+    found = arrays(request.plant)
+    if request.ending == ".json":
+        plain = {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in found.items()}
+        yield (json_text(plain) + "\n").encode()
+        return
+    content = io.BytesIO()
+    np.savez_compressed(content, allow_pickle=False, **{name: np.asarray(value) for name, value in found.items()})
+    yield content.getvalue()
 
 
 def arrays(plant: Plant) -> dict[str, Any]:

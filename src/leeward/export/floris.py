@@ -4,14 +4,14 @@ FLORIS input has no probabilities: the array `probability` of the format `arrays
 uses its own wake models; the gross yield is the same.
 """
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from leeward import __version__
 from leeward.errors import InputError
-from leeward.export.plant import Plant, closed_curve_points
-from leeward.export.yaml_text import yaml_text
+from leeward.export.plant import Plant, closed_curve_points, yaml_bytes
 
 if TYPE_CHECKING:
     from leeward.export.write import Request
@@ -28,8 +28,9 @@ NEAREST = {
 }
 
 
-def write_floris(file: BinaryIO, request: "Request") -> None:
-    file.write(yaml_text(_comments(request.plant), floris_input(request.plant)).encode())
+def floris_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield the whole file."""
+    yield yaml_bytes(_comments(request.plant), floris_input(request.plant))
 
 
 def floris_input(plant: Plant) -> dict[str, Any]:

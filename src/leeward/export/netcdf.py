@@ -2,7 +2,8 @@
 
 import io
 import time
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -36,8 +37,8 @@ GRID_MAPPING = "crs"
 NO_NUMBER = -1
 
 
-def write_netcdf(file: BinaryIO, request: "Request") -> None:
-    """Build the file in memory, because libhdf5 can crash on a full disk, and write its bytes."""
+def netcdf_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield the whole file, built in memory, because libhdf5 can crash on a full disk."""
     dataset = netcdf_dataset(request)
     numbers = [name for name in dataset.variables if dataset[name].dtype.kind in "fi" and dataset[name].ndim]
     encoding: dict[Any, dict[str, Any]] = {name: {"zlib": True, "complevel": 4, "shuffle": True} for name in numbers}
@@ -46,7 +47,7 @@ def write_netcdf(file: BinaryIO, request: "Request") -> None:
             encoding[name] |= {"dtype": "int64", "_FillValue": NO_NUMBER}
     content = io.BytesIO()
     dataset.to_netcdf(content, engine="h5netcdf", encoding=encoding)
-    file.write(content.getbuffer())
+    yield content.getvalue()
 
 
 def netcdf_dataset(request: "Request") -> "xarray.Dataset":

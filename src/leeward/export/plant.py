@@ -1,10 +1,12 @@
 """One layout with everything that its AEP depends on, for other programs: curves as tables, wind as conditions."""
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import yaml
 
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import yield_words
@@ -128,3 +130,24 @@ def closed_curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
     last = [FASTEST_M_S] if speeds[-1] < FASTEST_M_S else []
     points = np.concatenate([first, speeds, last])
     return points, *turbine.curve(points)
+
+
+class _Dumper(yaml.SafeDumper):
+    """A dumper that uses aliases for repeated sections, such as turbines, but not for lists."""
+
+    def ignore_aliases(self, data: Any) -> bool:
+        return not isinstance(data, dict)
+
+
+def _list(dumper: _Dumper, items: list[Any]) -> yaml.Node:
+    is_flat = not any(isinstance(item, dict | list) for item in items)
+    return dumper.represent_sequence("tag:yaml.org,2002:seq", items, flow_style=is_flat)
+
+
+_Dumper.add_representer(list, _list)
+
+
+def yaml_bytes(comments: Sequence[str], data: dict[str, Any]) -> bytes:
+    """Return data as YAML, comments first and each list of numbers on one line. Numbers round-trip exactly."""
+    top = "".join(f"# {' '.join(line.split())}\n" for line in comments)
+    return (top + yaml.dump(data, Dumper=_Dumper, sort_keys=False, allow_unicode=True, width=120)).encode()

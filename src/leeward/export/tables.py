@@ -1,14 +1,15 @@
-"""Export a table with a row per turbine or per layout, CSV or Parquet, written as the results are read."""
+"""Export any number of layouts as CSV, Parquet or GeoJSON, written as the results are read."""
 
-import dataclasses
+import io
 import itertools
 import json
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any, BinaryIO
+from typing import TYPE_CHECKING, Any
 
 from leeward import __version__
 from leeward.errors import InputError
-from leeward.formats.rows import Cell, Column, columns_of, description, rows_of
+from leeward.formats.geojson import collection
+from leeward.formats.rows import Cell, Column, columns_of, rows_of, values_of
 from leeward.formats.tabular import csv_lines
 
 if TYPE_CHECKING:
@@ -18,39 +19,72 @@ ROWS_AT_ONCE = 20_000
 NEEDS_PYARROW = 'Parquet needs pyarrow, which is not installed: pip install "leeward[parquet]"'
 
 
-def write_csv(file: BinaryIO, request: "Request") -> None:
-    """Write CSV in UTF-8 with CR LF line ends (RFC 4180)."""
-    file.write(csv_lines([[column.name for column in columns_of(request.per)]]).encode())
-    for rows in _pieces(request):
-        file.write(csv_lines(rows).encode())
+def csv_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield CSV in UTF-8 with CR LF line ends (RFC 4180)."""
+    yield csv_lines([[column.name for column in columns_of(request.per)]]).encode()
+    for rows in _batches(request):
+        yield csv_lines(rows).encode()
 
 
-def write_parquet(file: BinaryIO, request: "Request") -> None:
-    """Write Parquet with units and meanings in the metadata of the columns; unknown values are null."""
+def parquet_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield Parquet with units and meanings in the metadata of the columns; unknown values are null."""
     try:
         import pyarrow
         import pyarrow.parquet
     except ImportError as error:
         raise InputError(NEEDS_PYARROW) from error
     schema = pyarrow.schema([_field(pyarrow, column) for column in columns_of(request.per)], metadata=_facts(request))
-    with pyarrow.parquet.ParquetWriter(file, schema, compression="zstd") as writer:
-        for rows in _pieces(request):
+    buffer = _Buffer()
+    with pyarrow.parquet.ParquetWriter(buffer, schema, compression="zstd") as writer:
+        for rows in _batches(request):
             each = zip(*rows, strict=True)
             arrays = [
                 pyarrow.array(cells, type=known.type, from_pandas=True)
                 for cells, known in zip(each, schema, strict=True)
             ]
             writer.write_table(pyarrow.Table.from_arrays(arrays, schema=schema))
+            yield buffer.take()
+    yield buffer.take()
 
 
-def _pieces(request: "Request") -> Iterator[list[tuple[Cell, ...]]]:
+class _Buffer(io.BytesIO):
+    """A stream that is emptied after each piece, and still tells its position in the whole file."""
+
+    _taken = 0
+
+    def take(self) -> bytes:
+        """Return and drop the contents."""
+        piece = self.getvalue()
+        self._taken += len(piece)
+        self.seek(0)
+        self.truncate()
+        return piece
+
+    def tell(self) -> int:
+        return self._taken + super().tell()
+
+
+def geojson_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield the area of every farm that has a layout, then the neighbours, then the turbines of all layouts."""
+    layouts, campaign = request.layouts, request.campaign
+    farms = sorted({key.farm_idx for key in layouts})
+    for farm in farms:
+        if farm not in campaign.farms:
+            raise InputError(
+                f"{layouts.path}: has layouts of farm {farm}, which is not in the campaign {campaign.name}; "
+                "select other farms with --farm, or another campaign with --campaign"
+            )
+    for piece in collection(farms, layouts.results(), campaign):
+        yield piece.encode()
+
+
+def _batches(request: "Request") -> Iterator[list[tuple[Cell, ...]]]:
     """Yield the rows of all layouts in batches."""
+    crs = {"crs": request.crs}
     rows = (
         row
         for result in request.layouts.results()
-        for row in rows_of(
-            result, dataclasses.replace(description(result, request.known_campaign), crs=request.crs), request.per
-        )
+        for row in rows_of(result, values_of(result, request.known_campaign) | crs, request.per)
     )
     while piece := list(itertools.islice(rows, ROWS_AT_ONCE)):
         yield piece

@@ -1,13 +1,13 @@
 """Export one layout as a windIO plant: a `wind_energy_system` of the windIO 2 schema."""
 
-from typing import TYPE_CHECKING, Any, BinaryIO
+from collections.abc import Iterator
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import shapely
 
 from leeward import __version__
-from leeward.export.plant import Plant, curve_points
-from leeward.export.yaml_text import yaml_text
+from leeward.export.plant import Plant, curve_points, yaml_bytes
 from leeward.wind.wake_models.bastankhah_gaussian import BastankhahGaussian
 from leeward.wind.wake_models.jensen import Jensen
 
@@ -23,9 +23,9 @@ DEFICITS = {
 }
 
 
-def write_windio(file: BinaryIO, request: "Request") -> None:
-    """Write the plant as one self-contained file."""
-    file.write(yaml_text(_comments(request.plant), windio_plant(request.plant)).encode())
+def windio_pieces(request: "Request") -> Iterator[bytes]:
+    """Yield the plant as one self-contained file."""
+    yield yaml_bytes(_comments(request.plant), windio_plant(request.plant))
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:

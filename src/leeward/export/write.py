@@ -1,22 +1,79 @@
-"""Write results to a file of another format, atomically."""
+"""The export formats, and the function that writes results in one of them, atomically.
 
+A new format is a module of this package and an entry in `FORMATS`.
+"""
+
+import importlib
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from leeward.errors import InputError, StorageError
-from leeward.export.registry import Format, format_of
 from leeward.files import sync, sync_folder
-from leeward.formats.rows import Per
 from leeward.store import Temporary, demand_outside_runs, remove_left_overs_of
+from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.export.plant import Plant
+    from leeward.formats.rows import Per
     from leeward.store import Layouts
+
+
+@dataclass(frozen=True)
+class Format:
+    """An export format. Of two formats with the same file extension, the first is the default.
+
+    writer: module and name of a function that takes a Request and yields the bytes of the file. Nothing is written
+    before its first piece, so it raises InputError until then. A writer of a single layout uses `Request.plant`.
+    on_request: extensions that the format has only if it is named with --format.
+    """
+
+    name: str
+    endings: tuple[str, ...]
+    writer: str
+    on_request: tuple[str, ...] = ()
+    needs_campaign: bool = False
+
+    def pieces(self, request: "Request") -> Iterator[bytes]:
+        """Yield the bytes of the file, piece by piece."""
+        module, _, function = self.writer.partition(":")
+        yield from getattr(importlib.import_module(f"leeward.export.{module}"), function)(request)
+
+
+FORMATS = {
+    form.name: form
+    for form in (
+        Format("netcdf", (".nc",), "netcdf:netcdf_pieces"),
+        Format("parquet", (".parquet",), "tables:parquet_pieces"),
+        Format("csv", (".csv",), "tables:csv_pieces"),
+        Format("geojson", (".geojson", ".json"), "tables:geojson_pieces", on_request=(".json",), needs_campaign=True),
+        Format("windio", (".yaml", ".yml"), "windio:windio_pieces", needs_campaign=True),
+        Format("floris", (".yaml", ".yml"), "floris:floris_pieces", needs_campaign=True),
+        Format("arrays", (".npz", ".json"), "arrays:array_pieces", needs_campaign=True),
+    )
+}
+
+
+def format_of(output: Path, name: str | None) -> Format:
+    """Return the format with this name, which must fit the file extension; without a name, by the extension alone."""
+    ending = output.suffix.lower()
+    fitting = [form for form in FORMATS.values() if ending in form.endings]
+    if not fitting:
+        known = ", ".join(f"{'/'.join(form.endings)} ({form.name})" for form in FORMATS.values())
+        found = f"the extension {ending} is not known" if ending else "has no extension"
+        raise InputError(f"{output}: {found}; the extension selects the format, expected one of {known}")
+    if name is None:
+        return next(form for form in fitting if ending not in form.on_request)
+    if FORMATS[name] not in fitting:
+        raise InputError(
+            f"{output}: --format {name} needs the extension {' or '.join(FORMATS[name].endings)}; change the name, or "
+            f"use --format {' or '.join(form.name for form in fitting)}"
+        )
+    return FORMATS[name]
 
 
 @dataclass(frozen=True)
@@ -27,7 +84,7 @@ class Request:
     ending: str
     layouts: "Layouts"
     known_campaign: "Campaign | None" = None
-    per: Per = "turbine"
+    per: "Per" = "turbine"
     by_seed: bool = True
 
     @property
@@ -46,9 +103,8 @@ class Request:
         keys = list(self.layouts)
         if len(keys) > 1:
             raise InputError(
-                f"{len(keys)} layouts selected ({', '.join(map(str, keys[:3]))}{', ...' if len(keys) > 3 else ''}); "
-                f"expected one for {self.form.what}: name it with --key, or select the best layout of one farm and "
-                "turbine type with --farm, --type and --best"
+                f"{len(keys)} layouts selected ({listed(keys, 3)}), but {self.form.name} holds one: name it with "
+                "--key, or select the best layout of one farm and turbine type with --farm, --type and --best"
             )
         return plant_of(self.layouts[keys[0]], self.campaign)
 
@@ -66,7 +122,7 @@ def export_layouts(
     campaign: "Campaign | None" = None,
     *,
     format_name: str | None = None,
-    per: Per = "turbine",
+    per: "Per" = "turbine",
     by_seed: bool = True,
 ) -> int:
     """Write results to a file atomically, and return the number of layouts written.
@@ -79,7 +135,20 @@ def export_layouts(
     check_output(output, [layouts.path])
     if not len(layouts):
         raise InputError(f"{layouts.path}: no results to export")
-    _write_whole(output, Request(form, output.suffix.lower(), layouts, campaign, per, by_seed))
+    pieces = form.pieces(Request(form, output.suffix.lower(), layouts, campaign, per, by_seed))
+    first = next(pieces)  # raises InputError while nothing is written
+    target = Path(os.path.realpath(output))
+    try:
+        remove_left_overs_of(target)  # from a killed export
+        with Temporary(target) as temporary:
+            with os.fdopen(os.dup(temporary.handle), "wb") as file:
+                file.write(first)
+                file.writelines(pieces)
+            sync(temporary.handle)
+            temporary.put_in_place()
+        sync_folder(target.parent)
+    except OSError as error:
+        raise StorageError(f"{output}: cannot be written ({error}); nothing half-written is left") from error
     return len(layouts)
 
 
@@ -90,18 +159,3 @@ def check_output(output: Path, sources: Sequence[Path]) -> None:
         if place == Path(os.path.realpath(source)):
             raise InputError(f"{output}: is also the input; write to another file")
     demand_outside_runs(output)
-
-
-def _write_whole(output: Path, request: Request) -> None:
-    """Write a temporary file and rename it when all of it is on the disk."""
-    target = Path(os.path.realpath(output))
-    try:
-        remove_left_overs_of(target)  # from a killed export
-        with Temporary(target) as temporary:
-            with os.fdopen(os.dup(temporary.handle), "wb") as file:
-                request.form.write(file, request)
-            sync(temporary.handle)
-            temporary.put_in_place()
-        sync_folder(target.parent)
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be written ({error}); nothing half-written is left") from error

@@ -9,9 +9,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import numpy.typing as npt
 
-from leeward.capacity import capacity_factor
 from leeward.errors import InputError
-from leeward.formats.rows import description
+from leeward.formats.rows import TURBINE_COLUMNS, Cell, values_of
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
@@ -52,20 +51,9 @@ def _area_feature(farm_idx: int, campaign: "Campaign") -> dict[str, Any]:
 
 
 def _turbine_features(result: "Result", campaign: "Campaign") -> Iterator[dict[str, Any]]:
-    about = description(result, campaign)
-    properties = {
-        "kind": "turbine",
-        "key": str(result.key),
-        **result.key._asdict(),
-        "farm": about.farm,
-        "turbine_type": about.turbine_type,
-        "rotor_diameter_m": _known(result.diameter),
-        "hub_height_m": _known(about.hub_height_m),
-        "rated_power_mw": _known(about.rated_power_mw),
-        "layout_aep_gwh": _known(result.aep),
-        "installed_mw": _known(about.installed_mw),
-        "capacity_factor": _known(capacity_factor(result.aep, about.installed_mw)),
-    }
+    values = values_of(result, campaign)
+    names = [column.name for column in TURBINE_COLUMNS if column.name not in ("turbine", "x_m", "y_m", "crs")]
+    properties = {"kind": "turbine", **{name: _known(values[name]) for name in names}}
     points = _points(result.x, result.y, demanded_crs(campaign), str(result.key))
     for turbine, point in enumerate(points):
         yield {"type": "Feature", "properties": {**properties, "turbine": turbine}, "geometry": point}
@@ -146,5 +134,5 @@ def _cut_at_180(polygon: Any) -> list[Any]:
     return [part for part in sides if shapely.area(part) > 0.0]
 
 
-def _known(value: float) -> float | None:
-    return float(value) if math.isfinite(value) else None
+def _known(value: Cell) -> Cell:
+    return None if isinstance(value, float) and not math.isfinite(value) else value

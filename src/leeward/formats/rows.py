@@ -75,30 +75,34 @@ LAYOUT_COLUMNS = (
 )
 
 
-@dataclass(frozen=True)
-class Description:
-    """The farm and turbine type of a layout according to its campaign; unknown values are empty or NaN."""
+def values_of(result: "Result", campaign: "Campaign | None") -> dict[str, Cell]:
+    """Return the values of a layout by column name; unknown ones are empty or NaN.
 
-    farm: str = ""
-    turbine_type: str = ""
-    crs: str = ""
-    hub_height_m: float = NOT_KNOWN
-    rated_power_mw: float = NOT_KNOWN
-    installed_mw: float = NOT_KNOWN
-
-
-def description(result: "Result", campaign: "Campaign | None") -> Description:
-    """Return the description of a result, whose farm or type the campaign may not have (any more)."""
-    installed = installed_of(campaign, result)
-    if campaign is None:
-        return Description(installed_mw=installed)
-    key = result.key
-    farm, kind = campaign.farms.get(key.farm_idx), campaign.types.get(key.type_idx)
-    crs = campaign.crs or ""
-    if kind is None:
-        return Description(farm or "", "", crs, installed_mw=installed)
-    hub_height = campaign.physics.hub_height_m(key.type_idx)
-    return Description(farm or "", kind, crs, hub_height, campaign.physics.rated_power_mw(key.type_idx), installed)
+    campaign: source of names and turbine data; it may lack the farm or the type of the layout.
+    """
+    key, installed = result.key, installed_of(campaign, result)
+    values: dict[str, Cell] = {
+        "key": str(key),
+        **key._asdict(),
+        **dict.fromkeys(("farm", "turbine_type", "crs"), ""),
+        **dict.fromkeys(("hub_height_m", "rated_power_mw"), NOT_KNOWN),
+        "rotor_diameter_m": float(result.diameter),
+        "n_turbines": result.n_turbines,
+        "aep_gwh": float(result.aep),
+        "layout_aep_gwh": float(result.aep),
+        "installed_mw": installed,
+        "capacity_factor": capacity_factor(result.aep, installed),
+        "steps": int(result.steps),
+        **{name: _detail(result, name) for name in ("wake_loss", "min_spacing_m", "seconds")},
+        **{name: getattr(result, name) for name in ("status", "origin", "stop_reason", "fingerprint")},
+    }
+    if campaign is not None:
+        values |= {"farm": campaign.farms.get(key.farm_idx, ""), "crs": campaign.crs or ""}
+        if key.type_idx in campaign.types:
+            values["turbine_type"] = campaign.types[key.type_idx]
+            values["hub_height_m"] = campaign.physics.hub_height_m(key.type_idx)
+            values["rated_power_mw"] = campaign.physics.rated_power_mw(key.type_idx)
+    return values
 
 
 def columns_of(per: Per) -> tuple[Column, ...]:
@@ -106,32 +110,21 @@ def columns_of(per: Per) -> tuple[Column, ...]:
     return TURBINE_COLUMNS if per == "turbine" else LAYOUT_COLUMNS
 
 
-def rows_of(result: "Result", about: Description, per: Per) -> Iterator[tuple[Cell, ...]]:
-    """Yield the rows of one layout, in the order of the columns: one per turbine, or a single one."""
-    names = (str(result.key), *result.key, about.farm, about.turbine_type)
-    machine = (float(result.diameter), about.hub_height_m, about.rated_power_mw)
-    energy = (float(result.aep), about.installed_mw, capacity_factor(result.aep, about.installed_mw))
-    if per == "turbine":
-        for turbine, (x, y) in enumerate(result.layout.T.tolist()):
-            yield (*names, turbine, x, y, about.crs, *machine, *energy)
+def rows_of(result: "Result", values: dict[str, Cell], per: Per) -> Iterator[tuple[Cell, ...]]:
+    """Yield the rows of one layout: one per turbine, or a single one. values: from `values_of`."""
+    cells = tuple(values.get(column.name) for column in columns_of(per))
+    if per == "layout":
+        yield cells
         return
-    yield (
-        *names,
-        *energy,
-        *(_detail(result, name) for name in ("wake_loss", "min_spacing_m")),
-        result.n_turbines,
-        *machine,
-        int(result.steps),
-        _detail(result, "seconds"),
-        *(result.status, result.origin, result.stop_reason, result.fingerprint),
-        about.crs,
-    )
+    before, after = cells[: len(_NAMES)], cells[len(_NAMES) + 3 :]
+    for turbine, (x, y) in enumerate(result.layout.T.tolist()):
+        yield (*before, turbine, x, y, *after)
 
 
 def layout_csv(result: "Result", campaign: "Campaign | None" = None) -> str:
     """Return one layout as CSV, a row per turbine. campaign: source of the names of farm and turbine type."""
     header = [column.name for column in TURBINE_COLUMNS]
-    return csv_text(header, rows_of(result, description(result, campaign), "turbine"))
+    return csv_text(header, rows_of(result, values_of(result, campaign), "turbine"))
 
 
 def _detail(result: "Result", name: str) -> float:
