@@ -82,10 +82,11 @@ def test_csv_with_a_row_for_each_layout(source, results, tmp_path):
 
 @needs_pyarrow
 @pytest.mark.parametrize("per", ["turbine", "layout"])
-def test_parquet_is_the_same_table(source, tmp_path, per):
+def test_parquet_is_the_same_table(source, tmp_path, monkeypatch, per):
     import pandas
     import pyarrow.parquet
 
+    monkeypatch.setattr(tables, "ROWS_AT_ONCE", 3)
     path = exported(source, tmp_path, "all.parquet", per=per)
     table = pandas.read_parquet(path)
     with_texts = pandas.read_csv(exported(source, tmp_path, "all.csv", per=per))

@@ -13,7 +13,9 @@ import yaml
 from foreign_files import own_result
 from leeward.campaign import builtin_campaign, load
 from leeward.errors import InputError
-from leeward.formats import csv_text, layout_csv, layout_geojson
+from leeward.formats.geojson import layout_geojson
+from leeward.formats.rows import layout_csv
+from leeward.formats.tabular import csv_text
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
 from run_cases import make_campaign

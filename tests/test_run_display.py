@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from leeward.cli import run_events
+from leeward.cli import run_display
 from leeward.cli.output import Printable
-from leeward.cli.run_events import Pace
+from leeward.cli.run_display import Pace
 from run_cases import PATIENCE_S
 
 
@@ -22,7 +22,7 @@ def told(pace, *events):
 def test_no_time_left_before_a_task_of_this_run_has_finished(monkeypatch):
     """And the time for compiling does not count."""
     now = 1000.0
-    monkeypatch.setattr(run_events.time, "monotonic", lambda: now)
+    monkeypatch.setattr(run_display.time, "monotonic", lambda: now)
     pace = Pace()
     assert told(pace, ("began", {"total": 10, "done": 4, "failed": 1})) == (
         "4 done, 1 failed of 10; time left not known yet"
@@ -36,11 +36,10 @@ def test_no_time_left_before_a_task_of_this_run_has_finished(monkeypatch):
 
 
 SHOWING = """
-from types import SimpleNamespace
 from leeward.cli.run_display import display
 from leeward.cli.output import printable_streams
 
-with printable_streams(), display(SimpleNamespace(farms={0: "north"}), quiet=False, as_json=False) as hear:
+with printable_streams(), display({0: "north"}, quiet=False, as_json=False) as hear:
     facts = {"campaign": "c", "total": 2, "done": 0, "failed": 0, "workers": 2, "engine": "local"}
     hear({"event": "began", **facts})
     hear({"event": "compiling"})

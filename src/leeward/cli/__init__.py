@@ -5,7 +5,6 @@ Commands import heavy packages only when they need them, so that `leeward --help
 
 import errno
 import importlib
-import os
 import sys
 from typing import Annotated, Any
 
@@ -14,7 +13,7 @@ from typer.core import TyperCommand
 
 from leeward import __version__
 from leeward.cli.options import expanded
-from leeward.cli.output import EXIT_ERROR, exit_code, printable_streams
+from leeward.cli.output import EXIT_ERROR, discard_output, exit_code, printable_streams
 from leeward.cli.progress import compiling_shown
 from leeward.errors import LeewardError
 
@@ -68,7 +67,7 @@ def main() -> None:
             try:
                 _flush()
             except OSError:  # already reported
-                os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+                discard_output()
 
 
 def _main() -> None:

@@ -192,4 +192,4 @@ def _print_table(where: str, found: Sequence[Yield]) -> None:
         ]
         for each in found
     ]
-    print(table([header, *rows], right=range(2, 7)))
+    print(table(rows, header=header, right=range(2, 7)))

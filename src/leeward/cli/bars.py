@@ -1,5 +1,6 @@
 """Progress bars on standard error. This module imports rich, which is slow."""
 
+import time
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -9,10 +10,12 @@ from rich.table import Table
 from rich.text import Text
 
 from leeward.cli.output import COMPILING
-from leeward.cli.run_events import Pace, sentence
+from leeward.cli.progress import progress_text
+from leeward.cli.run_display import Pace, sentence
 from leeward.wording import printable
 
 MOST_FARMS = 12
+EVERY_S = 0.1
 
 
 class Bar(Progress):
@@ -23,7 +26,17 @@ class Bar(Progress):
         # if redirected, rich would write control sequences to our stream, which escapes them
         settings |= {"console": Console(stderr=True), "redirect_stdout": False, "redirect_stderr": False}
         super().__init__(description, BarColumn(), state, TimeElapsedColumn(), **settings)
+        self._task = self.add_task("preparing", total=None, state="")
+        self._last = 0.0
         self._compiling: TaskID | None = None
+
+    def on_progress(self, stage: str, done: int, total: int) -> None:
+        """Show the progress of a stage. total: 0 if not known."""
+        now = time.monotonic()
+        if now - self._last >= EVERY_S or done == total:
+            self._last = now
+            state = progress_text(done, total)
+            self.update(self._task, description=printable(stage), completed=done, total=total or None, state=state)
 
     def on_compile(self, begins: bool) -> None:
         """Show the row, with the elapsed time, or hide it."""
@@ -40,7 +53,6 @@ class RunBar(Bar):
         self._pace = Pace()
         self._best: dict[int, tuple[float, str]] = {}
         super().__init__(refresh_per_second=4)
-        self._task = self.add_task("preparing", total=None, state="")
 
     def on_event(self, event: dict[str, Any]) -> None:
         """Show an event of the run."""
@@ -54,10 +66,8 @@ class RunBar(Bar):
         if kind == "done" and event.get("aep") is not None:
             farm = int(event["key"].partition("_")[0].removeprefix("farm"))
             if event["aep"] > self._best.get(farm, (0.0, ""))[0]:
-                self._best = {
-                    **self._best,
-                    farm: (event["aep"], event["key"]),
-                }  # a copy: another thread may be drawing it
+                # a copy, because another thread may be drawing the table
+                self._best = {**self._best, farm: (event["aep"], event["key"])}
         if kind in ("began", "done", "failed", "again"):
             done = pace.done + pace.failed
             self.update(self._task, description="layouts", total=pace.total, completed=done, state=str(pace))

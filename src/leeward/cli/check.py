@@ -1,23 +1,20 @@
 """`leeward check`: give a verdict on every file and every result."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer import Argument, Exit, Option
 
+from leeward import store, watch
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, counted, first_of, picked, table
 from leeward.cli.progress import progress
 from leeward.cli.sources import adopt_words, campaign_words, demanded_campaign, given_campaign, given_place
 from leeward.events import OnProgress
-from leeward.store import Verdict, demand_possible, is_pack, is_shard
+from leeward.processes import usable_cores
 from leeward.wording import command, compute_command, count, json_text, listed, run_command, size
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
-    from leeward.store import CheckReport, FoundFile, FoundResult
 
 MOST_FILES_OF_A_FOLDER = 40  # more valid files than that share one line
 
@@ -60,24 +57,18 @@ class CheckOptions(Options):
 
 def check(options: CheckOptions) -> None:
     """Check files and print the verdicts."""
-    from leeward.processes import usable_cores
-    from leeward.store import check as check_files
-    from leeward.watch import Comparison
-
     paths = options.paths or [given_place(None)]
-    demand_possible(*paths)
+    store.demand_possible(*paths)
     if options.complete or not options.paths:  # cleaned results are only in layouts.h5
         outputs = [path.with_suffix(".h5") for path in paths if path.suffix == ".run"]
         paths = paths + [output for output in outputs if output.is_file() and output not in paths]
     deep, complete, campaign = options.deep, options.complete, options.campaign
-    if complete or deep:
-        chosen: Campaign | None = demanded_campaign(campaign, paths, "--deep" if deep else "--complete")
-    else:
-        chosen = given_campaign(campaign)
-    comparison = Comparison(paths, None if campaign is None else chosen, chosen)
+    why = "--deep" if deep else "--complete" if complete else None
+    chosen = demanded_campaign(campaign, paths, why) if why else given_campaign(campaign)
+    comparison = watch.Comparison(paths, None if campaign is None else chosen, chosen)
     with progress(options.quiet or options.as_json) as on_progress:
         listing = _Listing(on_progress, keep_all=options.as_json)
-        report = check_files(
+        report = store.check(
             paths,
             judge=chosen.judge if chosen is not None and deep else None,
             compare=comparison,
@@ -107,7 +98,7 @@ class _Folder:
     results: int = 0
     bad: int = 0
     size: int = 0
-    valid: "list[FoundFile]" = field(default_factory=list)
+    valid: "list[store.FoundFile]" = field(default_factory=list)
 
 
 class _Listing:
@@ -116,59 +107,53 @@ class _Listing:
     def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
         self._on_progress = on_progress
         self._keep_all = keep_all
-        self._results: list[FoundResult] = []
+        self._results: list[store.FoundResult] = []
         self._files = 0
         self.folders: dict[Path, _Folder] = {}
-        self.bad: list[tuple[FoundFile, list[FoundResult]]] = []
+        self.bad: list[tuple[store.FoundFile, list[store.FoundResult]]] = []
         self.all: list[dict[str, Any]] = []
 
-    def add(self, found: "FoundFile | FoundResult") -> None:
-        from leeward.store import FoundResult
-
-        if isinstance(found, FoundResult):
+    def add(self, found: "store.FoundFile | store.FoundResult") -> None:
+        if isinstance(found, store.FoundResult):
             if self._keep_all or not found.is_valid:
                 self._results.append(found)
             return
         results, self._results = self._results, []
         self._files += 1
         self._on_progress("checking files", self._files, 0)
-        self._note(found)
+        self._count(found)
         bad = [result for result in results if not result.is_valid]
         if bad or not found.is_valid:
             self.bad.append((found, bad))
         if self._keep_all:
             self.all.append(_file_data(found, results))
 
-    def _note(self, found: "FoundFile") -> None:
+    def _count(self, found: "store.FoundFile") -> None:
         path, is_run = _home(found.path)
         folder = self.folders.setdefault(path, _Folder(path, is_run))
         folder.files += 1
-        folder.packs += is_run and is_pack(found.path)
+        folder.packs += is_run and store.is_pack(found.path)
         folder.results += found.valid
         folder.bad += not found.is_valid
         folder.size += max(found.size, 0)
         if found.is_valid and not is_run and len(folder.valid) <= MOST_FILES_OF_A_FOLDER:
             folder.valid.append(found)
 
-    def bad_runs(self, which: Callable[[Path], bool] = lambda file: True) -> list[Path]:
-        """Return the run directories with bad files. which: selects the files that count."""
-        homes = dict.fromkeys(_home(found.path) for found, _ in self.bad if which(found.path))
-        return [path for path, is_run in homes if is_run]
-
     @property
-    def bad_elsewhere(self) -> bool:
-        return any(not _home(found.path)[1] for found, _ in self.bad)
+    def bad_homes(self) -> dict[Path, tuple[Path, bool]]:
+        """Return the run directory or folder of each bad file, and whether it is a run."""
+        return {found.path: _home(found.path) for found, _ in self.bad}
 
 
 def _home(file: Path) -> tuple[Path, bool]:
     """Return the run directory of a shard or pack, or the folder of any other file, and whether it is a run."""
-    if is_shard(file):
+    if store.is_shard(file):
         return file.parents[2], True
-    return (file.parents[1], True) if is_pack(file) else (file.parent, False)
+    return (file.parents[1], True) if store.is_pack(file) else (file.parent, False)
 
 
-def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, Any]:
-    def evidence(result: "FoundResult") -> str | None:
+def _file_data(found: "store.FoundFile", results: "list[store.FoundResult]") -> dict[str, Any]:
+    def evidence(result: "store.FoundResult") -> str | None:
         return ("verified" if result.is_verified else "plausible") if result.is_valid else None
 
     each = [
@@ -177,7 +162,7 @@ def _file_data(found: "FoundFile", results: "list[FoundResult]") -> dict[str, An
     return {"path": str(found.path), **picked(found, "size", "verdict", "reason", "valid", "bad"), "results": each}
 
 
-def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
+def _as_data(report: "store.CheckReport", listing: _Listing) -> dict[str, Any]:
     places = {"conflicts": report.conflicts, "duplicates": report.duplicates}
     return {
         "is_well": report.is_well,
@@ -191,13 +176,13 @@ def _as_data(report: "CheckReport", listing: _Listing) -> dict[str, Any]:
     }
 
 
-def _lines(report: "CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
+def _lines(report: "store.CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
     rows = [] if quiet else [row for folder in listing.folders.values() for row in _valid_rows(folder)]
     rows += [row for found, results in listing.bad for row in _bad_rows(found, results)]
     if rows:
-        yield table([["file", "results", "size", "verdict"], *rows], right=(1, 2))
+        yield table(rows, header=["file", "results", "size", "verdict"], right=(1, 2))
         yield ""
-    valid, results = report.result_verdicts[Verdict.VALID], report.results
+    valid, results = report.result_verdicts[store.Verdict.VALID], report.results
     yield (
         f"{count(report.files, 'file')}, {len(listing.bad)} of them bad; {count(results, 'result')}, "
         f"{results - valid} of them bad; {size(report.size)}"
@@ -217,7 +202,7 @@ def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
         yield [str(found.path), str(found.valid), size(found.size), f"{found.verdict}{more}"]
 
 
-def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list[str]]:
+def _bad_rows(found: "store.FoundFile", results: "list[store.FoundResult]") -> Iterator[list[str]]:
     verdict = f"{found.verdict}: {found.reason}" if found.reason else str(found.verdict)
     if found.bad:
         verdict += f", {found.bad} of {found.valid + found.bad} results bad"
@@ -226,7 +211,7 @@ def _bad_rows(found: "FoundFile", results: "list[FoundResult]") -> Iterator[list
         yield [f"  {result.name}", "", "", f"{result.verdict}: {result.reason}"]
 
 
-def _remarks(report: "CheckReport") -> Iterator[str]:
+def _remarks(report: "store.CheckReport") -> Iterator[str]:
     same = len(report.duplicates) - len(report.conflicts)
     yield from counted(
         (report.plausible, "result", "only plausible: complete and consistent, but without a checksum"),
@@ -243,7 +228,7 @@ def _remarks(report: "CheckReport") -> Iterator[str]:
 
 
 def _next(
-    report: "CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
+    report: "store.CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
 ) -> Iterator[str]:
     if not report.files:
         yield f"Nothing was found: no .h5 or .hdf5 file and no result of a run in {', '.join(map(str, paths))}."
@@ -252,19 +237,20 @@ def _next(
             yield f"Complete: all {report.expected} results that the campaign expects are present."
         yield "All is well." if deep else "All is well. To also recompute AEP, spacing and boundary: --deep"
     unfit = set(report.unfit)
-    for run in listing.bad_runs(lambda file: file not in unfit):
-        resume = command(*run_command(run.with_suffix(".h5")))
-        yield f"{run}: `{resume}` moves bad files to quarantine and recomputes their tasks."
-    for run in listing.bad_runs(lambda file: file in unfit):  # a run would keep or reject them
+    bad_runs = dict.fromkeys((home, file in unfit) for file, (home, is_run) in listing.bad_homes.items() if is_run)
+    for run, is_unfit in sorted(bad_runs, key=lambda found: found[1]):
         again = run_command(run.with_suffix(".h5"))
-        yield (
+        if not is_unfit:
+            yield f"{run}: `{command(*again)}` moves bad files to quarantine and recomputes their tasks."
+            continue
+        yield (  # a run would keep or reject them
             f"{run}: its implausible results are intact, but do not match the campaign. Move their files out of the "
             f"run directory, and `{command(*again)}` recomputes these tasks; or start over, which keeps the old "
             f"results under another name: {command(*again, '--new')}"
         )
     named = campaign_words(campaign)
-    sources = [path for path in paths if path not in listing.bad_runs()]
-    if listing.bad_elsewhere and sources:
+    sources = [path for path in paths if path not in {run for run, _ in bad_runs}]
+    if sources and not all(is_run for _, is_run in listing.bad_homes.values()):
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
         rescued = command("salvage", *sources, "-o", "salvaged.h5", *named)

@@ -1,21 +1,21 @@
 """`leeward clean`: tidy a run directory."""
 
+import contextlib
+import functools
 import sys
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
+from leeward import store, watch
 from leeward.cli.options import DRY_RUN, QUIET, TAKE_OVER, Options
 from leeward.cli.output import EXIT_INCOMPLETE, first_of
 from leeward.cli.progress import progress
 from leeward.errors import InputError
+from leeward.events import Emit, ignore
+from leeward.processes import usable_cores
 from leeward.wording import command, count, run_command
-
-if TYPE_CHECKING:
-    from leeward.events import OnProgress
-    from leeward.store import CleanReport, RunPaths
 
 
 class CleanOptions(Options):
@@ -40,40 +40,34 @@ class CleanOptions(Options):
 
 def clean(options: CleanOptions) -> None:
     """Clean a run directory and print what was done."""
-    from leeward.store import demand_possible, is_run
-    from leeward.watch import paths_of
-
-    demand_possible(options.run)
-    paths = paths_of(options.run)
-    if paths is None or not is_run(paths.root):
+    store.demand_possible(options.run)
+    paths = watch.paths_of(options.run)
+    if paths is None or not store.is_run(paths.root):
         raise InputError(
             f"{options.run}: is not a run directory; expected the folder that `leeward run` makes beside its output, "
             "like layouts.run beside layouts.h5"
         )
-    with progress(options.quiet) as on_progress:
-        report = _cleaned(paths, options, on_progress)
+    paths.demand_own_places()
+    with progress(options.quiet) as on_progress, contextlib.ExitStack() as stack:
+        emit: Emit = ignore
+        if not options.dry_run:
+            tell = functools.partial(print, file=sys.stderr)
+            lock = store.Lock.take(paths.lock, take_over=options.take_over, tell=tell)
+            stack.callback(lock.release)
+            emit = store.Audit(paths.audit, lock.check).record
+        report = store.clean(
+            paths,
+            merged=options.merged,
+            dry_run=options.dry_run,
+            emit=emit,
+            on_progress=on_progress,
+            processes=usable_cores(),
+        )
     print("\n".join(_lines(paths, report, options.merged)))
     raise Exit(EXIT_INCOMPLETE if report.bad or report.kept else 0)
 
 
-def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress") -> "CleanReport":
-    """Clean while holding the lock; a dry run needs none."""
-    from leeward.processes import usable_cores
-    from leeward.store import Audit, Lock, clean as clean_run
-
-    paths.demand_own_places()
-    merged, cores = options.merged, usable_cores()
-    if options.dry_run:
-        return clean_run(paths, merged=merged, dry_run=True, on_progress=on_progress, processes=cores)
-    lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: print(text, file=sys.stderr))
-    try:
-        record = Audit(paths.audit, lock.check).record
-        return clean_run(paths, merged=merged, emit=record, on_progress=on_progress, processes=cores)
-    finally:
-        lock.release()
-
-
-def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[str]:
+def _lines(paths: "store.RunPaths", report: "store.CleanReport", merged: bool) -> Iterator[str]:
     would = "would be " if report.dry_run else ""
     if merged:
         packs = sum(path.parent == paths.packs for path in report.removed)

@@ -8,18 +8,18 @@ from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
+from leeward import store, watch
 from leeward.cli.options import CAMPAIGN_FILE, DRY_RUN, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, counted, first_of
 from leeward.cli.progress import progress
 from leeward.cli.sources import adopt_words, campaign_words, known_campaigns
 from leeward.errors import BadSourceError
-from leeward.store import demand_possible
+from leeward.processes import usable_cores
 from leeward.wording import command, count, listed, run_command, size
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.cli.salvage import SalvageOptions
-    from leeward.store import Facts, Judge, MergeReport
 
 
 class OnBad(StrEnum):
@@ -90,15 +90,13 @@ class MergeOptions(Options):
 
 def merge(options: MergeOptions) -> None:
     """Merge results into one file and print what was done."""
-    from leeward.store import MergeRefusedError
-
     words = [] if options.on_bad is OnBad.ABORT else ["--on-bad", options.on_bad.value]
     words += [] if options.prefer is None else ["--prefer", options.prefer.value]
     try:
         report = merged(options, options.on_bad, quiet=options.quiet, remove_sources=options.remove_sources)
     except BadSourceError as error:  # the message names every bad file, and the log
         print(f"leeward: nothing was written: {error}", file=sys.stderr)
-        if isinstance(error, MergeRefusedError):
+        if isinstance(error, store.MergeRefusedError):
             print("\n".join(_ways_out(error.report, options, words)), file=sys.stderr)
         raise Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, options.dry_run)))
@@ -111,24 +109,20 @@ def merge(options: MergeOptions) -> None:
 
 def merged(
     options: "MergeOptions | SalvageOptions", on_bad: OnBad, *, quiet: bool, remove_sources: bool = False
-) -> "MergeReport":
+) -> "store.MergeReport":
     """Merge the sources. Compare each result with its campaign, and judge it by the one given with --campaign."""
-    from leeward.processes import usable_cores
-    from leeward.store import KnownCampaign, merge as merge_files
-    from leeward.watch import Comparison
-
-    demand_possible(options.output)
+    store.demand_possible(options.output)
     found, problems = known_campaigns(options.campaign, options.sources)
     known = found[0] if len(found) == 1 else None
     named = None if options.campaign is None else known
-    comparison = Comparison(options.sources, named, known)
+    comparison = watch.Comparison(options.sources, named, known)
     with progress(quiet) as on_progress:
-        return merge_files(
+        return store.merge(
             options.sources,
             options.output,
             on_bad=on_bad.value,
             prefer=None if options.prefer is None else options.prefer.value,
-            campaign=KnownCampaign(
+            campaign=store.KnownCampaign(
                 recompute=None if named is None else named.recompute,
                 judge=None if named is None else _judge(named, on_bad),
                 compare=comparison,
@@ -143,17 +137,15 @@ def merged(
         )
 
 
-def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
+def _judge(campaign: "Campaign", on_bad: OnBad) -> "store.Judge":
     """Return the check of results without a checksum: the AEP alone, or everything when salvaging."""
     if on_bad is not OnBad.SALVAGE:
         return campaign.judge.aep
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
-def _facts(campaign: "Campaign") -> "Facts":
-    from leeward.store import Facts
-
-    return Facts(
+def _facts(campaign: "Campaign") -> "store.Facts":
+    return store.Facts(
         text=campaign.frozen_text(),
         name=campaign.name,
         crs=campaign.crs or "",
@@ -163,7 +155,7 @@ def _facts(campaign: "Campaign") -> "Facts":
     )
 
 
-def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
+def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     if report.problem:
         yield f"The merge would fail: {report.problem}"
     elif dry_run:
@@ -185,7 +177,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     yield from (f"  log: {path}" for path in report.logs)
 
 
-def merge_remarks(report: "MergeReport") -> Iterator[str]:
+def merge_remarks(report: "store.MergeReport") -> Iterator[str]:
     """Yield how many results were found twice, got a new AEP or have none."""
     yield from counted(
         (len(report.duplicates), "result", "found more than once, identical"),
@@ -195,14 +187,14 @@ def merge_remarks(report: "MergeReport") -> Iterator[str]:
     )
 
 
-def noted(report: "MergeReport") -> Iterator[str]:
+def noted(report: "store.MergeReport") -> Iterator[str]:
     """Yield the notes and the new name of an older output."""
     yield from (f"  note: {text}" for text in report.notes)
     if report.moved is not None:
         yield f"  the previous file is now {report.moved}"
 
 
-def _left_out(report: "MergeReport") -> Iterator[str]:
+def _left_out(report: "store.MergeReport") -> Iterator[str]:
     lines = []
     for file in report.bad_files:
         reasons = [f"{one.name}: {one.verdict}, {one.reason}" for one in file.bad]
@@ -214,7 +206,7 @@ def _left_out(report: "MergeReport") -> Iterator[str]:
     yield from first_of(lines, " bad files, in the log")
 
 
-def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
+def _removed(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     if not report.removals:
         return
     kept = [removal for removal in report.removals if removal.reason]
@@ -224,7 +216,7 @@ def _removed(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     yield from first_of(f"  {stays}: {removal.path}: {removal.reason}" for removal in kept)
 
 
-def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
+def _ways_out(report: "store.MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:
     """Yield commands that would merge the valid part. words: options of this merge."""
     sources, named = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
@@ -245,7 +237,7 @@ def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
     yield f"To take the one with the highest AEP: {command(*again, '--prefer', 'best', *named)}"
 
 
-def _next(report: "MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
+def _next(report: "store.MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
     if report.missing is None:
         yield f"The expected results are not known; `leeward missing {report.output} --campaign FILE` lists them."
     elif report.missing:

@@ -1,17 +1,14 @@
 """`leeward missing`: list the tasks without a result."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from typer import Argument, Exit, Option
 
+from leeward import watch
 from leeward.cli.options import CSV, Options
 from leeward.cli.output import EXIT_INCOMPLETE, csv_table, csv_target, table, write_file
 from leeward.cli.sources import campaign_words, given_campaign, given_place
 from leeward.wording import command, compute_command, count, json_text
-
-if TYPE_CHECKING:
-    from leeward.watch import Absence, AbsentTask
 
 COLUMNS = ["key", "farm_idx", "type_idx", "seed", "reason"]
 MOST_ROWS = 100
@@ -44,10 +41,8 @@ class MissingOptions(Options):
 def missing(options: MissingOptions) -> None:
     """List the tasks that have no result."""
     target = csv_target(options.csv_file, options.as_json)
-    from leeward.watch import absent_tasks
-
     path = given_place(options.path)
-    absence = absent_tasks(path, given_campaign(options.campaign))
+    absence = watch.absent_tasks(path, given_campaign(options.campaign))
     tasks = [task for task in absence.tasks if task.failed or not options.failed]
     rows = [[str(task.key), *task.key, task.reason] for task in tasks]
     if options.as_json:
@@ -63,7 +58,7 @@ def missing(options: MissingOptions) -> None:
 
 
 def _print(
-    path: Path, campaign: str | None, target: Path | None, absence: "Absence", tasks: list["AbsentTask"]
+    path: Path, campaign: str | None, target: Path | None, absence: "watch.Absence", tasks: "list[watch.AbsentTask]"
 ) -> None:
     if not absence.tasks:
         print(f"{absence.campaign}: nothing is missing in {path}, all {count(absence.expected, 'layout')} are present")
@@ -74,10 +69,8 @@ def _print(
     if not tasks:
         return
     if target is None:
-        rows = [[task.key, *task.key, task.reason] for task in tasks]
-        print(table([COLUMNS, *rows[:MOST_ROWS]], right=(1, 2, 3)))
-        if len(tasks) > MOST_ROWS:
-            print(f"  and {len(tasks) - MOST_ROWS} more; --csv FILE lists all")
+        rows = ([task.key, *task.key, task.reason] for task in tasks)
+        print(table(rows, header=COLUMNS, right=(1, 2, 3), most=MOST_ROWS, rest="; --csv FILE lists all"))
     print()
     if target is not None:
         print(f"written: {target}, {count(len(tasks), 'task')}")

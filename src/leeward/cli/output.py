@@ -4,6 +4,7 @@ docs/commands.md lists the exit codes.
 """
 
 import contextlib
+import os
 import sys
 import tempfile
 import time
@@ -13,6 +14,7 @@ from typing import Any, TextIO
 
 from leeward.errors import InputError, StorageError, is_storage_error, write_error
 from leeward.files import replace_file
+from leeward.formats.tabular import csv_text
 from leeward.store import demand_outside_runs, demand_possible
 from leeward.wording import count, printable
 
@@ -63,9 +65,22 @@ def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> I
         yield f"  and {len(lines) - most} more{rest}"
 
 
-def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: str = "  ") -> str:
-    """Return aligned columns, never wrapped. right: numbers of the right-aligned columns."""
-    texts = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in rows]
+def table(
+    rows: Iterable[Sequence[object]],
+    *,
+    header: Sequence[str] = (),
+    right: Sequence[int] = (),
+    indent: str = "  ",
+    most: int | None = None,
+    rest: str = "",
+) -> str:
+    """Return aligned columns, never wrapped. right: numbers of the right-aligned columns.
+
+    most: the number of rows to show; a last line counts the others. rest: its end, which says where to find them.
+    """
+    rows = list(rows)
+    shown = [*([header] if header else []), *rows[:most]]
+    texts = [[printable(str(cell)).replace("\n", "\\n") for cell in row] for row in shown]
     widths = [max(map(len, column)) for column in zip(*texts, strict=True)]
     lines = []
     for row in texts:
@@ -74,6 +89,8 @@ def table(rows: Iterable[Sequence[object]], right: Sequence[int] = (), indent: s
             for number, (cell, width) in enumerate(zip(row, widths, strict=True))
         ]
         lines.append((indent + "  ".join(cells)).rstrip())
+    if most is not None and len(rows) > most:
+        lines.append(f"{indent}and {len(rows) - most} more{rest}")
     return "\n".join(lines)
 
 
@@ -88,8 +105,6 @@ def csv_target(csv_file: str | None, as_json: bool = False) -> Path | None:
 
 def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     """Return a table as CSV with Unix line ends."""
-    from leeward.formats.tabular import csv_text
-
     return csv_text(header, rows, line_end="\n")
 
 
@@ -154,6 +169,11 @@ def printable_streams() -> Iterator[None]:
         yield
     finally:
         sys.stdout, sys.stderr = streams
+
+
+def discard_output() -> None:
+    """Send the rest of standard output to /dev/null, after writing it has failed."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 def send_control(stream: TextIO, sequence: str) -> None:

@@ -4,21 +4,22 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+from leeward.campaign import Campaign, Execution, remarks
+from leeward.campaign.estimate import Estimate, available_memory, estimate
+from leeward.campaign.names import duplicate_names
+from leeward.campaign.selection import chosen_among
+from leeward.campaign.work import LayoutWork
 from leeward.cli.output import picked, table
 from leeward.cli.run_summary import capacity_lines
+from leeward.errors import InputError, LeewardError
+from leeward.layout.starts import Room, room_for
+from leeward.processes import usable_cores
+from leeward.runs.context import Options
+from leeward.runs.preflight import preflight
+from leeward.wind import Site, wind_rose
 from leeward.wording import count, duration, size
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
-    from leeward.campaign.estimate import Estimate
-    from leeward.campaign.execution import Execution
-    from leeward.campaign.remarks import FarmPlace
-    from leeward.errors import LeewardError
-    from leeward.layout.starts import Room
-    from leeward.runs.context import Options
-    from leeward.wind import Site
 
 MOST_FARMS = 12  # in the short form
 MOST_TIGHT = 10
@@ -37,10 +38,10 @@ class Preview:
     error in the run.
     """
 
-    campaign: "Campaign"
+    campaign: Campaign
     tasks: Tasks
-    places: "Sequence[FarmPlace]"
-    tight: "Mapping[tuple[int, int], Room]"
+    places: Sequence[remarks.FarmPlace]
+    tight: Mapping[tuple[int, int], Room]
     impossible: int
     warnings: Sequence[str]
 
@@ -67,43 +68,32 @@ class Preview:
         yield from (f"warning: {warning}" for warning in self.warnings)
 
     def _farm_lines(self, most: int) -> Iterator[str]:
-        from leeward.campaign.remarks import projection
 
-        yield f"farms, in {projection(self.campaign)}:"
-        rows = [
-            [f"  {place.farm_idx} {place.name}", place.centre(), f"{place.area_km2:.1f} km²"]
-            for place in self.places[:most]
-        ]
-        yield table(rows, right=(2,))
-        if len(self.places) > most:
-            areas = [place.area_km2 for place in self.places]
-            sizes = f"areas from {min(areas):.1f} to {max(areas):.1f} km²"
-            yield f"  and {len(self.places) - most} more (--dry-run lists all); {sizes}"
+        yield f"farms, in {remarks.projection(self.campaign)}:"
+        rows = (
+            [f"{place.farm_idx} {place.name}", place.centre(), f"{place.area_km2:.1f} km²"] for place in self.places
+        )
+        areas = [place.area_km2 for place in self.places]
+        sizes = f"areas from {min(areas):.1f} to {max(areas):.1f} km²"
+        yield table(rows, right=(2,), most=most, rest=f" (--dry-run lists all); {sizes}")
 
 
-def header(campaign: "Campaign", tasks: Tasks) -> str:
+def header(campaign: Campaign, tasks: Tasks) -> str:
     """Return a line with the number of layouts and the settings of the optimiser."""
-    from leeward.campaign.remarks import optimiser_words
-
     product = (
         f"{count(len(campaign.farms), 'farm')} × {count(len(campaign.types), 'turbine type')} × "
         f"{len(campaign.seeds):,} seed{'' if len(campaign.seeds) == 1 else 's'}"
     )
     asked = sum(tasks.values())
     chosen = "" if asked == campaign.n_tasks else f", of which {asked:,} are selected"
-    return f"{campaign.name}: {product} = {campaign.n_tasks:,} layouts{chosen}; {optimiser_words(campaign)}"
+    return f"{campaign.name}: {product} = {campaign.n_tasks:,} layouts{chosen}; {remarks.optimiser_words(campaign)}"
 
 
-def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
+def preview(campaign: Campaign, tasks: Tasks) -> Preview:
     """Examine the farms and pack turbines into the selected ones."""
-    from leeward.campaign.names import duplicate_names
-    from leeward.campaign.remarks import farm_places, place_remarks, wind_remarks
-    from leeward.errors import InputError
-    from leeward.layout.starts import room_for
-
-    places = farm_places(campaign)
-    warnings = [*campaign.remarks, *place_remarks(campaign, places), *duplicate_names(campaign)]
-    warnings += wind_remarks(campaign)
+    places = remarks.farm_places(campaign)
+    warnings = [*campaign.remarks, *remarks.place_remarks(campaign, places), *duplicate_names(campaign)]
+    warnings += remarks.wind_remarks(campaign)
     tight, impossible = {}, 0
     for pair in tasks:
         try:
@@ -116,7 +106,7 @@ def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     return Preview(campaign, tasks, places, tight, impossible, warnings)
 
 
-def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
+def wind_lines(site: Site, *, with_rose: bool) -> Iterator[str]:
     """Yield the kind of wind, its mean speed and the hours it covers."""
     covered = site.covered_hours
     yield f"wind: {site.describe()}; mean speed {site.mean_speed_m_s:.2f} m/s, {covered:.0f} of {HOURS} hours covered"
@@ -127,10 +117,8 @@ def wind_lines(site: "Site", *, with_rose: bool) -> Iterator[str]:
         yield f"  {rose_line(site)}"
 
 
-def rose_line(site: "Site") -> str:
+def rose_line(site: Site) -> str:
     """Return a wind rose in one line: a bar for each sector, clockwise from north."""
-    from leeward.wind import wind_rose
-
     rose = wind_rose(site)
     share = rose.frequency.sum(axis=1)
     largest = int(share.argmax())
@@ -149,19 +137,13 @@ class Forecast:
     """
 
     done: int
-    measured: "Estimate | None"
+    measured: Estimate | None
     workers: int
-    errors: "Sequence[LeewardError]"
+    errors: Sequence[LeewardError]
 
 
-def forecast(shown: Preview, execution: "Execution", output: Path, options: "Options") -> Forecast:
+def forecast(shown: Preview, execution: Execution, output: Path, options: Options) -> Forecast:
     """Look for errors; if there are none, measure the speed of the optimiser on this machine."""
-    from leeward.campaign.estimate import estimate
-    from leeward.campaign.selection import chosen_among
-    from leeward.campaign.work import LayoutWork
-    from leeward.processes import usable_cores
-    from leeward.runs.preflight import preflight
-
     asked = sum(shown.tasks.values())
     found = preflight(LayoutWork(shown.campaign), output, options, asked, usable_cores())
     done = Counter((key.farm_idx, key.type_idx) for key in chosen_among(shown.campaign, options.only, found.done))
@@ -189,10 +171,8 @@ def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[st
     yield "the run would stop with an error; nothing was computed or written"
 
 
-def estimate_lines(measured: "Estimate | None", workers: int) -> Iterator[str]:
+def estimate_lines(measured: Estimate | None, workers: int) -> Iterator[str]:
     """Yield the time and the memory that the run will take."""
-    from leeward.campaign.estimate import available_memory
-
     if measured is None:
         yield "time: not known; the recipe is a custom function, or the turbines do not fit"
         return

@@ -12,10 +12,8 @@ from collections.abc import Iterator
 from leeward.cli.output import COMPILING, compiled_text, is_terminal, log, send_control
 from leeward.compiling import on_compile
 from leeward.events import OnProgress
-from leeward.wording import printable
 
 LINE_EVERY_S = 10.0
-BAR_EVERY_S = 0.1
 COMPILING_EVERY_S = 1.0
 COMPILED_AFTER_S = 3.0  # all kernels count as compiled when none has followed for so long
 
@@ -27,46 +25,31 @@ def progress(quiet: bool = False) -> Iterator[OnProgress]:
         with on_compile(lambda begins: None):
             yield lambda stage, done, total: None
     elif sys.stderr.isatty():
-        with _bar() as on_progress:
-            yield on_progress
+        from leeward.cli.bars import Bar
+
+        with Bar(transient=True) as bar, on_compile(bar.on_compile):
+            yield bar.on_progress
     else:
-        yield _Lines().on_progress
+        yield _lines()
 
 
-@contextlib.contextmanager
-def _bar() -> Iterator[OnProgress]:
-    from leeward.cli.bars import Bar
-
-    last = 0.0
-    with Bar(transient=True) as bar, on_compile(bar.on_compile):
-        shown = bar.add_task("looking", total=None, state="")
-
-        def on_progress(stage: str, done: int, total: int) -> None:
-            nonlocal last
-            now = time.monotonic()
-            if now - last >= BAR_EVERY_S or done == total:
-                last = now
-                state = _state(done, total)
-                bar.update(shown, description=printable(stage), completed=done, total=total or None, state=state)
-
-        yield on_progress
-
-
-def _state(done: int, total: int) -> str:
+def progress_text(done: int, total: int) -> str:
+    """Return the counts as text. total: 0 if not known."""
     return f"{done} of {total}" if total else str(done)
 
 
-class _Lines:
-    """A line every few seconds; nothing for a command that ends sooner."""
+def _lines() -> OnProgress:
+    """Return a callback that logs a line every few seconds, and nothing for a command that ends sooner."""
+    last = time.monotonic()
 
-    def __init__(self) -> None:
-        self._last = time.monotonic()
-
-    def on_progress(self, stage: str, done: int, total: int) -> None:
+    def on_progress(stage: str, done: int, total: int) -> None:
+        nonlocal last
         now = time.monotonic()
-        if now - self._last >= LINE_EVERY_S:
-            self._last = now
-            log(f"{stage}: {_state(done, total)}")
+        if now - last >= LINE_EVERY_S:
+            last = now
+            log(f"{stage}: {progress_text(done, total)}")
+
+    return on_progress
 
 
 @contextlib.contextmanager

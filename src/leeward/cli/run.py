@@ -1,7 +1,6 @@
 """`leeward run`: compute a campaign."""
 
 import logging
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -10,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from typer import Exit, Option
 
 from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, given
-from leeward.cli.output import exit_code, is_terminal, picked
-from leeward.cli.run_summary import print_summary
+from leeward.cli.output import discard_output, exit_code, is_terminal, picked
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
 from leeward.wording import json_text
@@ -110,9 +108,6 @@ class RunOptions(Options):
 
 def run(options: RunOptions) -> None:
     """Run a campaign, or preview it."""
-    from leeward.cli.run_display import display
-    from leeward.runs.run import run as run_tasks
-
     chosen = _chosen(options)
     engine = _engine(chosen, options.of_engines())
     selection = _selection(options)
@@ -125,7 +120,10 @@ def run(options: RunOptions) -> None:
     if storage_wait is None:
         storage_wait = float("inf") if is_terminal(sys.stderr) else STORAGE_WAIT_S
     _prepare(engine)
-    with display(chosen, quiet=options.quiet, as_json=options.as_json) as on_event:
+    from leeward.cli.run_display import display
+    from leeward.runs.run import run as run_tasks
+
+    with display(chosen.farms, quiet=options.quiet, as_json=options.as_json) as on_event:
         report = run_tasks(
             chosen,
             options.output,
@@ -161,12 +159,14 @@ def _chosen(options: RunOptions) -> "Campaign":
 def _conclude(report: "RunReport", as_json: bool) -> None:
     try:
         if as_json:
-            print(json_text(_as_data(report)), flush=True)
+            print(json_text(_as_data(report)))
         else:
+            from leeward.cli.run_summary import print_summary
+
             print_summary(report, _command())
-            sys.stdout.flush()
+        sys.stdout.flush()
     except OSError:  # no reader, or disk full: the exit code still tells how the run ended
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        discard_output()
 
 
 def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) -> None:

@@ -1,27 +1,23 @@
-"""Progress of `leeward run`: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
+"""The output of `leeward run`: a bar on a terminal, lines with time stamps elsewhere, or JSON."""
 
 import contextlib
 import sys
 import time
-from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
 
-from leeward.cli.output import log
+from leeward.cli.output import COMPILING, compiled_text, log
 from leeward.cli.progress import LINE_EVERY_S
-from leeward.cli.run_events import Pace, sentence
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
 from leeward.wording import json_text
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
 
 MOST_FAILURES = 1000  # failures to show an event: a full disk under the log may get room again
 
 
 @contextlib.contextmanager
-def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
-    """Yield a callback that shows every event, those of compiling included."""
+def display(farms: Mapping[int, str], *, quiet: bool, as_json: bool) -> Iterator[OnEvent]:
+    """Yield a callback that shows every event, including compilation. farms: names by farm_idx."""
     with contextlib.ExitStack() as stack:
         stack.enter_context(on_compile(lambda begins: None))
         if as_json:
@@ -31,9 +27,9 @@ def display(campaign: "Campaign", *, quiet: bool, as_json: bool) -> Iterator[OnE
         elif sys.stderr.isatty():
             from leeward.cli.bars import RunBar
 
-            yield _shielded(stack.enter_context(RunBar(campaign.farms)).on_event)
+            yield _shielded(stack.enter_context(RunBar(farms)).on_event)
         else:
-            yield _shielded(_Lines().on_event)
+            yield _shielded(_lines())
 
 
 def _shielded(show: OnEvent) -> OnEvent:
@@ -51,21 +47,164 @@ def _shielded(show: OnEvent) -> OnEvent:
     return on_event
 
 
-class _Lines:
-    """Lines for a log: one for each notable event, and the state every few seconds."""
+def _lines() -> OnEvent:
+    """Return a callback for a log: it prints a line for each notable event, and the state every few seconds."""
+    pace, last = Pace(), time.monotonic()
 
-    def __init__(self) -> None:
-        self._pace = Pace()
-        self._last = time.monotonic()
-
-    def on_event(self, event: dict[str, Any]) -> None:
-        self._pace.on_event(event)
+    def on_event(event: dict[str, Any]) -> None:
+        nonlocal last
+        pace.on_event(event)
         text = sentence(event)
-        if text is None and event["event"] == "done":
-            now = time.monotonic()
-            finished = self._pace.done + self._pace.failed >= self._pace.total
-            if now - self._last >= LINE_EVERY_S or finished:
-                self._last = now
-                text = str(self._pace)
+        now = time.monotonic()
+        if event["event"] == "done" and (now - last >= LINE_EVERY_S or pace.done + pace.failed >= pace.total):
+            last, text = now, str(pace)
         if text is not None:
             log(text)
+
+    return on_event
+
+
+class Pace:
+    """Counts, rate and time left of a run. Compiling at the start does not count."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.failed = self._before = 0
+        self._began = time.monotonic()
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        if event["event"] == "began":
+            self.total, self.failed = event["total"], event["failed"]
+            self.done = self._before = event["done"]
+            self._began = time.monotonic()
+        elif event["event"] == "done":
+            self.done += 1
+        elif event["event"] == "failed":
+            self.failed += 1
+        elif event["event"] == "again":
+            self.done -= event["lost"]
+        elif event["event"] == "compiled" and not self.is_known:
+            self._began = time.monotonic()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether a task of this run has finished, so that the rate is known."""
+        return self.done > self._before
+
+    @property
+    def _per_second(self) -> float:
+        return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
+
+    def __str__(self) -> str:
+        """Return the counts, the rate and the time left."""
+        counts = f"{self.done} done, {self.failed} failed of {self.total}"
+        left = self.total - self.done - self.failed
+        if left <= 0:
+            return counts
+        if not self.is_known:
+            return f"{counts}; time left not known yet"
+        seconds = int(left / self._per_second)
+        clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        return f"{counts}; {60.0 * self._per_second:.1f} a minute, {clock} left"
+
+
+def sentence(event: dict[str, Any]) -> str | None:
+    """Return the line for an event; None for one that only moves the bar."""
+    said = SENTENCES.get(event["event"])
+    return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
+
+
+def _there(event: dict[str, Any]) -> str:
+    """Return the host of an event as a prefix; "" if the event has none."""
+    return f"{event['host']}: " if "host" in event else ""
+
+
+def _stopping(event: dict[str, Any]) -> str:
+    if not event["in_hand"]:
+        return "stopping as soon as this step is done; repeat to stop now"
+    return (
+        f"stopping when the {event['in_hand']} running task(s) are done, after at most {event['grace_s']:g} s; "
+        "repeat to stop now"
+    )
+
+
+def _began(event: dict[str, Any]) -> str:
+    left = event["total"] - event["done"] - event["failed"]
+    known = f", {event['failed']} failed before" if event["failed"] else ""
+    by = f"{event['workers']} worker(s)" if event["workers"] else f"engine {event['engine']}"
+    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
+
+
+def _joined(event: dict[str, Any]) -> str | None:
+    """Return how results get to the disk, once, and again for each host that cannot store them."""
+    if not event["is_news"]:
+        return None
+    if event["stores"]:
+        return f"workers store their results in {event['run']} themselves: {event['host']} sees the probe file there"
+    return (
+        f"{event['host']} does not see the run directory ({event['reason']}): it sends its results to this process, "
+        "which stores them"
+    )
+
+
+def _adopted(event: dict[str, Any]) -> str:
+    parts = [f"{event['adopted']} results adopted"]
+    if event["recomputed"]:
+        parts.append(f"{event['recomputed']} of them with their AEP recomputed")
+    if event["present"]:
+        parts.append(f"{event['present']} existed before")
+    if event["not_the_best"]:
+        parts.append(f"{event['not_the_best']} others of the same keys were left out: they are not better")
+    if event["violating"]:
+        worst = max(event["violating"].values())
+        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m: leeward check --deep")
+    for what in ("refused", "bad_files"):
+        if event[what]:
+            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for example {event[what][0]}")
+    if event["disagreeing"]:
+        parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the wake engine's, which is used")
+    disagreements = (
+        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+        for one in event["disagreeing"]
+    )
+    return "\n  ".join(["; ".join(parts), *disagreements])
+
+
+SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
+    "waiting": "{message}",
+    "file-system": "{message}",
+    "note": "{message}",
+    "put-aside": "the old run is now {run}",
+    "checking": "checking {shards} results of an earlier run",
+    "checked": "{valid} results of an earlier run are valid, {bad} files are not",
+    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
+    "adopted": _adopted,
+    "began": _began,
+    "compiling": lambda event: _there(event) + COMPILING,
+    "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
+    "not-encrypted": "warning: {address} is not encrypted: anyone who reaches its port can run programs as its user; "
+    "see docs/cluster.md",
+    "joined": _joined,
+    "unfit": "the Dask worker {worker} gets no tasks: {reason}",
+    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) assigned",
+    "alone": lambda event: (
+        f"no worker of {event['address']} for {event['seconds']} s; {event['expected'] or 'none is expected'}"
+    ),
+    "not-closed": lambda event: (
+        f"the cluster did not close cleanly ({event['message']}); remaining jobs end by themselves: "
+        f"{', '.join(event['jobs']) or 'none known'}"
+    ),
+    "slurm-refuses": "a SLURM command failed ({message}); retrying in {again_s:g} s",
+    "jobs-in-vain": "{message}; other jobs are working, and the next one is submitted in {again_s:g} s",
+    "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
+    "engine-lost": "{message}; merging the stored results",
+    "failed": "{key} failed: {message}",
+    "retry": "{key}: {message}; retrying",
+    "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
+    "storage-refuses": "the disk rejects writes ({message}); no new tasks start until it accepts them",
+    "storage-accepts": "the disk accepts writes again, after {seconds:.0f} s",
+    "stopping": _stopping,
+    "stopped": "stopped; all finished results are stored",
+    "again": "{lost} result(s) did not verify or are gone; recomputing {tasks} task(s)",
+    "merging": "merging {results} results",
+    "merged": "{output}: {results} results",
+}

@@ -4,16 +4,15 @@ import math
 import signal
 import statistics
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING
 
+from leeward.campaign import Campaign
+from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import capacity_factor, merit
 from leeward.cli.output import counted, first_of, table
+from leeward.runs.context import RunReport
+from leeward.store import Brief
+from leeward.watch import MAKE_ROOM, is_out_of_room
 from leeward.wording import count, duration, listed
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
-    from leeward.runs.context import RunReport
-    from leeward.store import Brief
 
 MOST_LISTED = 10
 MOST_CAPACITIES = 20  # lines about installed power
@@ -21,13 +20,11 @@ MOST_FARMS = 4  # named in one line
 LONGEST_NAME = 24  # letters of a name in a table
 
 
-def capacity_lines(campaign: "Campaign") -> list[str]:
+def capacity_lines(campaign: Campaign) -> list[str]:
     """Return lines with turbines, installed power and shortfall of each type, and remarks on comparing types.
 
     Farms with the same numbers share a line.
     """
-    from leeward.campaign.remarks import comparison_remarks
-
     groups: dict[tuple[int, int, float, float | None], list[int]] = {}
     for farm in campaign.farms:
         wanted = campaign.physics.capacity_wanted_mw(farm)
@@ -41,7 +38,7 @@ def capacity_lines(campaign: "Campaign") -> list[str]:
 
 
 def _capacity_line(
-    campaign: "Campaign", kind: int, turbines: int, installed: float, wanted: float | None, farms: Sequence[int]
+    campaign: Campaign, kind: int, turbines: int, installed: float, wanted: float | None, farms: Sequence[int]
 ) -> str:
     where = ""
     if len(farms) < len(campaign.farms):
@@ -60,10 +57,8 @@ def shortfall(installed_mw: float, wanted_mw: float) -> float:
     return short if short > 1e-6 * wanted_mw else 0.0
 
 
-def print_summary(report: "RunReport", command: str) -> None:
+def print_summary(report: RunReport, command: str) -> None:
     """Print the results, and what to do about the rest."""
-    from leeward.campaign.remarks import comparison_remarks, optimiser_words
-
     if report.results:
         print(_table(report))
         for remark in comparison_remarks(report.campaign):
@@ -100,7 +95,7 @@ def print_summary(report: "RunReport", command: str) -> None:
         print(advice)
 
 
-def _table(report: "RunReport") -> str:
+def _table(report: RunReport) -> str:
     """Return a table with a row for each farm and type: counts, installed power, best and median AEP."""
     cells: dict[tuple[int, int], list[Brief]] = {}
     expected: dict[tuple[int, int], list[int]] = {}
@@ -123,13 +118,11 @@ def _table(report: "RunReport") -> str:
         ]
         for farm, kind in sorted(expected)
     ]
-    return table([header, *rows], right=range(2, len(header) - 1))
+    return table(rows, header=header, right=range(2, len(header) - 1))
 
 
-def _best_types(campaign: "Campaign", cells: "dict[tuple[int, int], list[Brief]]") -> set[tuple[int, int]]:
+def _best_types(campaign: Campaign, cells: dict[tuple[int, int], list[Brief]]) -> set[tuple[int, int]]:
     """Return (farm, type) of the best type of each farm that has results of several types."""
-    from leeward.campaign.remarks import is_by_capacity_factor
-
     ranked: dict[int, list[tuple[float, int]]] = {}
     for (farm, kind), found in sorted(cells.items()):
         aep = max((brief.aep for brief in found if not math.isnan(brief.aep)), default=None)
@@ -144,7 +137,7 @@ def _short(name: str) -> str:
 
 
 def _numbers(
-    campaign: "Campaign", pair: tuple[int, int], counts: Sequence[int], found: "list[Brief]", has_wanted: bool
+    campaign: Campaign, pair: tuple[int, int], counts: Sequence[int], found: list[Brief], has_wanted: bool
 ) -> list[str]:
     """Return the cells of a row. counts: number of tasks, and of failed ones."""
     installed, wanted = campaign.physics.installed_mw(*pair), campaign.physics.capacity_wanted_mw(pair[0])
@@ -160,10 +153,8 @@ def _numbers(
     return [*cells, f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed):.2%}", f"{median:.2f}", loss]
 
 
-def _advice(report: "RunReport", command: str) -> Iterator[str]:
+def _advice(report: RunReport, command: str) -> Iterator[str]:
     """Yield what to do about failed tasks: retry them, or change the campaign."""
-    from leeward.watch import MAKE_ROOM, is_out_of_room
-
     failures = [report.failures[key].failure for key in report.failed]
     out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)
     yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))

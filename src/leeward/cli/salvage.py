@@ -1,21 +1,18 @@
 """`leeward salvage`: recover what damaged files still hold."""
 
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from typer import Argument, Exit, Option
 
+from leeward import store
 from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
 from leeward.cli.sources import campaign_words
-from leeward.store import Verdict
 from leeward.wording import command, count, json_text, listed, run_command, size
-
-if TYPE_CHECKING:
-    from leeward.store import MergeReport, SourceReport
 
 
 class SalvageOptions(Options):
@@ -50,11 +47,9 @@ class SalvageOptions(Options):
 
 def salvage(options: SalvageOptions) -> None:
     """Recover what damaged files hold and print what was found."""
-    from leeward.store import MergeRefusedError
-
     try:
         report = merged(options, OnBad.SALVAGE, quiet=options.quiet or options.as_json)
-    except MergeRefusedError as error:
+    except store.MergeRefusedError as error:
         report = error.report
     if options.as_json:
         print(json_text(_as_data(report)))
@@ -66,14 +61,14 @@ def salvage(options: SalvageOptions) -> None:
     raise Exit(0 if _is_well(report) else EXIT_INCOMPLETE)
 
 
-def _is_well(report: "MergeReport") -> bool:
+def _is_well(report: "store.MergeReport") -> bool:
     """Return whether no expected result is lost, or, if those are not known, whether no file is damaged."""
     if report.problem or report.unsettled:
         return False
     return not report.missing if report.missing is not None else not report.bad_files
 
 
-def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
+def _recovered(report: "store.MergeReport", file: "store.SourceReport") -> tuple[int, int]:
     """Return how many results of a file are verified, and how many plausible; rejected ones are neither."""
     about = next((one for one in report.salvaged if one.place == file.place), None)
     if about is None:
@@ -81,21 +76,20 @@ def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
     return about.verified, max(0, file.valid - about.verified)
 
 
-def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
+def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     files = [file for file in report.files if file.copy]
     sound = len(report.files) - len(files)
     ordered = sorted(files, key=lambda file: file.is_good)  # the damaged ones first
     if files:
-        rows: list[Sequence[object]] = [("file", "size", "state", "found", "verified", "plausible", "lost")]
-        for file in ordered[:MOST_LISTED]:
+        header = ("file", "size", "state", "found", "verified", "plausible", "lost")
+        rows = []
+        for file in ordered:
             verified, plausible = _recovered(report, file)
             found = verified + plausible + len(file.bad)
-            lost = f"{len(file.bad)}{'' if file.verdict is Verdict.VALID else '+'}"
+            lost = f"{len(file.bad)}{'' if file.verdict is store.Verdict.VALID else '+'}"
             rows.append((file.place, size(file.size), file.verdict, found, verified, plausible, lost))
-        yield table(rows, right=(1, 3, 4, 5, 6), indent="")
-        if len(ordered) > MOST_LISTED:
-            yield f"and {len(ordered) - MOST_LISTED} more files, in the log"
-        if any(file.verdict is not Verdict.VALID for file in files):
+        yield table(rows, header=header, right=(1, 3, 4, 5, 6), indent="", most=MOST_LISTED, rest=" files, in the log")
+        if any(file.verdict is not store.Verdict.VALID for file in files):
             yield "  +: plus what left no trace in a damaged file"
     if sound:
         yield f"{count(sound, 'file')} intact, with a checksum for every result"
@@ -120,7 +114,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
     yield from (f"  log: {path}" for path in report.logs)
 
 
-def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
+def _next(report: "store.MergeReport", options: SalvageOptions) -> Iterator[str]:
     sources, campaign, prefer = options.sources, options.campaign, options.prefer
     again = ["salvage", *sources, "-o", report.output]
     preferred = [] if prefer is None else ["--prefer", prefer.value]
@@ -148,17 +142,19 @@ def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
 
 def _beside(sources: list[Path], output: Path) -> Iterator[str]:
     """Yield other places to look in: the run directory of a file, and the quarantine of a run."""
-    from leeward.store import RunPaths
-
     for path in sources:
         run = path.with_suffix(".run") if path.suffix == ".h5" else path
         if run != path and run.is_dir() and run not in sources:
             yield f"{run}, beside it, may hold all results: {command('merge', run, '-o', output)}"
-        if path.suffix == ".run" and (aside := RunPaths.of(path).quarantine).is_dir() and any(aside.glob("*.h5.*")):
+        if (
+            path.suffix == ".run"
+            and (aside := store.RunPaths.of(path).quarantine).is_dir()
+            and any(aside.glob("*.h5.*"))
+        ):
             yield f"{aside} has files that did not verify; add it to the sources to include them"
 
 
-def _as_data(report: "MergeReport") -> dict[str, Any]:
+def _as_data(report: "store.MergeReport") -> dict[str, Any]:
     files = []
     ways = {one.place: dict(one.tried) for one in report.salvaged}
     for file in report.files:

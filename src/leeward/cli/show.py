@@ -54,7 +54,7 @@ def show(options: ShowOptions) -> None:
         write_file(target, csv_table(COLUMNS, rows))
     else:
         shown = ([turbine, f"{x:.2f}", f"{y:.2f}"] for turbine, x, y in rows)
-        print(table([COLUMNS, *shown], right=(0, 1, 2)))
+        print(table(shown, header=COLUMNS, right=(0, 1, 2)))
         print()
     print(f"{seen.result.key}  in {seen.file}")
     campaigns, _ = known_campaigns(options.campaign, [place])

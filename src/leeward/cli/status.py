@@ -5,18 +5,15 @@ import sys
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from typer import Exit, Option
 
+from leeward import watch
 from leeward.capacity import yield_words
 from leeward.cli.options import PLACE, Options
 from leeward.cli.output import EXIT_INCOMPLETE, EXIT_INTERRUPTED, MOST_LISTED, counted, is_terminal, send_control, table
 from leeward.cli.sources import given_place
 from leeward.wording import command, count, duration, json_text, run_command
-
-if TYPE_CHECKING:
-    from leeward.watch import Cell, Snapshot, WorkerSeen
 
 WATCH_EVERY_S = 2.0
 WIDTH_ELSEWHERE = 120  # without a terminal
@@ -44,14 +41,13 @@ class StatusOptions(Options):
 
 def status(options: StatusOptions) -> None:
     """Print a snapshot of a campaign."""
-    from leeward.watch import snapshot
-
     place = given_place(options.path)
     code = EXIT_INTERRUPTED
     try:
         while True:
-            seen = snapshot(place, seeds=options.seed)
-            code = exit_code(seen)  # before printing, which Ctrl-C may interrupt
+            seen = watch.snapshot(place, seeds=options.seed)
+            is_well = seen.is_running or not (seen.missing or seen.failed)
+            code = 0 if is_well else EXIT_INCOMPLETE  # set before printing, which Ctrl-C may interrupt
             _print(seen, options)
             if not (options.watch and seen.is_running):
                 break
@@ -61,12 +57,7 @@ def status(options: StatusOptions) -> None:
     raise Exit(code)
 
 
-def exit_code(seen: "Snapshot") -> int:
-    """Return 0 if the campaign is complete or running, else EXIT_INCOMPLETE."""
-    return 0 if seen.is_running or not (seen.missing or seen.failed) else EXIT_INCOMPLETE
-
-
-def _print(seen: "Snapshot", options: StatusOptions) -> None:
+def _print(seen: "watch.Snapshot", options: StatusOptions) -> None:
     if options.as_json:
         print(json_text(seen.as_data()), flush=True)
         return
@@ -77,7 +68,7 @@ def _print(seen: "Snapshot", options: StatusOptions) -> None:
     print("\n".join(lines(seen)), flush=True)
 
 
-def lines(seen: "Snapshot") -> Iterator[str]:
+def lines(seen: "watch.Snapshot") -> Iterator[str]:
     """Yield the snapshot as text."""
     yield f"{seen.campaign or 'campaign not known'}: {seen.run or seen.output}"
     yield f"  {_totals(seen)}"
@@ -99,7 +90,7 @@ def lines(seen: "Snapshot") -> Iterator[str]:
     yield from _next(seen)
 
 
-def _totals(seen: "Snapshot") -> str:
+def _totals(seen: "watch.Snapshot") -> str:
     if seen.expected is None:
         return f"{count(seen.done, 'layout')}; the expected number is not known"
     parts = [f"{seen.done} of {count(seen.expected, 'layout')} done"]
@@ -111,7 +102,7 @@ def _totals(seen: "Snapshot") -> str:
     return ", ".join(parts)
 
 
-def _activity(seen: "Snapshot") -> str:
+def _activity(seen: "watch.Snapshot") -> str:
     if seen.owner is None or seen.owner.state != "alive":
         return seen.activity
     pace = "" if seen.rate_per_hour is None else f"; {seen.rate_per_hour:.1f} layouts an hour"
@@ -121,7 +112,7 @@ def _activity(seen: "Snapshot") -> str:
     return f"{seen.activity}{pace}{left}"
 
 
-def _grid(seen: "Snapshot") -> Iterator[str]:
+def _grid(seen: "watch.Snapshot") -> Iterator[str]:
     """Yield a table of farms x types with done / expected, as many types side by side as the width allows."""
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     types = list(seen.types)
@@ -139,14 +130,14 @@ def _grid(seen: "Snapshot") -> Iterator[str]:
         yield "  (n!): n tasks failed"
 
 
-def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Sequence[int]) -> Iterator[list[str]]:
-    from leeward.watch import best_cell
-
+def _grid_rows(
+    seen: "watch.Snapshot", cells: dict[tuple[int, int], "watch.Cell"], types: Sequence[int]
+) -> Iterator[list[str]]:
     yield ["farm", *(f"t{number}" for number in types), "best GWh", "MW", "capacity factor", ""]
     for farm, name in seen.farms.items():
         row = [cells[farm, kind] for kind in types]
         words = ["-", "-", "-", ""]
-        best = best_cell(row, farm in seen.by_capacity_factor)
+        best = watch.best_cell(row, farm in seen.by_capacity_factor)
         if best is not None:
             power = "-" if best.installed_mw is None else f"{best.installed_mw:.6g}"
             factor = "-" if best.capacity_factor is None else f"{best.capacity_factor:.2%}"
@@ -154,12 +145,12 @@ def _grid_rows(seen: "Snapshot", cells: dict[tuple[int, int], "Cell"], types: Se
         yield [f"{farm} {name}", *map(_cell_text, row), *words]
 
 
-def _cell_text(cell: "Cell") -> str:
+def _cell_text(cell: "watch.Cell") -> str:
     expected = "" if cell.expected is None else f"/{cell.expected}"
     return f"{cell.done}{expected}" + (f" ({cell.failed}!)" if cell.failed else "")
 
 
-def _workers(seen: "Snapshot") -> Iterator[str]:
+def _workers(seen: "watch.Snapshot") -> Iterator[str]:
     """Yield workers by host if there are several, then the first ones by name, hung ones first."""
     if not seen.workers:
         return
@@ -176,17 +167,14 @@ def _workers(seen: "Snapshot") -> Iterator[str]:
         )
         yield ""
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
-    yield table(_worker_row(worker, seen) for worker in order[:MOST_LISTED])
-    if len(order) > MOST_LISTED:
-        yield f"  and {len(order) - MOST_LISTED} more: {command('status', seen.path, '--json')}"
+    rows = (_worker_row(worker, seen) for worker in order)
+    yield table(rows, most=MOST_LISTED, rest=f": {command('status', seen.path, '--json')}")
 
 
-def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
-    from leeward.watch import key_of
-
+def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Snapshot") -> list[str]:
     best = ""
     if worker.best_aep is not None:
-        key = key_of(worker.task or "")
+        key = watch.key_of(worker.task or "")
         power = "" if key is None else yield_words(worker.best_aep, seen.installed_mw(*key[:2]))
         best = f", {worker.best_aep:.2f} GWh so far" + (f" ({power})" if power else "")
     doing = f"{worker.phase or worker.state}, step {worker.step}{best}" if worker.task else worker.state
@@ -195,24 +183,20 @@ def _worker_row(worker: "WorkerSeen", seen: "Snapshot") -> list[str]:
     return [worker.name, worker.task or "-", doing, since, f"{hung}last heartbeat {duration(worker.age_s)} ago"]
 
 
-def _failures(seen: "Snapshot") -> Iterator[str]:
+def _failures(seen: "watch.Snapshot") -> Iterator[str]:
     for final, title in ((True, "failed"), (False, "went wrong and will be retried")):
         failures = [failed for failed in seen.failures if failed.final is final]
         if not failures:
             continue
         yield ""
         yield f"{count(len(failures), 'task')} {title}:"
-        shown = failures[:MOST_LISTED]
-        yield table([failed.key, f"{failed.kind}, attempt {failed.attempts}", failed.message] for failed in shown)
-        if len(failures) > len(shown):
-            yield f"  and {len(failures) - len(shown)} more: {command('missing', seen.path, '--failed')}"
+        rows = ([failed.key, f"{failed.kind}, attempt {failed.attempts}", failed.message] for failed in failures)
+        yield table(rows, most=MOST_LISTED, rest=f": {command('missing', seen.path, '--failed')}")
         if final:
             yield f"  tracebacks: {Path(str(seen.run)) / 'failures'}"
 
 
-def _next(seen: "Snapshot") -> Iterator[str]:
-    from leeward.watch import MAKE_ROOM
-
+def _next(seen: "watch.Snapshot") -> Iterator[str]:
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
     resume = run_command(seen.output)
@@ -222,7 +206,7 @@ def _next(seen: "Snapshot") -> Iterator[str]:
         elif not seen.output_exists and seen.done:
             yield f"Not merged yet: {command(*resume)} merges the results into {seen.output}."
         out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
-        yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
+        yield from counted((out_of_room, "task", f"without room for the turbines. {watch.MAKE_ROOM}"))
         if seen.failed > out_of_room:
             yield f"To retry failed tasks: {command(*resume, '--retry-failed')}"
     elif seen.missing and not seen.run:

@@ -80,11 +80,10 @@ def geojson_pieces(request: "Request") -> Iterator[bytes]:
 
 def _batches(request: "Request") -> Iterator[list[tuple[Cell, ...]]]:
     """Yield the rows of all layouts in batches."""
-    crs = {"crs": request.crs}
     rows = (
         row
         for result in request.layouts.results()
-        for row in rows_of(result, values_of(result, request.known_campaign) | crs, request.per)
+        for row in rows_of(result, {**values_of(result, request.known_campaign), "crs": request.crs}, request.per)
     )
     while piece := list(itertools.islice(rows, ROWS_AT_ONCE)):
         yield piece

@@ -7,7 +7,9 @@ from dataclasses import dataclass
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
-from leeward.formats import csv_text, layout_csv, layout_geojson
+from leeward.formats.geojson import layout_geojson
+from leeward.formats.rows import layout_csv
+from leeward.formats.tabular import csv_text
 from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
