@@ -219,6 +219,16 @@ def test_nothing_missing(paths, campaign, inside):
     assert "nothing is missing" in out
 
 
+def test_missing_of_a_campaign_whose_turbines_cannot_be_counted(paths, campaign, inside):
+    store(paths, campaign, (0, 0, 0))
+    text = campaign.frozen_text()
+    assert text.count("turbines_per_farm: 3") == 1
+    paths.campaign.write_text(text.replace("turbines_per_farm: 3", "capacity_mw: 1"))
+    code, out, err = inside("missing", "layouts.run")
+    assert (code, err) == (3, "")
+    assert "5 of 6 layouts missing" in out
+
+
 def test_missing_needs_to_know_what_was_expected(inside, campaign, tmp_path):
     write_foreign_file(tmp_path / "worker_1.h5", [(0, 0, 0)])
     code, out, err = inside("missing", "worker_1.h5")

@@ -4,25 +4,22 @@ import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from typer import Argument, Option
 
 from leeward.capacity import capacity_factor
-from leeward.cli.options import CSV, Options
+from leeward.cli.options import CSV, Options, PhysicsOptions
 from leeward.cli.output import csv_table, csv_target, note, table, write_file
-from leeward.cli.physics import Physics, PhysicsOptions
 from leeward.errors import InputError
 from leeward.wording import count, json_text
 
 if TYPE_CHECKING:
-    from leeward.cli.physics import Machine
+    from leeward.cli.physics import Machine, Physics
     from leeward.formats.layout_table import TableLayout
     from leeward.wind import Simulation
 
 STATED_TOLERANCE = 1e-6  # relative
-COLUMNS = ["layout", "farm_idx", "type_idx", "seed", "turbine_type", "n_turbines", "installed_mw", "aep_gwh"]
-COLUMNS += ["gross_aep_gwh", "capacity_factor", "wake_loss", "wake_model"]
 
 
 class AepOptions(Options):
@@ -47,38 +44,12 @@ class AepOptions(Options):
 
 @dataclass(frozen=True)
 class Yield:
-    """A layout and its yield over a year. name: of the layout, or of the file if the layout has none."""
+    """A layout and its yield over a year. values: the row of a table, by column."""
 
-    name: str
     layout: "TableLayout"
     machine: "Machine"
     simulation: "Simulation"
-
-    @property
-    def installed_mw(self) -> float:
-        return len(self.layout.x) * self.machine.rated_power_mw
-
-    @property
-    def capacity_factor(self) -> float:
-        """Return the AEP as a share of what the installed power would yield if it ran all year."""
-        return capacity_factor(self.simulation.total_aep_gwh, self.installed_mw)
-
-    @property
-    def differs(self) -> bool:
-        """Return whether the file states a different AEP."""
-        stated = self.layout.layout_aep_gwh
-        return stated is not None and not math.isclose(stated, self.simulation.total_aep_gwh, rel_tol=STATED_TOLERANCE)
-
-    @property
-    def row(self) -> list[object]:
-        """Return the values in the order of COLUMNS."""
-        layout, machine, simulation = self.layout, self.machine, self.simulation
-        type_idx = layout.type_idx if machine.type_idx is None else machine.type_idx
-        return [
-            *(self.name, layout.farm_idx, type_idx, layout.seed, layout.turbine_type or machine.turbine.name),
-            *(len(layout.x), self.installed_mw, simulation.total_aep_gwh, float(simulation.gross_aep_gwh.sum())),
-            *(self.capacity_factor, simulation.total_wake_loss, machine.farm.wake_model.name),
-        ]
+    values: dict[str, Any]
 
 
 def aep(options: AepOptions) -> None:
@@ -86,22 +57,25 @@ def aep(options: AepOptions) -> None:
     target = csv_target(options.csv_file, options.as_json)
     if options.layout is None and options.physics.campaign is not None:
         raise InputError("--campaign is given without a layout; give a CSV file of layouts too")
+    from leeward.cli.physics import Physics
+
     physics = Physics(options.physics)
     where, layouts = _layouts(options.layout)
     yields = _yields(physics, where, layouts)
     for remark in _notes(where, yields):
         note(remark)
-    rows = [each.row for each in yields]
+    rows = [each.values for each in yields]
+    text = csv_table(list(rows[0]), [list(row.values()) for row in rows])
     if target is not None:
-        write_file(target, csv_table(COLUMNS, rows))
+        write_file(target, text)
     if options.as_json:
-        print(json_text({"layouts": [dict(zip(COLUMNS, row, strict=True)) for row in rows]}))
+        print(json_text({"layouts": rows}))
     elif options.csv_file == "-":
-        print(csv_table(COLUMNS, rows), end="")
+        print(text, end="")
     elif len(yields) == 1:
-        _print_one(where, yields[0])
+        _print_one(where, yields[0], physics)
     else:
-        _print_table(where, yields)
+        _print_table(where, rows, physics)
     if target is not None:
         print(f"written: {target}")
 
@@ -118,16 +92,32 @@ def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
 
 
 def _yields(physics: "Physics", where: str, layouts: "Sequence[TableLayout]") -> list[Yield]:
-    physics.demand_one_type(list(layouts), where)
+    physics.demand_one_type(layouts, where)
     machines = [physics.machine_of(layout, where) for layout in layouts]  # finds every input error before any work
-    found = []
-    for layout, machine in zip(layouts, machines, strict=True):
-        try:
-            simulation = machine.farm.simulate(layout.x, layout.y)
-        except InputError as error:
-            raise InputError(f"{where}{f', {layout.name}' if layout.name else ''}: {error}") from error
-        found.append(Yield(layout.name or where, layout, machine, simulation))
-    return found
+    return [_yield_of(layout, machine, where) for layout, machine in zip(layouts, machines, strict=True)]
+
+
+def _yield_of(layout: "TableLayout", machine: "Machine", where: str) -> Yield:
+    try:
+        simulation = machine.farm.simulate(layout.x, layout.y)
+    except InputError as error:
+        raise InputError(f"{where}{f', {layout.name}' if layout.name else ''}: {error}") from error
+    installed_mw = len(layout.x) * machine.rated_power_mw
+    values = {
+        "layout": layout.name or where,
+        "farm_idx": layout.farm_idx,
+        "type_idx": layout.type_idx if machine.type_idx is None else machine.type_idx,
+        "seed": layout.seed,
+        "turbine_type": layout.turbine_type or machine.turbine.name,
+        "n_turbines": len(layout.x),
+        "installed_mw": installed_mw,
+        "aep_gwh": simulation.total_aep_gwh,
+        "gross_aep_gwh": float(simulation.gross_aep_gwh.sum()),
+        "capacity_factor": capacity_factor(simulation.total_aep_gwh, installed_mw),
+        "wake_loss": simulation.total_wake_loss,
+        "wake_model": machine.farm.wake_model.name,
+    }
+    return Yield(layout, machine, simulation, values)
 
 
 def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
@@ -138,13 +128,18 @@ def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
             f"{where}: some turbines are closer than a rotor diameter; if the file holds several layouts, add the "
             "column key, or farm_idx, type_idx and seed, to tell them apart"
         )
-    others = [each for each in found if each.differs]
+    others = [
+        (stated, each.values)
+        for each in found
+        if (stated := each.layout.layout_aep_gwh) is not None
+        and not math.isclose(stated, each.values["aep_gwh"], rel_tol=STATED_TOLERANCE)
+    ]
     if others:
-        stated, computed = others[0].layout.layout_aep_gwh, others[0].simulation.total_aep_gwh
+        stated, values = others[0]
         yield (
             f"{where}: the file states a different AEP for {len(others)} of {count(len(found), 'layout')}, for example "
-            f"{stated:.2f} GWh instead of {computed:.2f} for {others[0].name}: it was computed with other wind, "
-            "turbines, wake model or neighbours; use --campaign to take those of its campaign"
+            f"{stated:.2f} GWh instead of {values['aep_gwh']:.2f} for {values['layout']}: it was computed with other "
+            "wind, turbines, wake model or neighbours; use --campaign to take those of its campaign"
         )
 
 
@@ -163,33 +158,33 @@ def are_close(x: Sequence[float], y: Sequence[float], distance_m: float) -> bool
     return False
 
 
-def _print_one(where: str, found: Yield) -> None:
-    turbine, simulation = found.machine.turbine, found.simulation
-    loss = simulation.wake_loss
+def _print_one(where: str, found: Yield, physics: "Physics") -> None:
+    machine, loss, values = found.machine, found.simulation.wake_loss, found.values
     worst, best = int(loss.argmax()), int(loss.argmin())
-    print(where if found.name == where else f"{where}: {found.name}")
-    rated, diameter = found.machine.rated_power_mw, turbine.rotor_diameter_m
-    print(f"  turbines        {len(loss):10d}  x {rated:g} MW, rotor {diameter:g} m{found.machine.choice}")
-    print(f"  installed       {found.installed_mw:10.2f}  MW")
-    print(f"  wake model      {found.machine.farm.wake_model.name:>10}")
-    print(f"  wind            {found.machine.wind}")
-    print(f"  AEP             {simulation.total_aep_gwh:10.2f}  GWh")
-    print(f"  without wakes   {simulation.gross_aep_gwh.sum():10.2f}  GWh")
-    print(f"  capacity factor {found.capacity_factor:10.2%}")
-    print(f"  wake loss       {simulation.total_wake_loss:z10.2%}")
+    print(where if values["layout"] == where else f"{where}: {values['layout']}")
+    rated, diameter = machine.rated_power_mw, machine.turbine.rotor_diameter_m
+    print(f"  turbines        {len(loss):10d}  x {rated:g} MW, rotor {diameter:g} m{physics.choice}")
+    print(f"  installed       {values['installed_mw']:10.2f}  MW")
+    print(f"  wake model      {values['wake_model']:>10}")
+    print(f"  wind            {physics.wind}")
+    print(f"  AEP             {values['aep_gwh']:10.2f}  GWh")
+    print(f"  without wakes   {values['gross_aep_gwh']:10.2f}  GWh")
+    print(f"  capacity factor {values['capacity_factor']:10.2%}")
+    print(f"  wake loss       {values['wake_loss']:z10.2%}")
     print(f"  per turbine     {loss[best]:z10.2%}  (turbine {best}) to {loss[worst]:z.2%} (turbine {worst})")
 
 
-def _print_table(where: str, found: Sequence[Yield]) -> None:
-    machine = found[0].machine
-    print(f"{where}: {len(found)} layouts, wake model {machine.farm.wake_model.name}, wind {machine.wind}")
-    header = ["layout", "turbine", "turbines", "MW", "AEP GWh", "capacity factor", "wake loss"]
-    rows = [
-        [
-            *(each.name, each.layout.turbine_type or each.machine.turbine.name),
-            *(len(each.layout.x), f"{each.installed_mw:.2f}", f"{each.simulation.total_aep_gwh:.2f}"),
-            *(f"{each.capacity_factor:.2%}", f"{each.simulation.total_wake_loss:z.2%}"),
-        ]
-        for each in found
-    ]
-    print(table(rows, header=header, right=range(2, 7)))
+def _print_table(where: str, rows: Sequence[dict[str, Any]], physics: "Physics") -> None:
+    print(f"{where}: {len(rows)} layouts, wake model {rows[0]['wake_model']}, wind {physics.wind}")
+    # column: header and format
+    columns = {
+        "layout": ("layout", ""),
+        "turbine_type": ("turbine", ""),
+        "n_turbines": ("turbines", ""),
+        "installed_mw": ("MW", ".2f"),
+        "aep_gwh": ("AEP GWh", ".2f"),
+        "capacity_factor": ("capacity factor", ".2%"),
+        "wake_loss": ("wake loss", "z.2%"),
+    }
+    cells = ([format(values[name], form) for name, (_, form) in columns.items()] for values in rows)
+    print(table(cells, header=[header for header, _ in columns.values()], right=range(2, 7)))

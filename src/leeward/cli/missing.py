@@ -42,7 +42,8 @@ def missing(options: MissingOptions) -> None:
     """List the tasks that have no result."""
     target = csv_target(options.csv_file, options.as_json)
     path = given_place(options.path)
-    absence = watch.absent_tasks(path, given_campaign(options.campaign))
+    watch.demand_place(path)
+    absence = watch.absent_tasks(path, given_campaign(options.campaign) or watch.campaign_of(path))
     tasks = [task for task in absence.tasks if task.failed or not options.failed]
     rows = [[str(task.key), *task.key, task.reason] for task in tasks]
     if options.as_json:

@@ -14,9 +14,8 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit, Option
 
-from leeward.cli.options import Options
+from leeward.cli.options import Options, PhysicsOptions
 from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
-from leeward.cli.physics import Machine, Physics, PhysicsOptions
 from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
 from leeward.errors import InputError, write_error
@@ -24,6 +23,7 @@ from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
+    from leeward.cli.physics import Machine
     from leeward.formats.layout_table import TableLayout
     from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
 
@@ -120,6 +120,7 @@ def optimise(options: OptimiseOptions) -> None:
     """Find a layout, write it and print its yield."""
     output, picture = options.output, options.picture
     check_files(output, picture)
+    from leeward.cli.physics import Physics
     from leeward.layout import SmartStart, StopReason
 
     smart_start = SmartStart(options.search.grid_size, options.search.random_pct)
@@ -145,7 +146,7 @@ def optimise(options: OptimiseOptions) -> None:
 
 
 def _problem(
-    options: OptimiseOptions, campaign: "Campaign | None", machine: Machine, begin: "TableLayout | None"
+    options: OptimiseOptions, campaign: "Campaign | None", machine: "Machine", begin: "TableLayout | None"
 ) -> tuple[str, "LayoutProblem"]:
     """Return the title of the area and the problem. begin: the layout to start from."""
     from leeward.layout import LayoutProblem

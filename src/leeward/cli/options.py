@@ -77,3 +77,49 @@ def expanded(command: Callable[[Any], None]) -> Callable[..., None]:
 def given(options: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options that were given, by name."""
     return {name: value for name, value in options.items() if value is not None}
+
+
+class PhysicsOptions(Options):
+    """Sources of wind, turbines and wake model."""
+
+    campaign: str | None = Option(
+        None,
+        "--campaign",
+        metavar="FILE",
+        help="Take turbines, site, wake model and neighbours from a campaign: its file, the name of a built-in "
+        "campaign, or a run directory or layouts.h5. Other options override it.",
+    )
+    turbine_type: str | None = Option(
+        None, "--type", help="Turbine type of the campaign, by number or name, if the layout does not state it."
+    )
+    turbine: Path | None = Option(
+        None,
+        "--turbine",
+        metavar="FILE",
+        help="Turbine: a CSV file with the columns wind_speed_m_s, power_mw and thrust_coefficient, together with "
+        "--rotor-diameter-m and --hub-height-m; or a YAML file with the keys of a turbine in a campaign.",
+    )
+    rated_power_mw: float | None = Option(None, help="Rated power of the generic turbine, MW. Default: 15.")
+    rotor_diameter_m: float | None = Option(None, help="Rotor diameter of the turbine, m. Default: 240.")
+    hub_height_m: float | None = Option(None, help="Hub height of the turbine, m. Default: 150.")
+    site: Path | None = Option(
+        None, help="Site file in PyWake's format (NetCDF). Default: the campaign's site, or the built-in one."
+    )
+    wake_model: str | None = Option(None, help="Name of the wake model. Default: the campaign's, or nygaard_2022.")
+
+
+class SlurmOptions(Options):
+    """Number and size of SLURM jobs."""
+
+    jobs: str | None = Option(
+        None, help="slurm: number of jobs of the engine slurm: 8, or a range, 2:20. Default: the campaign's, or 1."
+    )
+    cores: int | None = Option(
+        None, help="slurm: cores per job; each computes one layout at a time. Default: the campaign's, or 1."
+    )
+    memory: str | None = Option(None, help="slurm: memory per job, such as 64GB. Default: the campaign's, or 4GB.")
+    walltime: str | None = Option(
+        None, help="slurm: time limit of a job, such as 2:00:00. Default: the campaign's, or 1:00:00."
+    )
+    partition: str | None = Option(None, help="slurm: partition of the jobs.")
+    account: str | None = Option(None, help="slurm: account to charge the jobs to.")

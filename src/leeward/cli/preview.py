@@ -1,25 +1,31 @@
 """The preview of a run: short at its start, complete for `leeward run --dry-run`."""
 
+import sys
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from leeward.campaign import Campaign, Execution, remarks
+from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.estimate import Estimate, available_memory, estimate
 from leeward.campaign.names import duplicate_names
-from leeward.campaign.selection import chosen_among
+from leeward.campaign.selection import chosen_among, task_counts
 from leeward.campaign.work import LayoutWork
-from leeward.cli.output import picked, table
+from leeward.cli.output import check_files, exit_code, picked, table
 from leeward.cli.run_summary import capacity_lines
 from leeward.errors import InputError, LeewardError
 from leeward.layout.starts import Room, room_for
 from leeward.processes import usable_cores
-from leeward.runs.context import Options
+from leeward.runs.context import Options as RunSettings
 from leeward.runs.preflight import preflight
+from leeward.store import Key
 from leeward.wind import Site, wind_rose
-from leeward.wording import count, duration, size
+from leeward.wording import count, duration, json_text, size
+
+if TYPE_CHECKING:
+    from leeward.cli.run import RunOptions
 
 MOST_FARMS = 12  # in the short form
 MOST_TIGHT = 10
@@ -28,6 +34,7 @@ HOURS = 8760
 SUM_SLACK = 1e-6  # rounding error of a sum of probabilities
 
 Tasks = Mapping[tuple[int, int], int]  # number of tasks by farm and type
+Selection = str | Collection[Key] | None  # None: all tasks
 
 
 @dataclass(frozen=True)
@@ -142,7 +149,7 @@ class Forecast:
     errors: Sequence[LeewardError]
 
 
-def forecast(shown: Preview, execution: Execution, output: Path, options: Options) -> Forecast:
+def forecast(shown: Preview, execution: Execution, output: Path, options: RunSettings) -> Forecast:
     """Look for errors; if there are none, measure the speed of the optimiser on this machine."""
     asked = sum(shown.tasks.values())
     found = preflight(LayoutWork(shown.campaign), output, options, asked, usable_cores())
@@ -228,3 +235,40 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
             "errors": [str(error) for error in ahead.errors],
         }
     return data
+
+
+def introduce(chosen: Campaign, selection: Selection, options: "RunOptions") -> None:
+    """Print what is to be computed: farms, turbines, wind and warnings. --quiet: only warnings."""
+    tasks = task_counts(chosen, selection)
+    if options.as_json:
+        print(json_text(preview_data(preview(chosen, tasks))), flush=True)
+    elif sys.stderr is not None:
+        if not options.quiet:
+            print(header(chosen, tasks), file=sys.stderr, flush=True)
+        shown = preview(chosen, tasks)
+        for line in shown.warning_lines() if options.quiet else shown.lines(is_short=True):
+            print(line, file=sys.stderr, flush=True)
+
+
+def dry_run(chosen: Campaign, selection: Selection, options: "RunOptions") -> int:
+    """Print the complete preview; return the exit code that the run would fail with, or 0."""
+    as_json, picture = options.as_json, options.picture
+    check_files(None, picture)
+    tasks = task_counts(chosen, selection)
+    if not as_json:
+        print(header(chosen, tasks), flush=True)
+    shown = preview(chosen, tasks)
+    if not as_json:
+        print("\n".join(shown.lines(is_short=False)), flush=True)
+    wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
+    ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
+    if as_json:
+        print(json_text(preview_data(shown, ahead)))
+    else:
+        print("\n".join(forecast_lines(shown, ahead, options.output)))
+    if picture is not None:
+        from leeward.cli.figures import save
+        from leeward.plots import wind_rose_figure
+
+        save(wind_rose_figure(chosen.physics.site, title=f"wind of {chosen.name}"), picture)
+    return exit_code(ahead.errors[0]) if ahead.errors else 0

@@ -59,7 +59,7 @@ def compiling_shown() -> Iterator[None]:
         yield
         return
     shown = _CompilingLine()
-    with on_compile(shown.note):
+    with on_compile(shown.on_compile):
         try:
             yield
         finally:
@@ -67,54 +67,53 @@ def compiling_shown() -> Iterator[None]:
 
 
 class _CompilingLine:
-    """One line while compiling, and one with the total time afterwards."""
+    """One line while kernels are compiled, and one with the total time when no other kernel has followed."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
         self._terminal = is_terminal(sys.stderr)
-        self._began: float | None = None
-        self._seconds = 0.0
-        self._over = threading.Timer(COMPILED_AFTER_S, self.end)
-        self._stop = threading.Event()
+        self._began: float | None = None  # of the current kernel
+        self._ended = self._seconds = 0.0
+        self._ticker = threading.Thread(target=self._tick, daemon=True)
 
-    def note(self, begins: bool) -> None:
-        self._over.cancel()
+    def on_compile(self, begins: bool) -> None:
+        """Note the beginning or the end of the compilation of a kernel."""
         with self._lock:
+            now = time.monotonic()
             if begins:
-                self._begin()
+                self._began = now
+                self._show()
+                if self._ticker.ident is None:
+                    self._ticker.start()
             elif self._began is not None:
-                self._stop.set()
-                self._seconds += time.monotonic() - self._began
-                self._began = None
+                self._seconds += now - self._began
+                self._began, self._ended = None, now
                 self._write("")
-                self._over = threading.Timer(COMPILED_AFTER_S, self.end)
-                self._over.daemon = True
-                self._over.start()
 
     def end(self) -> None:
         """Print how long compiling took, if it is over."""
-        self._over.cancel()
         with self._lock:
-            self._stop.set()
-            if self._began is None and self._seconds > 0.0:
-                self._write(compiled_text(self._seconds), "\n")
-                self._seconds = 0.0
+            self._conclude()
 
-    def _begin(self) -> None:
-        self._began = time.monotonic()
-        if self._terminal:
-            self._stop = threading.Event()
-            threading.Thread(target=self._tick, args=(self._stop,), daemon=True).start()
+    def _tick(self) -> None:
+        while True:
+            time.sleep(COMPILING_EVERY_S)
+            with self._lock:
+                if self._terminal and self._began is not None:
+                    self._show()
+                elif time.monotonic() - self._ended >= COMPILED_AFTER_S:
+                    self._conclude()
+
+    def _show(self) -> None:
+        if self._terminal and self._began is not None:
+            self._write(f"{COMPILING} ... {self._seconds + time.monotonic() - self._began:.0f} s")
         elif self._seconds == 0.0:
             self._write(COMPILING)
 
-    def _tick(self, stop: threading.Event) -> None:
-        while True:
-            with self._lock:
-                if stop.is_set() or self._began is None:
-                    return
-                self._write(f"{COMPILING} ... {self._seconds + time.monotonic() - self._began:.0f} s")
-            stop.wait(COMPILING_EVERY_S)
+    def _conclude(self) -> None:
+        if self._began is None and self._seconds > 0.0:
+            self._write(compiled_text(self._seconds), "\n")
+            self._seconds = 0.0
 
     def _write(self, text: str, end: str = "") -> None:
         """Overwrite the last line on a terminal, or add a line elsewhere."""

@@ -1,24 +1,21 @@
 """`leeward run`: compute a campaign."""
 
 import logging
-import shlex
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from typer import Exit, Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, given
-from leeward.cli.output import discard_output, exit_code, is_terminal, picked
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, TAKE_OVER, Options, SlurmOptions, given
+from leeward.cli.output import is_terminal
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
-from leeward.wording import json_text
 
 if TYPE_CHECKING:
     from collections.abc import Collection
 
     from leeward.campaign import Campaign
-    from leeward.runs.context import RunReport
     from leeward.store import Key
 
     Selection = str | Collection[Key] | None  # None: all tasks
@@ -33,17 +30,6 @@ class DaskOptions(Options):
     tls_ca: str | None = Option(None, help="dask: PEM file with the certificate authority of the cluster.")
     tls_cert: str | None = Option(None, help="dask: PEM file with the client certificate.")
     tls_key: str | None = Option(None, help="dask: PEM file with the private key of the client certificate.")
-
-
-class SlurmOptions(Options):
-    """Size and number of SLURM jobs."""
-
-    jobs: str | None = Option(None, help="slurm: number of jobs, for example 8, or a range, 2:20.")
-    cores: int | None = Option(None, help="slurm: cores per job; each core computes one layout at a time.")
-    memory: str | None = Option(None, help="slurm: memory per job, for example 64GB.")
-    walltime: str | None = Option(None, help="slurm: time limit of a job, for example 2:00:00.")
-    partition: str | None = Option(None, help="slurm: partition of the jobs.")
-    account: str | None = Option(None, help="slurm: account to charge the jobs to.")
 
 
 class RunOptions(Options):
@@ -101,28 +87,26 @@ class RunOptions(Options):
     quiet: bool = Option(False, "--quiet", "-q", help="Print only the summary.")
     as_json: bool = Option(False, "--json", help="Print events as JSON lines.")
 
-    def of_engines(self) -> dict[str, dict[str, Any]]:
-        """Return the options that belong to one engine, by the name of the engine."""
-        return {"local": {"workers": self.workers}, "inline": {}, "dask": vars(self.dask), "slurm": vars(self.slurm)}
-
 
 def run(options: RunOptions) -> None:
     """Run a campaign, or preview it."""
+    from leeward.cli.preview import dry_run, introduce
+    from leeward.cli.run_display import display
+    from leeward.cli.run_summary import conclude
+    from leeward.runs.run import run as run_tasks
+
     chosen = _chosen(options)
-    engine = _engine(chosen, options.of_engines())
+    engine = _engine(chosen, options)
     selection = _selection(options)
     if options.dry_run:
-        raise Exit(_dry_run(chosen, selection, options))
+        raise Exit(dry_run(chosen, selection, options))
     if options.picture is not None:
         raise InputError("--picture is given without --dry-run; give both")
-    _introduce(chosen, selection, options)
+    introduce(chosen, selection, options)
     storage_wait = options.storage_wait
     if storage_wait is None:
         storage_wait = float("inf") if is_terminal(sys.stderr) else STORAGE_WAIT_S
     _prepare(engine)
-    from leeward.cli.run_display import display
-    from leeward.runs.run import run as run_tasks
-
     with display(chosen.farms, quiet=options.quiet, as_json=options.as_json) as on_event:
         report = run_tasks(
             chosen,
@@ -137,7 +121,7 @@ def run(options: RunOptions) -> None:
             storage_wait_s=storage_wait,
             on_event=on_event,
         )
-    _conclude(report, options.as_json)
+    conclude(report, options.as_json)
     raise Exit(report.exit_code)
 
 
@@ -156,65 +140,6 @@ def _chosen(options: RunOptions) -> "Campaign":
     )
 
 
-def _conclude(report: "RunReport", as_json: bool) -> None:
-    try:
-        if as_json:
-            print(json_text(_as_data(report)))
-        else:
-            from leeward.cli.run_summary import print_summary
-
-            print_summary(report, _command())
-        sys.stdout.flush()
-    except OSError:  # no reader, or disk full: the exit code still tells how the run ended
-        discard_output()
-
-
-def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) -> None:
-    """Print what is to be computed: farms, turbines, wind and warnings. --quiet: only warnings."""
-    from leeward.campaign.selection import task_counts
-    from leeward.cli.preview import header, preview, preview_data
-
-    tasks = task_counts(chosen, selection)
-    if options.as_json:
-        print(json_text(preview_data(preview(chosen, tasks))), flush=True)
-    elif sys.stderr is not None:
-        if not options.quiet:
-            print(header(chosen, tasks), file=sys.stderr, flush=True)
-        shown = preview(chosen, tasks)
-        for line in shown.warning_lines() if options.quiet else shown.lines(is_short=True):
-            print(line, file=sys.stderr, flush=True)
-
-
-def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) -> int:
-    """Print the complete preview; return the exit code that the run would fail with, or 0."""
-    from leeward.campaign.defaults import with_user_defaults
-    from leeward.campaign.selection import task_counts
-    from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
-    from leeward.plots.style import check_picture_path
-    from leeward.runs.context import Options as RunSettings
-
-    as_json, picture = options.as_json, options.picture
-    if picture is not None:
-        check_picture_path(picture)
-    tasks = task_counts(chosen, selection)
-    if not as_json:
-        print(header(chosen, tasks), flush=True)
-    shown = preview(chosen, tasks)
-    if not as_json:
-        print("\n".join(shown.lines(is_short=False)), flush=True)
-    wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
-    ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
-    if as_json:
-        print(json_text(preview_data(shown, ahead)))
-    else:
-        print("\n".join(forecast_lines(shown, ahead, options.output)))
-    if picture is not None:
-        from leeward.plots import save_figure, wind_rose_figure
-
-        save_figure(picture, wind_rose_figure(chosen.physics.site, title=f"wind of {chosen.name}"))
-    return exit_code(ahead.errors[0]) if ahead.errors else 0
-
-
 def _prepare(engine: str) -> None:
     """Check the cache of the kernels, and silence Dask: the run reports the same events itself."""
     if engine == "local":
@@ -231,23 +156,22 @@ def _prepare(engine: str) -> None:
             logging.getLogger(name).propagate = False
 
 
-def _engine(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> str:
+def _engine(chosen: "Campaign", options: RunOptions) -> str:
     """Return the name of the engine; raise InputError for an option of another engine, which would have no effect."""
     from leeward.campaign.defaults import with_user_defaults
 
     engine = with_user_defaults(chosen).execution.engine
-    for other, options in of_engines.items():
-        named = [_option(name) for name in given(options)]
+    of_engines = {"local": {"workers": options.workers}, "dask": vars(options.dask), "slurm": vars(options.slurm)}
+    for other, values in of_engines.items():
+        named = _names(given(values))
         if named and other != engine:
-            takes = ", ".join(map(_option, of_engines[engine])) or "none"
-            raise InputError(
-                f"{', '.join(named)} needs --engine {other}, but the engine is {engine}; its options are: {takes}"
-            )
+            takes = _names(of_engines.get(engine, {})) or "none"
+            raise InputError(f"{named} needs --engine {other}, but the engine is {engine}; its options are: {takes}")
     return engine
 
 
-def _option(name: str) -> str:
-    return "--" + name.replace("_", "-")
+def _names(options: dict[str, Any]) -> str:
+    return ", ".join("--" + name.replace("_", "-") for name in options)
 
 
 def _seeds(text: str | None) -> int | str | list[int] | None:
@@ -267,22 +191,3 @@ def _selection(options: RunOptions) -> "Selection":
     from leeward.campaign.selection import read_keys
 
     return read_keys(options.only_from)
-
-
-def _command() -> str:
-    """Return the command that resumes this run: the same without options that apply once."""
-    once = ("--new", "--retry-failed", "--take-over")
-    return shlex.join(["leeward", *(word for word in sys.argv[1:] if word not in once)])
-
-
-def _as_data(report: "RunReport") -> dict[str, Any]:
-    return {
-        "event": "summary",
-        "wanted": len(report.wanted),
-        "failed": list(map(str, report.failed)),
-        "missing": len(report.missing),
-        **picked(report, "done", "computed", "quarantined", "exit_code"),
-        "output": str(report.paths.output) if report.merged else None,
-        "run": str(report.paths.root),
-        "seconds": round(report.seconds, 1),
-    }

@@ -1,18 +1,21 @@
 """The summary of a run, and the installed power of a campaign."""
 
 import math
+import shlex
 import signal
 import statistics
+import sys
 from collections.abc import Iterator, Sequence
+from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import capacity_factor, merit
-from leeward.cli.output import counted, first_of, table
+from leeward.cli.output import counted, discard_output, first_of, picked, table
 from leeward.runs.context import RunReport
 from leeward.store import Brief
 from leeward.watch import MAKE_ROOM, is_out_of_room
-from leeward.wording import count, duration, listed
+from leeward.wording import count, duration, json_text, listed
 
 MOST_LISTED = 10
 MOST_CAPACITIES = 20  # lines about installed power
@@ -55,6 +58,37 @@ def shortfall(installed_mw: float, wanted_mw: float) -> float:
     """Return how many MW the installed power is below the requested power; 0 for a rounding error."""
     short = wanted_mw - installed_mw
     return short if short > 1e-6 * wanted_mw else 0.0
+
+
+def conclude(report: RunReport, as_json: bool) -> None:
+    """Print the summary of a run, as text or as JSON."""
+    try:
+        if as_json:
+            print(json_text(_as_data(report)))
+        else:
+            print_summary(report, _command())
+        sys.stdout.flush()
+    except OSError:  # no reader, or disk full: the exit code still tells how the run ended
+        discard_output()
+
+
+def _command() -> str:
+    """Return the command that resumes this run: the same without options that apply once."""
+    once = ("--new", "--retry-failed", "--take-over")
+    return shlex.join(["leeward", *(word for word in sys.argv[1:] if word not in once)])
+
+
+def _as_data(report: RunReport) -> dict[str, Any]:
+    return {
+        "event": "summary",
+        "wanted": len(report.wanted),
+        "failed": list(map(str, report.failed)),
+        "missing": len(report.missing),
+        **picked(report, "done", "computed", "quarantined", "exit_code"),
+        "output": str(report.paths.output) if report.merged else None,
+        "run": str(report.paths.root),
+        "seconds": round(report.seconds, 1),
+    }
 
 
 def print_summary(report: RunReport, command: str) -> None:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from typer import Option
 
-from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, Options, given
+from leeward.cli.options import CAMPAIGN, RUN_OUTPUT, Options, SlurmOptions, given
 from leeward.cli.output import picked
 from leeward.cli.sources import run_campaign
 from leeward.errors import InputError
@@ -72,17 +72,6 @@ exit "$$code"
 """)
 
 
-class JobOptions(Options):
-    """Size and number of jobs."""
-
-    jobs: str | None = Option(None, help="With --engine slurm: number of jobs, for example 8, or a range, 2:20.")
-    cores: int | None = Option(None, help="Cores per job; each core computes one layout at a time.")
-    memory: str | None = Option(None, help="Memory per job, for example 64GB.")
-    walltime: str | None = Option(None, help="Time limit of a job, for example 2:00:00; at least two minutes.")
-    partition: str | None = Option(None, help="Partition of the jobs.")
-    account: str | None = Option(None, help="Account to charge the jobs to.")
-
-
 class SlurmScriptOptions(Options):
     """Print a batch file for sbatch that runs a campaign in a SLURM job until it is complete.
 
@@ -98,7 +87,7 @@ class SlurmScriptOptions(Options):
     engine: str = Option(
         "local", help="local: compute in this job. slurm: this job starts others, which have the given size."
     )
-    job: JobOptions
+    slurm: SlurmOptions
     seeds: str | None = Option(None, help="Seeds, as for `leeward run`: 50, 0:50, 3,7,9.")
 
 
@@ -109,10 +98,10 @@ def slurm_script(options: SlurmScriptOptions) -> None:
     engine = options.engine
     if engine not in ("local", "slurm"):
         raise InputError(f"--engine is {engine!r}; expected local or slurm")
-    if options.job.jobs is not None and engine != "slurm":
+    if options.slurm.jobs is not None and engine != "slurm":
         raise InputError("--jobs needs --engine slurm; with --engine local the campaign runs in one job at a time")
     chosen = run_campaign(options.campaign)
-    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.job)))).execution.slurm
+    settings = with_user_defaults(chosen.with_overrides(slurm=given(vars(options.slurm)))).execution.slurm
     words = [*([] if options.campaign is None else [str(options.campaign)]), "-o", str(options.output)]
     words += [] if options.seeds is None else ["--seeds", options.seeds]
     print(script(chosen.name, settings, engine, words, options.output.stem), end="")

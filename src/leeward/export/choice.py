@@ -10,6 +10,7 @@ from leeward.campaign.layouts import rated_powers
 from leeward.errors import BadSourceError, InputError
 from leeward.store import FoundFile, FoundResult, Key, Layouts
 from leeward.watch import demand_place, present_at, run_of
+from leeward.wording import listed
 
 
 @dataclass(frozen=True)
@@ -86,7 +87,5 @@ def _wanted(choice: Choice, layouts: Layouts) -> str:
     for word, position, some in (("farm", 0, choice.farms), ("type", 1, choice.types), ("seed", 2, choice.seeds)):
         if some:
             asked.append(f"{word} {', '.join(map(str, some))}")
-            known = sorted({key[position] for key in layouts})
-            more = ", ..." if len(known) > 20 else ""
-            there.append(f"{word}s {', '.join(map(str, known[:20]))}{more}")
+            there.append(f"{word}s {listed(sorted({key[position] for key in layouts}), 20)}")
     return f"{', '.join(asked)}; it has {'; '.join(there)}"
