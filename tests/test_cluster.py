@@ -133,7 +133,7 @@ def test_a_killed_scheduler_ends_the_run_and_another_one_completes_it(tmp_path, 
         until(lambda: not worker_processes(tmp_path), "worker processes end")
     text = (tmp_path / "output.txt").read_text()
     assert f"the Dask scheduler at {own.address} is gone or cannot be reached" in text
-    assert "2 layout(s) are missing" in text
+    assert "2 layouts missing" in text
     assert "To resume: leeward run campaign.yaml" in text
     assert "Traceback" not in text
     assert sorted(digests(tmp_path / "layouts.h5")) == shards(run)

@@ -70,7 +70,7 @@ def test_failures_are_recorded_tried_again_when_asked_and_the_campaign_grows(tmp
     first = run_with(engine)
     assert first.returncode == 3, first.stdout + first.stderr
     assert shards(run) == ["farm0_t0_s0", "farm0_t0_s2"]
-    assert "1 task(s) failed" in first.stdout
+    assert "1 task failed" in first.stdout
     assert "--retry-failed" in first.stdout
     record = read_record(run / "failures" / "farm0_t0_s1.json")
     assert (record.failure.kind, record.failure.final, len(record.attempts), record.deaths) == ("exception", True, 1, 0)

@@ -119,7 +119,7 @@ def test_whatever_a_task_does_the_others_are_computed(tmp_path):
     assert "Traceback" in failures["farm0_t0_s4"]["failure"]["traceback"]
     counts = {seed: calls(tmp_path).count(seed) for seed in range(6)}
     assert counts == {0: 1, 1: 2, 2: 2, 3: 2, 4: 1, 5: 1}
-    assert "3 task(s) failed" in done.stdout
+    assert "3 tasks failed" in done.stdout
     assert "--retry-failed" in done.stdout
     events = [line["event"] for line in audit(run)]
     assert events.count("failed") == 3
@@ -278,7 +278,7 @@ def test_a_request_to_stop(tmp_path, number, code):
     try:
         until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
         process.send_signal(number)
-        until(lambda: "stopping when the 2 running task(s) are done" in output.read_text(), "it says so")
+        until(lambda: "stopping: waiting for 2 running tasks" in output.read_text(), "it says so")
         (tmp_path / "told").touch()
         assert process.wait(PATIENCE_S) == code
     finally:
@@ -407,7 +407,7 @@ def test_a_damaged_shard_is_put_aside_and_computed_again(tmp_path, finished):
     reasons = [json.loads(path.read_text()) for path in (run / "quarantine").glob("*.reason.json")]
     assert len(reasons) == 4
     assert "empty" in {reason["verdict"] for reason in reasons}
-    assert "2 file(s) did not verify" in done.stdout
+    assert "2 bad files moved to" in done.stdout
 
 
 @pytest.mark.slow
@@ -445,7 +445,7 @@ def test_only_some_tasks(tmp_path):
     (tmp_path / "orders" / "4").write_text("go=/")
     done = leeward_here("run", "campaign.yaml", "--only-from", "missing.csv", cwd=tmp_path)
     assert done.returncode == 0, done.stderr
-    assert "2 more result(s)" in done.stdout
+    assert "2 more results kept" in done.stdout
     assert len(digests(tmp_path / "layouts.h5")) == 3
     (tmp_path / "missing.csv").write_text("key\nfarm0_t0_s4\nfarm0_t0_s40\n")
     strange = leeward_here("run", "campaign.yaml", "--only-from", "missing.csv", cwd=tmp_path)

@@ -271,7 +271,7 @@ def test_slurm_script_goes_back_into_the_queue_until_the_campaign_is_complete(tm
     until(lambda: len(calls(tmp_path)) == 2, "two tasks are in hand")
     assert limit_of(job) == 1800
     leave(job, seconds=300)  # SLURM warns it now
-    until(lambda: "stopping when the 2 running task(s) are done" in log.read_text(), "it is warned")
+    until(lambda: "stopping: waiting for 2 running tasks" in log.read_text(), "it is warned")
     (tmp_path / "go").touch()
     until(lambda: "requeueing" in log.read_text(), "it goes back")
     assert len(shards(tmp_path / "layouts.run")) == 2

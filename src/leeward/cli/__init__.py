@@ -45,8 +45,8 @@ app = typer.Typer(
 )
 
 
-class Listing(TyperCommand):
-    """A command whose error for an unknown option suggests similar ones."""
+class Command(TyperCommand):
+    """A command whose error for an unknown option lists the known ones."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         try:
@@ -110,4 +110,4 @@ def common(
 
 for name in COMMANDS:
     module = importlib.import_module(f"leeward.cli.{name}")
-    app.command(name.replace("_", "-"), cls=Listing)(expanded(getattr(module, name)))
+    app.command(name.replace("_", "-"), cls=Command)(expanded(getattr(module, name)))

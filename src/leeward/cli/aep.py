@@ -12,11 +12,11 @@ from leeward.capacity import capacity_factor
 from leeward.cli.options import CSV, Options, PhysicsOptions
 from leeward.cli.output import csv_table, csv_target, note, table, write_file
 from leeward.errors import InputError
+from leeward.formats.layout_table import TableLayout, read_layouts
 from leeward.wording import count, json_text
 
 if TYPE_CHECKING:
     from leeward.cli.physics import Machine, Physics
-    from leeward.formats.layout_table import TableLayout
     from leeward.wind import Simulation
 
 STATED_TOLERANCE = 1e-6  # relative
@@ -46,7 +46,7 @@ class AepOptions(Options):
 class Yield:
     """A layout and its yield over a year. values: the row of a table, by column."""
 
-    layout: "TableLayout"
+    layout: TableLayout
     machine: "Machine"
     simulation: "Simulation"
     values: dict[str, Any]
@@ -80,9 +80,7 @@ def aep(options: AepOptions) -> None:
         print(f"written: {target}")
 
 
-def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
-    from leeward.formats.layout_table import TableLayout, read_layouts
-
+def _layouts(path: Path | None) -> tuple[str, list[TableLayout]]:
     if path is not None:
         return str(path), read_layouts(path)
     from leeward.campaign import builtin
@@ -91,13 +89,13 @@ def _layouts(path: Path | None) -> "tuple[str, list[TableLayout]]":
     return f"{name} (built-in example layout)", [TableLayout("", x.tolist(), y.tolist())]
 
 
-def _yields(physics: "Physics", where: str, layouts: "Sequence[TableLayout]") -> list[Yield]:
+def _yields(physics: "Physics", where: str, layouts: Sequence[TableLayout]) -> list[Yield]:
     physics.demand_one_type(layouts, where)
     machines = [physics.machine_of(layout, where) for layout in layouts]  # finds every input error before any work
     return [_yield_of(layout, machine, where) for layout, machine in zip(layouts, machines, strict=True)]
 
 
-def _yield_of(layout: "TableLayout", machine: "Machine", where: str) -> Yield:
+def _yield_of(layout: TableLayout, machine: "Machine", where: str) -> Yield:
     try:
         simulation = machine.farm.simulate(layout.x, layout.y)
     except InputError as error:

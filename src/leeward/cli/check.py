@@ -1,7 +1,7 @@
 """`leeward check`: give a verdict on every file and every result."""
 
+from collections import Counter, defaultdict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -87,18 +87,14 @@ def check(options: CheckOptions) -> None:
     raise Exit(0 if report.is_well else EXIT_INCOMPLETE)
 
 
-@dataclass
-class _Folder:
-    """Totals of one folder or one run directory."""
+Home = tuple[Path, bool]  # a run directory, or the folder of other files; and whether it is a run
 
-    path: Path
-    is_run: bool
-    files: int = 0
-    packs: int = 0
-    results: int = 0
-    bad: int = 0
-    size: int = 0
-    valid: "list[store.FoundFile]" = field(default_factory=list)
+
+def _home(file: Path) -> Home:
+    """Return the run directory of a shard or pack, or the folder of any other file."""
+    if store.is_shard(file):
+        return file.parents[2], True
+    return (file.parents[1], True) if store.is_pack(file) else (file.parent, False)
 
 
 class _Listing:
@@ -109,47 +105,34 @@ class _Listing:
         self._keep_all = keep_all
         self._results: list[store.FoundResult] = []
         self._files = 0
-        self.folders: dict[Path, _Folder] = {}
+        self.totals: dict[Home, Counter[str]] = defaultdict(Counter)
+        self.valid: dict[Home, list[store.FoundFile]] = defaultdict(list)
         self.bad: list[tuple[store.FoundFile, list[store.FoundResult]]] = []
         self.all: list[dict[str, Any]] = []
 
     def add(self, found: "store.FoundFile | store.FoundResult") -> None:
+        """Add a result, or the file that the previous results belong to."""
         if isinstance(found, store.FoundResult):
             if self._keep_all or not found.is_valid:
                 self._results.append(found)
             return
         results, self._results = self._results, []
+        home = _home(found.path)
+        facts = {"packs": store.is_pack(found.path), "results": found.valid, "bad": not found.is_valid}
+        self.totals[home].update(files=1, size=max(found.size, 0), **facts)
         self._files += 1
         self._on_progress("checking files", self._files, 0)
-        self._count(found)
+        if found.is_valid and not home[1] and len(self.valid[home]) <= MOST_FILES_OF_A_FOLDER:
+            self.valid[home].append(found)
         bad = [result for result in results if not result.is_valid]
         if bad or not found.is_valid:
             self.bad.append((found, bad))
         if self._keep_all:
             self.all.append(_file_data(found, results))
 
-    def _count(self, found: "store.FoundFile") -> None:
-        path, is_run = _home(found.path)
-        folder = self.folders.setdefault(path, _Folder(path, is_run))
-        folder.files += 1
-        folder.packs += is_run and store.is_pack(found.path)
-        folder.results += found.valid
-        folder.bad += not found.is_valid
-        folder.size += max(found.size, 0)
-        if found.is_valid and not is_run and len(folder.valid) <= MOST_FILES_OF_A_FOLDER:
-            folder.valid.append(found)
-
-    @property
-    def bad_homes(self) -> dict[Path, tuple[Path, bool]]:
-        """Return the run directory or folder of each bad file, and whether it is a run."""
+    def bad_homes(self) -> dict[Path, Home]:
+        """Return the home of each bad file."""
         return {found.path: _home(found.path) for found, _ in self.bad}
-
-
-def _home(file: Path) -> tuple[Path, bool]:
-    """Return the run directory of a shard or pack, or the folder of any other file, and whether it is a run."""
-    if store.is_shard(file):
-        return file.parents[2], True
-    return (file.parents[1], True) if store.is_pack(file) else (file.parent, False)
 
 
 def _file_data(found: "store.FoundFile", results: "list[store.FoundResult]") -> dict[str, Any]:
@@ -177,7 +160,7 @@ def _as_data(report: "store.CheckReport", listing: _Listing) -> dict[str, Any]:
 
 
 def _lines(report: "store.CheckReport", listing: _Listing, quiet: bool) -> Iterator[str]:
-    rows = [] if quiet else [row for folder in listing.folders.values() for row in _valid_rows(folder)]
+    rows = [] if quiet else [row for home in listing.totals for row in _valid_rows(listing, home)]
     rows += [row for found, results in listing.bad for row in _bad_rows(found, results)]
     if rows:
         yield table(rows, header=["file", "results", "size", "verdict"], right=(1, 2))
@@ -190,14 +173,16 @@ def _lines(report: "store.CheckReport", listing: _Listing, quiet: bool) -> Itera
     yield from _remarks(report)
 
 
-def _valid_rows(folder: _Folder) -> Iterator[list[str]]:
-    if folder.is_run or len(folder.valid) > MOST_FILES_OF_A_FOLDER:
-        what = f"{folder.path}: {count(folder.files - folder.packs, 'shard' if folder.is_run else 'file')}"
-        what += f", {count(folder.packs, 'pack')}" if folder.packs else ""
-        verdict = f"valid, except {folder.bad} listed below" if folder.bad else "valid"
-        yield [what, str(folder.results), size(folder.size), verdict]
+def _valid_rows(listing: _Listing, home: Home) -> Iterator[list[str]]:
+    """Yield a row for each valid file in a folder, or one row for a run directory or many files."""
+    (path, is_run), totals, valid = home, listing.totals[home], listing.valid[home]
+    if is_run or len(valid) > MOST_FILES_OF_A_FOLDER:
+        what = f"{path}: {count(totals['files'] - totals['packs'], 'shard' if is_run else 'file')}"
+        what += f", {count(totals['packs'], 'pack')}" if totals["packs"] else ""
+        verdict = f"valid, except {totals['bad']} listed below" if totals["bad"] else "valid"
+        yield [what, str(totals["results"]), size(totals["size"]), verdict]
         return
-    for found in folder.valid:
+    for found in valid:
         more = f" ({found.reason})" if found.reason else ""
         yield [str(found.path), str(found.valid), size(found.size), f"{found.verdict}{more}"]
 
@@ -237,7 +222,7 @@ def _next(
             yield f"Complete: all {report.expected} results that the campaign expects are present."
         yield "All is well." if deep else "All is well. To also recompute AEP, spacing and boundary: --deep"
     unfit = set(report.unfit)
-    bad_runs = dict.fromkeys((home, file in unfit) for file, (home, is_run) in listing.bad_homes.items() if is_run)
+    bad_runs = dict.fromkeys((home, file in unfit) for file, (home, is_run) in listing.bad_homes().items() if is_run)
     for run, is_unfit in sorted(bad_runs, key=lambda found: found[1]):
         again = run_command(run.with_suffix(".h5"))
         if not is_unfit:
@@ -250,7 +235,7 @@ def _next(
         )
     named = campaign_words(campaign)
     sources = [path for path in paths if path not in {run for run, _ in bad_runs}]
-    if sources and not all(is_run for _, is_run in listing.bad_homes.values()):
+    if sources and not all(is_run for _, is_run in listing.bad_homes().values()):
         kept = command("merge", *sources, "-o", "merged.h5", "--on-bad", "skip")
         yield f"To keep every valid result: {kept}"
         rescued = command("salvage", *sources, "-o", "salvaged.h5", *named)

@@ -11,9 +11,9 @@ from matplotlib.figure import Figure
 from leeward import plots
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
-from leeward.cli.output import note
+from leeward.cli.output import note, writing
 from leeward.cli.sources import demanded_campaign, known_campaigns
-from leeward.errors import InputError, write_error
+from leeward.errors import InputError
 from leeward.plots import runs
 from leeward.plots.fonts import MissingLettersWarning
 from leeward.plots.ground import neighbours_of
@@ -118,12 +118,9 @@ def _best_key(wanted: Wanted) -> Key:
 
 def save(figure: Figure, output: Path) -> None:
     """Write the figure, with a note for letters that no font has."""
-    with warnings.catch_warnings(record=True) as caught:
+    with warnings.catch_warnings(record=True) as caught, writing(output):
         warnings.simplefilter("always", MissingLettersWarning)
-        try:
-            plots.save_figure(output, figure)
-        except OSError as error:
-            raise write_error(output, error) from error
+        plots.save_figure(output, figure)
     for warning in caught:
         if issubclass(warning.category, MissingLettersWarning):
             note(str(warning.message))

@@ -100,7 +100,7 @@ def merge(options: MergeOptions) -> None:
             print("\n".join(_ways_out(error.report, options, words)), file=sys.stderr)
         raise Exit(EXIT_INCOMPLETE) from error
     print("\n".join(_lines(report, options.dry_run)))
-    print("\n".join(_next(report, options.campaign, options.dry_run)))
+    print("\n".join(missing_lines(report, options, report.output)))
     if report.no_aep and options.campaign is None:
         again = command("merge", *options.sources, "-o", options.output, *words, "--campaign", "FILE")
         print(f"To recompute missing AEPs: {again}")
@@ -237,13 +237,14 @@ def ways_to_prefer(again: list[object], named: list[str]) -> Iterator[str]:
     yield f"To take the one with the highest AEP: {command(*again, '--prefer', 'best', *named)}"
 
 
-def _next(report: "store.MergeReport", campaign: str | None, dry_run: bool) -> Iterator[str]:
+def missing_lines(report: "store.MergeReport", options: "MergeOptions | SalvageOptions", output: Path) -> Iterator[str]:
+    """Yield which expected results are missing, and the command that computes them. output: of that command."""
     if report.missing is None:
         yield f"The expected results are not known; `leeward missing {report.output} --campaign FILE` lists them."
     elif report.missing:
         yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
-        if not dry_run:
-            words = run_command(report.output, campaign or "CAMPAIGN")
-            yield f"To compute what is missing: {command(*words, '--adopt', report.output)}"
     elif not report.problem:
         yield "No expected result is missing."
+    if report.missing != [] and not options.dry_run:
+        run = run_command(output, options.campaign or "CAMPAIGN")
+        yield f"To compute what is missing: {command(*run, '--adopt', report.output)}"

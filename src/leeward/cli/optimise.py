@@ -14,18 +14,18 @@ from typing import TYPE_CHECKING, Any
 
 from typer import Exit, Option
 
+from leeward import layout
 from leeward.cli.options import Options, PhysicsOptions
 from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
 from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
-from leeward.errors import InputError, write_error
+from leeward.errors import InputError
+from leeward.formats.layout_table import TableLayout, read_layouts
 from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.cli.physics import Machine
-    from leeward.formats.layout_table import TableLayout
-    from leeward.layout import Area, LayoutProblem, Progress, SmartStart, Solution
 
 BUILTIN_TURBINES = 66  # 15 MW each: a farm of 1 GW
 PROGRESS_EVERY_S = 0.1
@@ -121,9 +121,8 @@ def optimise(options: OptimiseOptions) -> None:
     output, picture = options.output, options.picture
     check_files(output, picture)
     from leeward.cli.physics import Physics
-    from leeward.layout import SmartStart, StopReason
 
-    smart_start = SmartStart(options.search.grid_size, options.search.random_pct)
+    smart_start = layout.SmartStart(options.search.grid_size, options.search.random_pct)
     physics = Physics(options.physics)
     begin = _start(options.start, options.physics.campaign)
     machine = physics.machine_of(begin, str(options.start.start or "the turbine"))
@@ -141,16 +140,14 @@ def optimise(options: OptimiseOptions) -> None:
         _say("written", "", str(path))
     if output is None:
         _say("not written", "", "the layout; give --output layout.csv to keep it")
-    if solution.stop_reason is StopReason.REQUESTED:
+    if solution.stop_reason is layout.StopReason.REQUESTED:
         raise Exit(EXIT_INTERRUPTED)
 
 
 def _problem(
-    options: OptimiseOptions, campaign: "Campaign | None", machine: "Machine", begin: "TableLayout | None"
-) -> tuple[str, "LayoutProblem"]:
+    options: OptimiseOptions, campaign: "Campaign | None", machine: "Machine", begin: TableLayout | None
+) -> tuple[str, "layout.LayoutProblem"]:
     """Return the title of the area and the problem. begin: the layout to start from."""
-    from leeward.layout import LayoutProblem
-
     given = options.area
     turbines = BUILTIN_TURBINES
     if campaign is not None and given.area is None:
@@ -164,32 +161,30 @@ def _problem(
         turbines = len(begin.x)
     if given.turbines is not None:
         turbines = given.turbines
-    return title, LayoutProblem(machine.farm, where, turbines, **given.spacing(campaign))
+    return title, layout.LayoutProblem(machine.farm, where, turbines, **given.spacing(campaign))
 
 
-def _start(options: StartOptions, campaign: str | None) -> "TableLayout | None":
+def _start(options: StartOptions, campaign: str | None) -> TableLayout | None:
     """Return the layout to start from: the one that --key names, or the only one in the file."""
     path, key = options.start, options.key
     if path is None:
         if key is not None:
             raise InputError("--key chooses a layout of a file; give --start too")
         return None
-    from leeward.formats.layout_table import read_layouts
-
     layouts = read_layouts(path)
     if key is not None:
-        names = [layout.name for layout in layouts]
+        names = [one.name for one in layouts]
         name = key if key in names else str(Names(campaign, None).keys([key])[0])
-        layouts = [layout for layout in layouts if layout.name == name]
+        layouts = [one for one in layouts if one.name == name]
         if not layouts:
             raise InputError(f"{path}: has no layout {name}; expected one of {listed(names, 5)}")
     if len(layouts) > 1:
-        some = listed([layout.name for layout in layouts], 3)
+        some = listed([one.name for one in layouts], 3)
         raise InputError(f"{path}: holds {len(layouts)} layouts ({some}); choose one with --key")
     return layouts[0]
 
 
-def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "TableLayout | None") -> int:
+def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: TableLayout | None) -> int:
     """Return the farm_idx: of the farm named by text, else that of the layout, else the only one of the campaign."""
     if text is not None:
         found = Names(named, None).farms([text])[0]
@@ -204,7 +199,7 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
     return found
 
 
-def _area(options: AreaOptions) -> tuple[str, "Area"]:
+def _area(options: AreaOptions) -> tuple[str, "layout.Area"]:
     from leeward.campaign.names import word_of
 
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
@@ -215,8 +210,6 @@ def _area(options: AreaOptions) -> tuple[str, "Area"]:
 
         number = 0 if farm is None else Names("danish-energy-island", None).farms([farm])[0]
         return f"built-in area {number}", builtin.area(number)
-    from leeward.layout import Area
-
     farm_idx: int | None = None
     if farm is not None:
         word = word_of(farm)
@@ -227,15 +220,16 @@ def _area(options: AreaOptions) -> tuple[str, "Area"]:
         else:
             name = word.text
     which = "".join(f", {value}" for value in (farm_idx, name) if value is not None)
-    return f"{path}{which}", Area.from_geojson(path, farm_idx=farm_idx, name=name, crs=crs)
+    return f"{path}{which}", layout.Area.from_geojson(path, farm_idx=farm_idx, name=name, crs=crs)
 
 
 def _optimised(
-    problem: "LayoutProblem", options: SearchOptions, smart_start: "SmartStart", start: tuple[Any, Any] | None
-) -> "Solution":
+    problem: "layout.LayoutProblem",
+    options: SearchOptions,
+    smart_start: "layout.SmartStart",
+    start: tuple[Any, Any] | None,
+) -> "layout.Solution":
     """Optimise with a progress line; Ctrl-C asks the optimiser to stop. start: x and y, m."""
-    from leeward import layout
-
     recipe = options.recipe or ("smart_start+refine" if start is None else "start+refine")
     is_custom = ":" in recipe
     if is_custom:
@@ -245,7 +239,7 @@ def _optimised(
         line.say("preparing")
         with _interrupt_asks(not is_custom) as asked:  # a custom function cannot be asked to stop
 
-            def callback(progress: "Progress") -> bool:
+            def callback(progress: "layout.Progress") -> bool:
                 line.show(progress)
                 return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there is a layout to return
 
@@ -294,7 +288,7 @@ class _ProgressLine:
         self._is_terminal = sys.stderr.isatty()
         self._began = self._last = time.monotonic()
 
-    def show(self, progress: "Progress") -> None:
+    def show(self, progress: "layout.Progress") -> None:
         now = time.monotonic()
         if now - self._last < PROGRESS_EVERY_S:
             return
@@ -310,7 +304,7 @@ class _ProgressLine:
         self.say("")
 
 
-def _print_solution(title: str, problem: "LayoutProblem", solution: "Solution") -> None:
+def _print_solution(title: str, problem: "layout.LayoutProblem", solution: "layout.Solution") -> None:
     turbine = problem.turbines[0]
     room = float(problem.min_distances_m[: problem.n_turbines].max())
     closest = f"{solution.min_spacing_m:.1f}" if math.isfinite(solution.min_spacing_m) else "-"
@@ -332,7 +326,7 @@ def _say(what: str, value: object, more: str = "") -> None:
     print(f"  {what:<18}{value:>10}  {more}".rstrip() if value != "" else f"  {what:<18}  {more}")
 
 
-def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
+def _write_layout(path: Path, problem: "layout.LayoutProblem", solution: "layout.Solution") -> None:
     simulation = problem.farm.simulate(solution.x, solution.y)
     columns = (solution.x, solution.y, simulation.aep_gwh, simulation.wake_loss)
     rows = (
@@ -342,11 +336,9 @@ def _write_layout(path: Path, problem: "LayoutProblem", solution: "Solution") ->
     write_file(path, csv_table(["turbine", "x_m", "y_m", "aep_gwh", "wake_loss"], rows))
 
 
-def _write_picture(path: Path, problem: "LayoutProblem", solution: "Solution") -> None:
-    from leeward.plots import save_layout_picture
+def _write_picture(path: Path, problem: "layout.LayoutProblem", solution: "layout.Solution") -> None:
+    from leeward.cli.figures import save
+    from leeward.plots import layout_figure
 
     start = None if solution.start is None else (*solution.start, solution.phases[0].aep_gwh)
-    try:
-        save_layout_picture(path, problem, solution, start)
-    except OSError as error:
-        raise write_error(path, error) from error
+    save(layout_figure(problem, solution, start), path)

@@ -21,10 +21,10 @@ CAMPAIGN_FILE = Option(
     "Default: the campaign stored in PATH.",
 )
 RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Output file. The run directory is created beside it.")
-FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable.")
-TYPES = Option(None, "--type", help="Only this turbine type, by its number (type_idx) or name. Repeatable.")
+FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable. Default: all.")
+TYPES = Option(None, "--type", help="Only this type, by its number (type_idx) or name. Repeatable. Default: all.")
 CSV = partial(Option, None, "--csv", metavar="FILE")
-QUIET = Option(False, "--quiet", "-q", help="Print no progress, and only the essential output.")
+QUIET = Option(False, "--quiet", "-q", help="Show no progress, and print only the essential output.")
 DRY_RUN = Option(False, "--dry-run", help="Change nothing; print what would be done.")
 TAKE_OVER = Option(
     False,
@@ -36,7 +36,7 @@ TAKE_OVER = Option(
 class Options:
     """Base class of the options of a command: each attribute is an argument or option, the docstring is the help text.
 
-    An attribute whose type is a subclass of Options stands for all attributes of that class.
+    An attribute whose type is a subclass of Options includes all attributes of that class.
     """
 
     def __init__(self, given: Mapping[str, Any]) -> None:
@@ -50,8 +50,8 @@ class Options:
             if _is_group(kind):
                 yield from kind.parameters()
             else:
-                way = inspect.Parameter.KEYWORD_ONLY
-                yield inspect.Parameter(name, way, default=getattr(cls, name), annotation=kind)
+                default = getattr(cls, name)
+                yield inspect.Parameter(name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=kind)
 
 
 def _is_group(kind: Any) -> bool:
@@ -86,11 +86,11 @@ class PhysicsOptions(Options):
         None,
         "--campaign",
         metavar="FILE",
-        help="Take turbines, site, wake model and neighbours from a campaign: its file, the name of a built-in "
+        help="Take turbines, site, wake model and neighbours from this campaign: its file, the name of a built-in "
         "campaign, or a run directory or layouts.h5. Other options override it.",
     )
     turbine_type: str | None = Option(
-        None, "--type", help="Turbine type of the campaign, by number or name, if the layout does not state it."
+        None, "--type", help="Turbine type of the campaign, by number or name, for a layout that does not state it."
     )
     turbine: Path | None = Option(
         None,

@@ -108,12 +108,19 @@ def csv_table(header: Sequence[str], rows: Iterable[Sequence[object]]) -> str:
     return csv_text(header, rows, line_end="\n")
 
 
-def write_file(path: Path, text: str) -> None:
-    """Write a file completely or not at all."""
+@contextlib.contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Name the file in the error if it cannot be written."""
     try:
-        replace_file(path, text.encode())
+        yield
     except OSError as error:
         raise write_error(path, error) from error
+
+
+def write_file(path: Path, text: str) -> None:
+    """Write a file completely or not at all."""
+    with writing(path):
+        replace_file(path, text.encode())
 
 
 def check_files(output: Path | None, picture: Path | None = None) -> None:
@@ -132,11 +139,8 @@ def check_files(output: Path | None, picture: Path | None = None) -> None:
         demand_outside_runs(path)
         if path.is_dir():
             raise InputError(f"{path}: is a folder; expected the name of a file")
-        try:
-            with tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
-                pass
-        except OSError as error:
-            raise write_error(path, error) from error
+        with writing(path), tempfile.NamedTemporaryFile(dir=path.parent, prefix=f".{path.name}."):
+            pass
 
 
 class Printable:

@@ -41,7 +41,7 @@ class RunOptions(Options):
     `layouts.h5`); at the end all are merged into the output. However the run ends, the same command resumes it. Ctrl-C
     or SIGTERM stops the run when the running tasks are done; a second one stops it at once. No finished layout is lost.
 
-    A dry run prints tasks, farms, turbines and installed power, the wind, whether the turbines fit, how long the run
+    A dry run prints the tasks, farms, turbines, installed power and wind, whether the turbines fit, how long the run
     will take, and every error that the run would raise. Its exit code is that of the first error.
 
     Exit codes: 0 all layouts are done; 3 some are missing or failed; 4 the disk rejected writes; 130 or 143 interrupted
@@ -50,33 +50,45 @@ class RunOptions(Options):
 
     campaign: Path | None = CAMPAIGN
     output: Path = RUN_OUTPUT
-    seeds: str | None = Option(None, help="Number of seeds, or a list: 50, 0:50, 3,7,9.")
-    recipe: str | None = Option(None, help="Recipe, as in the campaign file: smart_start, module:function, ...")
-    effort: str | None = Option(None, help="Work per layout: fast, normal or thorough.")
-    workers: int | None = Option(None, help="Number of worker processes. Default: the number of usable cores.")
+    seeds: str | None = Option(
+        None, help="Seeds: a count (50), a range (0:50) or a list (3,7,9). Default: the campaign's."
+    )
+    recipe: str | None = Option(None, help="Recipe, such as smart_start or module:function. Default: the campaign's.")
+    effort: str | None = Option(
+        None, help="Work per layout: fast, normal or thorough. Default: the campaign's, or normal."
+    )
+    workers: int | None = Option(
+        None, help="local: number of worker processes. Default: the campaign's, or the number of usable cores."
+    )
     engine: str | None = Option(
-        None, help="local (worker processes), inline (this process), dask (a Dask cluster) or slurm (SLURM jobs)."
+        None,
+        help="Where to compute: local (worker processes), inline (this process), dask (a Dask cluster) or slurm "
+        "(SLURM jobs). Default: the campaign's, or local.",
     )
     dask: DaskOptions
     slurm: SlurmOptions
-    timeout_s: float | None = Option(None, help="Time limit of a task in seconds; a task that takes longer is killed.")
-    retries: int | None = Option(None, help="How often to retry a task whose worker died.")
+    timeout_s: float | None = Option(
+        None, help="Time limit of a task in seconds, after which it is killed. Default: the campaign's, or 3600."
+    )
+    retries: int | None = Option(
+        None, help="Number of retries of a task whose worker died. Default: the campaign's, or 2."
+    )
     only: str | None = Option(
         None,
-        help='Run only some tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
+        help='Run only these tasks, for example "farm=0,3 type=5 seed=0:10"; ranges as in Python. Farms and types may '
         """be names: "farm=Nordsee I,3 type='V236'".""",
     )
-    only_from: Path | None = Option(None, help="Run only the tasks in this file, as `leeward missing --csv` writes it.")
+    only_from: Path | None = Option(None, help="Run only the tasks in this file, which `leeward missing --csv` wrote.")
     retry_failed: bool = Option(False, "--retry-failed", help="Also retry tasks that failed before.")
     adopt: list[Path] | None = Option(
-        None, help="Adopt results from elsewhere: worker files, folders, another layouts.h5. Repeatable."
+        None, help="Copy results from here: files of other scripts, folders, another layouts.h5. Repeatable."
     )
     keep_infeasible: bool = Option(
         False, "--keep-infeasible", help="Also adopt layouts with turbines closer than a rotor diameter."
     )
     new: bool = Option(False, "--new", help="Start over; the old run directory is kept under another name.")
     take_over: bool = TAKE_OVER
-    grace: float = Option(60.0, min=0, help="Seconds that running tasks get to finish after Ctrl-C or SIGTERM.")
+    grace: float = Option(60.0, min=0, help="Seconds to wait for running tasks after Ctrl-C or SIGTERM.")
     storage_wait: float | None = Option(
         None, help="Seconds to wait while the disk rejects writes. Default: unlimited on a terminal, otherwise 1800."
     )
@@ -85,7 +97,7 @@ class RunOptions(Options):
     )
     picture: Path | None = Option(None, help="Write the wind rose to this PNG, SVG or PDF file; with --dry-run.")
     quiet: bool = Option(False, "--quiet", "-q", help="Print only the summary.")
-    as_json: bool = Option(False, "--json", help="Print events as JSON lines.")
+    as_json: bool = Option(False, "--json", help="Print events and the summary as JSON lines.")
 
 
 def run(options: RunOptions) -> None:

@@ -10,9 +10,9 @@ from leeward.cli.output import COMPILING, compiled_text, log
 from leeward.cli.progress import LINE_EVERY_S
 from leeward.compiling import on_compile
 from leeward.events import OnEvent
-from leeward.wording import json_text
+from leeward.wording import count, json_text
 
-MOST_FAILURES = 1000  # failures to show an event: a full disk under the log may get room again
+MOST_FAILURES = 1000  # events that cannot be printed before printing ends; a full disk may get space again
 
 
 @contextlib.contextmanager
@@ -109,33 +109,33 @@ class Pace:
 
 def sentence(event: dict[str, Any]) -> str | None:
     """Return the line for an event; None for one that only moves the bar."""
-    said = SENTENCES.get(event["event"])
-    return said.format(**event) if isinstance(said, str) else None if said is None else said(event)
+    template = SENTENCES.get(event["event"])
+    if template is None or callable(template):
+        return None if template is None else template(event)
+    return template.format(**event)
 
 
-def _there(event: dict[str, Any]) -> str:
+def _host(event: dict[str, Any]) -> str:
     """Return the host of an event as a prefix; "" if the event has none."""
     return f"{event['host']}: " if "host" in event else ""
 
 
 def _stopping(event: dict[str, Any]) -> str:
     if not event["in_hand"]:
-        return "stopping as soon as this step is done; repeat to stop now"
-    return (
-        f"stopping when the {event['in_hand']} running task(s) are done, after at most {event['grace_s']:g} s; "
-        "repeat to stop now"
-    )
+        return "stopping when this step is done; repeat to stop now"
+    tasks, limit = count(event["in_hand"], "running task"), f"{event['grace_s']:g} s"
+    return f"stopping: waiting for {tasks}, at most {limit}; repeat to stop now"
 
 
 def _began(event: dict[str, Any]) -> str:
     left = event["total"] - event["done"] - event["failed"]
     known = f", {event['failed']} failed before" if event["failed"] else ""
-    by = f"{event['workers']} worker(s)" if event["workers"] else f"engine {event['engine']}"
+    by = count(event["workers"], "worker") if event["workers"] else f"engine {event['engine']}"
     return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
 
 
 def _joined(event: dict[str, Any]) -> str | None:
-    """Return how results get to the disk, once, and again for each host that cannot store them."""
+    """Return where results are stored: once for all hosts, and again for each host that cannot store them itself."""
     if not event["is_news"]:
         return None
     if event["stores"]:
@@ -153,10 +153,10 @@ def _adopted(event: dict[str, Any]) -> str:
     if event["present"]:
         parts.append(f"{event['present']} existed before")
     if event["not_the_best"]:
-        parts.append(f"{event['not_the_best']} others of the same keys were left out: they are not better")
+        parts.append(f"{event['not_the_best']} left out, because a better one has the same key")
     if event["violating"]:
         worst = max(event["violating"].values())
-        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m: leeward check --deep")
+        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m (leeward check --deep)")
     for what in ("refused", "bad_files"):
         if event[what]:
             parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for example {event[what][0]}")
@@ -179,15 +179,17 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
     "adopted": _adopted,
     "began": _began,
-    "compiling": lambda event: _there(event) + COMPILING,
-    "compiled": lambda event: _there(event) + compiled_text(event["seconds"]),
+    "compiling": lambda event: _host(event) + COMPILING,
+    "compiled": lambda event: _host(event) + compiled_text(event["seconds"]),
     "not-encrypted": "warning: {address} is not encrypted: anyone who reaches its port can run programs as its user; "
     "see docs/cluster.md",
     "joined": _joined,
     "unfit": "the Dask worker {worker} gets no tasks: {reason}",
-    "lost": "the Dask worker {worker} on {host} is gone, with {tasks} task(s) assigned",
+    "lost": lambda event: (
+        f"the Dask worker {event['worker']} on {event['host']} is gone, with {count(event['tasks'], 'task')} assigned"
+    ),
     "alone": lambda event: (
-        f"no worker of {event['address']} for {event['seconds']} s; {event['expected'] or 'none is expected'}"
+        f"{event['address']} has had no worker for {event['seconds']} s; {event['expected'] or 'none is expected'}"
     ),
     "not-closed": lambda event: (
         f"the cluster did not close cleanly ({event['message']}); remaining jobs end by themselves: "
@@ -204,7 +206,9 @@ SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
     "storage-accepts": "the disk accepts writes again, after {seconds:.0f} s",
     "stopping": _stopping,
     "stopped": "stopped; all finished results are stored",
-    "again": "{lost} result(s) did not verify or are gone; recomputing {tasks} task(s)",
+    "again": lambda event: (
+        f"{count(event['lost'], 'result')} damaged or gone; recomputing {count(event['tasks'], 'task')}"
+    ),
     "merging": "merging {results} results",
     "merged": "{output}: {results} results",
 }

@@ -92,7 +92,7 @@ def _as_data(report: RunReport) -> dict[str, Any]:
 
 
 def print_summary(report: RunReport, command: str) -> None:
-    """Print the results, and what to do about the rest."""
+    """Print the results, and the commands that compute what is missing. command: the one that resumes the run."""
     if report.results:
         print(_table(report))
         for remark in comparison_remarks(report.campaign):
@@ -102,15 +102,15 @@ def print_summary(report: RunReport, command: str) -> None:
     missing = len(report.missing)
     print(f"{report.done} of {wanted} layouts done, {report.computed} computed now, in {duration(report.seconds)}")
     if report.quarantined:
-        print(f"{report.quarantined} file(s) did not verify: moved to {report.paths.quarantine}, with the reasons")
+        print(f"{count(report.quarantined, 'bad file')} moved to {report.paths.quarantine}, with the reasons")
     if report.merged is not None and report.merged.count:
         print(f"{report.paths.output}: {report.merged.count} results, each verified after writing")
     others = len(report.results) - report.done
     if others:
-        print(f"{others} more result(s), of tasks not selected now, are kept with them")
+        print(f"{count(others, 'more result')} kept, of tasks that are not selected now")
     print(f"{report.paths.root}: the run directory, with results, failures, logs and audit.jsonl")
     if report.failed:
-        print(f"{len(report.failed)} task(s) failed; tracebacks are in {report.paths.failures}:")
+        print(f"{count(len(report.failed), 'task')} failed; tracebacks are in {report.paths.failures}:")
     failures = ((key, report.failures[key].failure) for key in report.failed)
     causes = (f"  {key}: {one.message if one else 'its coordinator died too often'}" for key, one in failures)
     for line in first_of(causes, f": leeward status {report.paths.root}", MOST_LISTED):
@@ -118,13 +118,12 @@ def print_summary(report: RunReport, command: str) -> None:
     if report.signal is not None and not report.is_complete:
         merged = "" if report.merged is not None else "; the next run merges"
         name = signal.Signals(report.signal).name
-        print(f"interrupted by {name}: {missing} layout(s) are missing{merged}. To resume: {command}")
+        print(f"interrupted by {name}: {count(missing, 'layout')} missing{merged}. To resume: {command}")
     elif report.engine_lost:
-        print(
-            f"{report.engine_lost}: {missing} layout(s) are missing; finished results are stored. To resume: {command}"
-        )
+        left = f"{count(missing, 'layout')} missing; finished results are stored"
+        print(f"{report.engine_lost}: {left}. To resume: {command}")
     elif missing > len(report.failed):
-        print(f"{missing - len(report.failed)} layout(s) are missing. To resume: {command}")
+        print(f"{count(missing - len(report.failed), 'layout')} missing. To resume: {command}")
     for advice in _advice(report, command):
         print(advice)
 
@@ -188,7 +187,7 @@ def _numbers(
 
 
 def _advice(report: RunReport, command: str) -> Iterator[str]:
-    """Yield what to do about failed tasks: retry them, or change the campaign."""
+    """Yield advice on failed tasks: retry them, or change the campaign."""
     failures = [report.failures[key].failure for key in report.failed]
     out_of_room = sum(failure is not None and is_out_of_room(failure.message) for failure in failures)
     yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))

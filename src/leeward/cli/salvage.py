@@ -8,11 +8,11 @@ from typing import Any
 from typer import Argument, Exit, Option
 
 from leeward import store
-from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, noted, ways_to_prefer
+from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, missing_lines, noted, ways_to_prefer
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
 from leeward.cli.sources import campaign_words
-from leeward.wording import command, count, json_text, listed, run_command, size
+from leeward.wording import command, count, json_text, size
 
 
 class SalvageOptions(Options):
@@ -127,15 +127,7 @@ def _next(report: "store.MergeReport", options: SalvageOptions) -> Iterator[str]
     if report.problem:
         return
     yield from _beside(sources, report.output)
-    adopt = command(*run_command("layouts.h5", campaign or "CAMPAIGN"), "--adopt", report.output)
-    if report.missing is None:
-        yield "Without --campaign the expected results are not known, nor what was lost without a trace."
-        yield f"To compute what is missing: {adopt}"
-    elif report.missing:
-        yield f"{count(len(report.missing), 'expected result')} missing: {listed(report.missing)}"
-        yield f"To compute {'it' if len(report.missing) == 1 else 'them'}: {adopt}"
-    else:
-        yield "No expected result is missing."
+    yield from missing_lines(report, options, Path("layouts.h5"))
     if not options.dry_run:
         yield "The damaged files are unchanged: keep them until all is well."
 

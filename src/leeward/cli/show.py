@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from typer import Argument
 
+from leeward import watch
 from leeward.capacity import capacity_factor, comparison_remark
 from leeward.cli.options import CAMPAIGN_FILE, CSV, PLACE_OR_FOLDER, Options
 from leeward.cli.output import csv_table, csv_target, table, write_file
@@ -42,10 +43,9 @@ def show(options: ShowOptions) -> None:
     """Print one layout."""
     target = csv_target(options.csv_file)
     from leeward.campaign.remarks import is_by_capacity_factor
-    from leeward.watch import find_result
 
     place = given_place(options.path)
-    seen = find_result(place, Names(options.campaign, place).keys([options.key])[0])
+    seen = watch.find_result(place, Names(options.campaign, place).keys([options.key])[0])
     rows = [[turbine, x, y] for turbine, (x, y) in enumerate(seen.result.layout.T.tolist())]
     if options.csv_file == "-":
         print(csv_table(COLUMNS, rows), end="")
@@ -82,7 +82,6 @@ def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str
 
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
     from leeward.campaign.remarks import installed_of
-    from leeward.watch import phases_of
 
     details = dict(result.details)
     yield "AEP", "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
@@ -97,7 +96,7 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
     yield from _origin(result, campaign)
-    yield from ((f"after {phase}", f"{aep:.4f} GWh") for phase, aep in phases_of(result).items())
+    yield from ((f"after {phase}", f"{aep:.4f} GWh") for phase, aep in watch.phases_of(result).items())
     for name in ("phases", "aep_by_phase"):
         details.pop(name, None)
     yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"

@@ -6,13 +6,12 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from leeward import store, watch
 from leeward.errors import InputError
-from leeward.store import demand_possible, is_run
 from leeward.wording import listed
 
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
-    from leeward.store import Key
 
 PUT_ASIDE = re.compile(r"(.+)-\d{8}T\d{6}Z")  # new name of the old run after `leeward run --new`
 
@@ -36,7 +35,7 @@ def given_place(path: Path | None) -> Path:
     if path is not None:
         return path
     files = sorted(found for found in Path().glob("*.h5") if found.is_file())
-    runs = sorted(found for found in Path().glob("*.run") if is_run(found) or found.name == "layouts.run")
+    runs = sorted(found for found in Path().glob("*.run") if store.is_run(found) or found.name == "layouts.run")
     names = {run.stem for run in runs}
     runs = [run for run in runs if not ((aside := PUT_ASIDE.fullmatch(run.stem)) and aside[1] in names)]
     alone = [file for file in files if file.with_suffix(".run") not in runs]
@@ -56,26 +55,23 @@ class Names:
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
+        from leeward.campaign import names
+
+        self._names = names
         places = [] if place is None else [place]
         self._known = functools.cache(lambda: demanded_campaign(campaign, places, "a name"))
 
     def farms(self, texts: Sequence[str] | None) -> list[int]:
         """Return the farm_idx for each text."""
-        from leeward.campaign.names import farm_of, word_of
-
-        return [farm_of(word_of(text), self._known) for text in texts or ()]
+        return [self._names.farm_of(self._names.word_of(text), self._known) for text in texts or ()]
 
     def types(self, texts: Sequence[str] | None) -> list[int]:
         """Return the type_idx for each text."""
-        from leeward.campaign.names import type_of, word_of
+        return [self._names.type_of(self._names.word_of(text), self._known) for text in texts or ()]
 
-        return [type_of(word_of(text), self._known) for text in texts or ()]
-
-    def keys(self, texts: Sequence[str] | None) -> "list[Key]":
+    def keys(self, texts: Sequence[str] | None) -> "list[store.Key]":
         """Return the key for each text."""
-        from leeward.campaign.names import key_of
-
-        return [key_of(text, self._known) for text in texts or ()]
+        return [self._names.key_of(text, self._known) for text in texts or ()]
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
@@ -83,7 +79,7 @@ def given_campaign(campaign: str | None) -> "Campaign | None":
     if campaign is None:
         return None
     path = Path(campaign)
-    demand_possible(path)
+    store.demand_possible(path)
     if path.suffix in (".run", ".h5") and path.exists():
         return demanded_campaign(None, [path], "--campaign")
     from leeward.campaign import load
@@ -113,10 +109,8 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
 
 def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
     """Return the given campaign, else all that are stored in these places; and a line for each that is unreadable."""
-    demand_possible(*paths)
+    store.demand_possible(*paths)
     named = given_campaign(campaign)
     if named is not None:
         return [named], []
-    from leeward.watch import campaigns_of
-
-    return campaigns_of(paths)
+    return watch.campaigns_of(paths)

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from leeward.errors import InputError
 from leeward.formats.tabular import GUARD, guarded
-from leeward.parsing import LARGEST_DATA, read_text
 from leeward.store import Key, is_key
 
 NUMBERS = ("farm_idx", "type_idx", "seed")
@@ -62,6 +61,8 @@ def read_layouts(path: Path) -> list[TableLayout]:
 
 def _rows(path: Path) -> tuple[list[str], list[Row]]:
     """Return the header, and the cells of each row that is not empty."""
+    from leeward.parsing import LARGEST_DATA, read_text
+
     text = read_text(path, "a CSV file with the columns x_m and y_m", LARGEST_DATA)
     reader = csv.reader(text.splitlines())
     header = [name.strip() for name in next(reader, [])]
