@@ -482,7 +482,7 @@ def test_salvaged_sources_are_never_removed(crashed):
     done = leeward_here(
         "merge", "layouts.h5_temp", "-o", "m.h5", "--on-bad", "salvage", "--remove-sources", "--dry-run", cwd=folder
     )
-    assert "1 source would be removed, 3 would stay" in done.stdout, done.stdout
+    assert "1 source would be removed, 3 would be kept" in done.stdout, done.stdout
     assert "recovered from layouts.h5_temp/worker_102.h5 (not-hdf5): 10 results" in done.stdout
 
 

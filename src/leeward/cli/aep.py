@@ -25,9 +25,9 @@ STATED_TOLERANCE = 1e-6  # relative
 class AepOptions(Options):
     """Print the annual energy production, capacity factor and wake loss of each layout in a CSV file.
 
-    A file with only x_m and y_m is one farm. A file with several layouts needs the column `key`, or `farm_idx`,
-    `type_idx` and `seed`. Each layout is evaluated on its own. Columns that contradict each other or the turbine are
-    an error.
+    A file with only the columns x_m and y_m is one layout. A file with several layouts needs the column `key`, or
+    `farm_idx`, `type_idx` and `seed`. Each layout is evaluated on its own. Columns that contradict each other or the
+    turbine are an error.
 
     Exit codes: 0 printed; 1 other errors; 2 usage error; 4 FILE cannot be written.
     """
@@ -38,7 +38,7 @@ class AepOptions(Options):
         "`leeward export` wrote. Default: a built-in example.",
     )
     physics: PhysicsOptions
-    csv_file: str | None = CSV(help="Write one row per layout to this CSV file; - prints it.")
+    csv_file: str | None = CSV(help="Write one row per layout to this CSV file; - prints them.")
     as_json: bool = Option(False, "--json", help="Print all numbers as JSON.")
 
 

@@ -1,4 +1,4 @@
-"""`leeward check`: give a verdict on every file and every result."""
+"""`leeward check`: verify files and every result in them."""
 
 from collections import Counter, defaultdict
 from collections.abc import Iterator
@@ -33,13 +33,13 @@ class CheckOptions(Options):
     Each result is compared with its campaign: the one given with --campaign, else that of its run directory, else the
     one stored in its file. A result is bad if its fingerprint or its number of turbines differs, or if a turbine is
     outside the area of its farm. Adopted results have no fingerprint. Results of another method version are compared
-    under that version and counted. Results that are not in the campaign are counted and named; they are not errors.
+    under that version and counted. Results that are not in the campaign are counted and listed; they are not errors.
 
     --complete also reads the `layouts.h5` beside a run directory. --deep checks each layout against the campaign: it
     must be inside the area to the millimetre, respect the spacing, and have the AEP that the wake engine computes. The
     AEP of another method version is not compared.
 
-    Exit codes: 0 all is well; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
+    Exit codes: 0 no errors; 3 something is damaged, in conflict or missing, or nothing was found; 1 other errors;
     2 usage error; 4 the storage is unavailable.
     """
 
@@ -98,7 +98,7 @@ def _home(file: Path) -> Home:
 
 
 class _Listing:
-    """Collects findings in little memory: only counts where one folder has many valid files."""
+    """Collects findings. To save memory, only counts the valid files of a folder that has many."""
 
     def __init__(self, on_progress: OnProgress, *, keep_all: bool) -> None:
         self._on_progress = on_progress
@@ -200,7 +200,7 @@ def _remarks(report: "store.CheckReport") -> Iterator[str]:
     same = len(report.duplicates) - len(report.conflicts)
     yield from counted(
         (report.plausible, "result", "only plausible: complete and consistent, but without a checksum"),
-        (report.no_aep, "layout", "without a possible AEP; valid, and counted separately"),
+        (report.no_aep, "layout", "without a valid AEP; the layout itself is valid"),
         (same, "result", "found in more than one place, identical everywhere"),
     )
     conflicts = report.conflicts.items()
@@ -216,11 +216,11 @@ def _next(
     report: "store.CheckReport", listing: _Listing, paths: list[Path], campaign: str | None, deep: bool
 ) -> Iterator[str]:
     if not report.files:
-        yield f"Nothing was found: no .h5 or .hdf5 file and no result of a run in {', '.join(map(str, paths))}."
+        yield f"Nothing found: {', '.join(map(str, paths))} has no .h5 or .hdf5 file and no result of a run."
     if report.is_well:
         if report.expected:
             yield f"Complete: all {report.expected} results that the campaign expects are present."
-        yield "All is well." if deep else "All is well. To also recompute AEP, spacing and boundary: --deep"
+        yield "No errors." if deep else "No errors. To also recompute AEP, spacing and boundary: --deep"
     unfit = set(report.unfit)
     bad_runs = dict.fromkeys((home, file in unfit) for file, (home, is_run) in listing.bad_homes().items() if is_run)
     for run, is_unfit in sorted(bad_runs, key=lambda found: found[1]):
@@ -229,8 +229,8 @@ def _next(
             yield f"{run}: `{command(*again)}` moves bad files to quarantine and recomputes their tasks."
             continue
         yield (  # a run would keep or reject them
-            f"{run}: its implausible results are intact, but do not match the campaign. Move their files out of the "
-            f"run directory, and `{command(*again)}` recomputes these tasks; or start over, which keeps the old "
+            f"{run}: the implausible results are intact, but do not match the campaign. Move their files out of the "
+            f"run directory, and `{command(*again)}` recomputes their tasks; or start over, which keeps the old "
             f"results under another name: {command(*again, '--new')}"
         )
     named = campaign_words(campaign)
@@ -240,7 +240,7 @@ def _next(
         yield f"To keep every valid result: {kept}"
         rescued = command("salvage", *sources, "-o", "salvaged.h5", *named)
         yield f"To also recover what damaged files still hold: {rescued}"
-        yield f"To compute the rest, too: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
+        yield f"To also compute the rest: {command('run', campaign or 'CAMPAIGN', *adopt_words(sources))}"
     if report.conflicts:
         yield "To resolve conflicts, run `leeward merge` with --prefer newest or --prefer best."
     if report.missing:

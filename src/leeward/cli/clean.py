@@ -19,20 +19,20 @@ from leeward.wording import command, count, run_command
 
 
 class CleanOptions(Options):
-    """Move invalid files to quarantine, or remove merged results.
+    """Move bad files to quarantine, or remove merged results.
 
     Bad files are never deleted: they go to `quarantine`, with the reason beside each, and the next run recomputes their
-    tasks. Valid results in a bad pack are written to files of their own first. Leftover temporary files are removed.
+    tasks. Valid results in a bad pack are written to separate files first. Leftover temporary files are removed.
 
-    With --merged: remove the shards and packs all of whose results are in the verified `layouts.h5` on the disk. The
-    audit log records each step. The command takes the lock of the run directory, as a run does, except with --dry-run.
+    With --merged, instead remove each shard and pack whose results are all in the verified `layouts.h5` on the disk.
+    The audit log records each step. The command takes the lock of the run directory, except with --dry-run.
 
     Exit codes: 0 nothing bad was found, or everything was removed; 3 bad files were found, or some files were kept; 1
     other errors, for example because the run is active; 2 usage error; 4 the storage is unavailable.
     """
 
     run: Path = Argument(..., help="Run directory, for example layouts.run.")
-    merged: bool = Option(False, "--merged", help="Remove the files whose results are in the verified layouts.h5.")
+    merged: bool = Option(False, "--merged", help="Remove files whose results are all in the verified layouts.h5.")
     dry_run: bool = DRY_RUN
     take_over: bool = TAKE_OVER
     quiet: bool = QUIET
@@ -75,12 +75,12 @@ def _lines(paths: "store.RunPaths", report: "store.CleanReport", merged: bool) -
         yield f"{paths.root}: {gone} {would}removed, {len(report.kept)} kept"
         yield from first_of(f"  kept {removal.path}: {removal.reason}" for removal in report.kept)
         if report.removed:
-            yield f"All their results are in {paths.output}, verified. `leeward run` reads them from there."
+            yield f"{paths.output} holds all their results, verified; `leeward run` reads them there."
         return
     yield f"{paths.root}: {count(len(report.bad), 'bad file')} {would}moved to {paths.quarantine}"
     yield from (f"  {bad.path}: {bad.verdict}, {bad.reason}" for bad in report.bad)
     if report.unpacked:
-        yield f"  {count(report.unpacked, 'result')} of bad packs kept, each in its own file"
+        yield f"  {count(report.unpacked, 'result')} of bad packs kept, each in a separate file"
     if report.temporary:
         yield f"  {count(len(report.temporary), 'leftover temporary file')} {would}removed"
     if report.bad:

@@ -46,19 +46,21 @@ class ExportOptions(Options):
         ...,
         "--output",
         "-o",
-        help="Output file; its extension sets the format: .nc .parquet .csv .geojson .yaml .npz .json.",
+        help="File to write; its extension selects the format: .nc .parquet .csv .geojson .yaml .npz .json.",
     )
     path: Path | None = PLACE_OR_FOLDER
-    per: Per = Option(Per.TURBINE, help="Write one row per turbine or per layout to .csv and .parquet.")
+    per: Per = Option(Per.TURBINE, help=".csv, .parquet: write one row per turbine, or one per layout.")
     key: list[str] | None = Option(
-        None, help='Only this layout: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". Repeatable.'
+        None, help='Only this layout: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". Repeatable. Default: all.'
     )
     farm: list[str] | None = FARMS
     type_: list[str] | None = TYPES
-    seed: list[int] | None = Option(None, help="Only layouts of this seed. Repeatable.")
+    seed: list[int] | None = Option(None, help="Only layouts of this seed. Repeatable. Default: all.")
     best: bool = Option(False, "--best", help="Only the layout with the highest AEP of each farm and turbine type.")
     format_name: FormatName | None = Option(
-        None, "--format", help="Format, where the extension is ambiguous: windio or floris (.yaml), geojson (.json)."
+        None,
+        "--format",
+        help="Format, if the extension has several: windio or floris (.yaml), arrays or geojson (.json).",
     )
     campaign: str | None = CAMPAIGN_FILE
 
@@ -83,18 +85,16 @@ def export(options: ExportOptions) -> None:
         left_out = len(damaged(layouts, choice))
     print(f"written: {output}, {count(number, 'layout')}, {form.name}, {size(output.stat().st_size)}")
     if left_out:
-        print(
-            f"leeward: {count(left_out, 'damaged result or file')} left out; {command('check', place)} says why",
-            file=sys.stderr,
-        )
+        why = f"{command('check', place)} lists the reasons"
+        print(f"leeward: {count(left_out, 'damaged result or file')} left out; {why}", file=sys.stderr)
         raise Exit(EXIT_INCOMPLETE)
 
 
 def _known(campaign: str | None, place: Path) -> "Campaign | None":
-    """Return the campaign, or None with a note: the format can do without names."""
+    """Return the campaign; None, with a note, if it is not known: the format does not need it."""
     found, problems = known_campaigns(campaign, [place])
     if len(found) == 1 and not problems:
         return found[0]
     reason = problems[0] if problems else f"{place}: holds {'different campaigns' if found else 'no campaign'}"
-    note(f"{reason}; names of farms and turbines are left out (give --campaign to have them)")
+    note(f"{reason}; names of farms and turbines are left out; give --campaign to add them")
     return None

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Wanted:
-    """The options with all names resolved. places: the run or file; empty for the wind rose of a campaign."""
+    """The options of `leeward plot` with names resolved. places: the run or file, if any: a wind rose needs none."""
 
     options: "PlotOptions"
     places: list[Path]
@@ -108,16 +108,16 @@ def _one_key(wanted: Wanted) -> Key:
 
 
 def _best_key(wanted: Wanted) -> Key:
-    """Return the key of the best result, with a note if that is not the one with the highest AEP."""
+    """Return the key of the best result. Print a note if the best is not the one with the highest AEP."""
     key, is_by_factor = runs.best_key(runs.known_aeps(wanted.place, wanted.choice), wanted.known_campaign)
     if is_by_factor:
         why = "installed power differs by more than 0.5 %, so the best is the one with the highest capacity factor"
-        note(f"drew {key}: {why}")
+        note(f"the figure shows {key}: {why}")
     return key
 
 
 def save(figure: Figure, output: Path) -> None:
-    """Write the figure, with a note for letters that no font has."""
+    """Write the figure. Print a note on letters that no font has."""
     with warnings.catch_warnings(record=True) as caught, writing(output):
         warnings.simplefilter("always", MissingLettersWarning)
         plots.save_figure(output, figure)

@@ -31,13 +31,15 @@ class OnBad(StrEnum):
 
 
 class Prefer(StrEnum):
-    """The choice between different results of one key."""
+    """The choice among different results of one key."""
 
     NEWEST = "newest"
     BEST = "best"
 
 
-PREFER = Option(None, help="Take this one of different results for the same key. Default: report an error.")
+PREFER = Option(
+    None, help="Of different results for the same key, take the newest, or the best (highest AEP). Default: an error."
+)
 
 
 class MergeOptions(Options):
@@ -50,10 +52,9 @@ class MergeOptions(Options):
     the merge without output; `--on-bad skip` leaves it out, and `--on-bad salvage` recovers what `leeward salvage`
     would. Identical results count once; different results for the same key are an error unless --prefer chooses one.
 
-    With --campaign a missing or impossible AEP is recomputed; without it the layout gets the status `no-aep` and is
-    counted separately. Results of other scripts have no checksum; with --campaign they are bad if their stored AEP is
-    not that of their layout (to 1e-9), because a flipped bit would look the same. If the script used another wake
-    model, omit --campaign.
+    With --campaign, a missing or impossible AEP is recomputed; without it, the layout gets the status `no-aep`. Results
+    of other scripts have no checksum; with --campaign, they are bad if their stored AEP is not that of their layout (to
+    1e-9), because a flipped bit would look the same. If the script used another wake model, omit --campaign.
 
     Each result is compared with its campaign: the one given with --campaign, else that of its run directory, else the
     one stored in its file. A result is bad if its fingerprint or its number of turbines differs, or if a turbine is
@@ -63,10 +64,10 @@ class MergeOptions(Options):
     The output stores the campaign of its sources. Campaigns that differ only in `execution` count as one; if they also
     differ in their seeds, the output's campaign has all seeds. A campaign that cannot be read is noted and ignored.
 
-    --remove-sources removes a source only when each of its results was read back from the output on the disk. A file
+    --remove-sources removes a source only after each of its results was read back from the output on the disk. A file
     that holds anything else is kept: attributes of the file or of a dataset, other data, or, for identical results of
-    other scripts, attributes that differ. Meanwhile the command holds the locks of the run directories concerned, and
-    their audit logs record each removal. With --dry-run it prints what would be removed and what would be kept.
+    other scripts, attributes that differ. The command takes the locks of these run directories, and their audit logs
+    record each removal. With --dry-run, it prints which sources would be removed and which would be kept.
 
     Exit codes: 0 everything was merged, and no expected result is missing; 3 something is bad, in conflict, missing or
     without AEP; 1 other errors; 2 usage error; 4 the output cannot be written.
@@ -75,9 +76,9 @@ class MergeOptions(Options):
     sources: list[Path] = Argument(
         ..., help="Run directories, layouts.h5 files, shards, files of other scripts, folders."
     )
-    output: Path = Option(..., "--output", "-o", help="The merged file. An old one is replaced in one step.")
+    output: Path = Option(..., "--output", "-o", help="Merged file to write. An old one is replaced in one step.")
     on_bad: OnBad = Option(
-        OnBad.ABORT, help="What to do about bad files or results: abort, leave them out, or salvage what they hold."
+        OnBad.ABORT, help="Reaction to bad files or results: abort, skip (leave them out), salvage (recover them)."
     )
     prefer: Prefer | None = PREFER
     campaign: str | None = CAMPAIGN_FILE
@@ -167,18 +168,18 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if not report.problem:
         yield from _left_out(report)
-    yield from merge_remarks(report)
+    yield from merge_counts(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
         kept = conflict.rivals[conflict.kept or 0]
         yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
     yield from (f"  {key}: AEP not recomputed, {why}" for key, why in list(report.not_recomputed.items())[:MOST_LISTED])
-    yield from noted(report)
+    yield from merge_notes(report)
     yield from _removed(report, dry_run)
     yield from (f"  log: {path}" for path in report.logs)
 
 
-def merge_remarks(report: "store.MergeReport") -> Iterator[str]:
-    """Yield how many results were found twice, got a new AEP or have none."""
+def merge_counts(report: "store.MergeReport") -> Iterator[str]:
+    """Yield the numbers of results that were found twice, got a new AEP or have none."""
     yield from counted(
         (len(report.duplicates), "result", "found more than once, identical"),
         (len(report.recomputed), "result", "with a recomputed AEP"),
@@ -187,8 +188,8 @@ def merge_remarks(report: "store.MergeReport") -> Iterator[str]:
     )
 
 
-def noted(report: "store.MergeReport") -> Iterator[str]:
-    """Yield the notes and the new name of an older output."""
+def merge_notes(report: "store.MergeReport") -> Iterator[str]:
+    """Yield the notes, and the new name of the previous output."""
     yield from (f"  note: {text}" for text in report.notes)
     if report.moved is not None:
         yield f"  the previous file is now {report.moved}"
@@ -211,9 +212,9 @@ def _removed(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
         return
     kept = [removal for removal in report.removals if removal.reason]
     gone = count(len(report.removals) - len(kept), "source")
-    yield f"  {gone} would be removed, {len(kept)} would stay" if dry_run else f"  {gone} removed, {len(kept)} kept"
-    stays = "would stay" if dry_run else "kept"
-    yield from first_of(f"  {stays}: {removal.path}: {removal.reason}" for removal in kept)
+    would_be = "would be " if dry_run else ""
+    yield f"  {gone} {would_be}removed, {len(kept)} {would_be}kept"
+    yield from first_of(f"  {would_be}kept: {removal.path}: {removal.reason}" for removal in kept)
 
 
 def _ways_out(report: "store.MergeReport", options: MergeOptions, words: list[str]) -> Iterator[str]:

@@ -15,11 +15,11 @@ MOST_ROWS = 100
 
 
 class MissingOptions(Options):
-    """List the tasks that have no result, for `leeward run --only-from`.
+    """List the tasks that have no result, with the reason if it is known.
 
-    Each is listed with the reason, if known. The run directory or the file itself states which tasks are expected;
-    files of other scripts do not, and need --campaign. The CSV file has the columns `key`, `farm_idx`, `type_idx`,
-    `seed` and `reason`; `leeward run --only-from` reads it, and the JSON too.
+    A run directory and its layouts.h5 hold the campaign, and so the expected tasks; files of other scripts need
+    --campaign. `leeward run --only-from` reads the CSV file, with the columns `key`, `farm_idx`, `type_idx`, `seed`
+    and `reason`, and the JSON.
 
     Exit codes: 0 nothing is missing; 3 something is; 1 PATH cannot be read; 2 usage error, or the expected tasks are
     not known; 4 the storage is unavailable, or FILE cannot be written.
@@ -33,9 +33,9 @@ class MissingOptions(Options):
     campaign: str | None = Option(
         None, metavar="FILE", help="Campaign file with the expected tasks. Default: the campaign stored in PATH."
     )
-    csv_file: str | None = CSV(help="Write all of them to this CSV file; - prints it.")
-    as_json: bool = Option(False, "--json", help="Print all of them as JSON.")
-    failed: bool = Option(False, "--failed", help="List only tasks that were tried and failed.")
+    csv_file: str | None = CSV(help="Write all missing tasks to this CSV file; - prints them.")
+    as_json: bool = Option(False, "--json", help="Print all missing tasks as JSON.")
+    failed: bool = Option(False, "--failed", help="List only tasks that failed.")
 
 
 def missing(options: MissingOptions) -> None:
@@ -66,7 +66,7 @@ def _print(
         return
     print(f"{absence.campaign}: {len(absence.tasks)} of {count(absence.expected, 'layout')} missing in {path}")
     if len(tasks) != len(absence.tasks):
-        print(f"{len(tasks)} of these were tried and failed")
+        print(f"{len(tasks)} of these have failed")
     if not tasks:
         return
     if target is None:

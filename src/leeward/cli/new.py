@@ -28,7 +28,7 @@ def new(options: NewOptions) -> None:
     file = options.file
     demand_possible(file)
     if file.exists() or file.is_symlink():
-        raise InputError(f"{file}: exists, and is not overwritten; choose another name")
+        raise InputError(f"{file}: the file exists and is never overwritten; choose another name")
     if not file.parent.is_dir():
         raise InputError(f"{file.parent}: no such folder; create it first")
     from leeward.campaign import builtin_campaign
@@ -36,7 +36,7 @@ def new(options: NewOptions) -> None:
 
     write_file(file, builtin_campaign().frozen_text() if options.builtin else template_text())
     print(f"written: {file}")
-    print("Next: enter your site, areas and turbines, preview the campaign, then compute all layouts or only a few:")
+    print("Next: enter your site, areas and turbines; preview the campaign; compute all layouts, or only a few:")
     print(f"  {command('run', file, '--dry-run')}")
     print(f"  {command('run', file)}")
     print(f"  {command('run', file, '--only', 'seed=0')}")

@@ -16,7 +16,7 @@ from typer import Exit, Option
 
 from leeward import layout
 from leeward.cli.options import Options, PhysicsOptions
-from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, write_file
+from leeward.cli.output import EXIT_INTERRUPTED, check_files, csv_table, is_terminal, write_file
 from leeward.cli.progress import write_over
 from leeward.cli.sources import Names
 from leeward.errors import InputError
@@ -44,13 +44,16 @@ class AreaOptions(Options):
         help="Choose the area by its farm_idx, by its position if the file has no farm_idx, or by its name.",
     )
     area_name: str | None = Option(None, help="Choose the area by its name: its property name, Name, NAME or title.")
-    crs: str | None = Option(None, help="Projected coordinate system of the area, for example EPSG:25831.")
+    crs: str | None = Option(
+        None,
+        help="Projected coordinate system of the area, such as EPSG:25831. Default: the file's, or UTM for degrees.",
+    )
     turbines: int | None = Option(
-        None, help=f"Number of turbines. Default: that of --start or of the campaign's farm, or {BUILTIN_TURBINES}."
+        None, help=f"Number of turbines. Default: as in --start or in the campaign's farm, or {BUILTIN_TURBINES}."
     )
     spacing_m: float | None = Option(None, help="Minimum distance between turbines, m.")
     spacing_diameters: float | None = Option(
-        None, help="The same in rotor diameters. Default without --spacing-m: that of the campaign, or 3."
+        None, help="The same in rotor diameters. Default without --spacing-m: the campaign's, or 3."
     )
 
     def spacing(self, campaign: "Campaign | None") -> dict[str, float | None]:
@@ -63,41 +66,43 @@ class AreaOptions(Options):
 class SearchOptions(Options):
     """Recipe and effort of the search."""
 
-    seed: int = Option(0, help="The same seed gives the same layout.")
+    seed: int = Option(0, help="Random seed. The same seed gives the same layout.")
     recipe: str | None = Option(
         None,
-        help="smart_start+refine (default), smart_start, random+refine, random, start+refine (default with "
-        "--start), start, or a custom function (problem, seed) -> (x, y) as module:function; the module may be "
-        "in the current folder.",
+        help="smart_start+refine, smart_start, random+refine, random, start+refine, start, or a custom function "
+        "(problem, seed) -> (x, y) as module:function; the module may be in the current folder. Default: "
+        "smart_start+refine, or start+refine with --start.",
     )
-    effort: str = Option("normal", help="Work to spend: fast, normal or thorough.")
+    effort: str = Option("normal", help="Work to do: fast, normal or thorough.")
     time_budget_s: float | None = Option(
         None, help="Time budget in seconds, instead of --effort; the result then depends on the machine's speed."
     )
     work: int | None = Option(
         None, help="Work budget in pair evaluations, as an earlier run printed it, instead of --effort."
     )
-    grid_size: int = Option(18, help="SmartStart: grid points per side.")
-    random_pct: float = Option(30.0, help="SmartStart: pick at random from this best share of the free points, %.")
+    grid_size: int = Option(18, help="SmartStart: grid points per side of the area.")
+    random_pct: float = Option(
+        30.0, help="SmartStart: pick each place at random from this best share of the free points, %."
+    )
 
 
 class StartOptions(Options):
-    """The layout to start from."""
+    """A layout to start from."""
 
-    start: Path | None = Option(None, help="CSV file with the layout to start from: columns x_m and y_m.")
+    start: Path | None = Option(None, help="CSV file with the layout to start from: columns x_m and y_m, in m.")
     key: str | None = Option(
         None, help='Layout to take from a --start file with several: farm0_t5_s3, 0,5,3 or "farm/type/3".'
     )
     repair_start: bool = Option(
-        False, "--repair-start", help="First move turbines of --start inside the area and apart, if needed."
+        False, "--repair-start", help="First move turbines of --start into the area and apart, if needed."
     )
 
 
 class OptimiseOptions(Options):
     """Find one layout with a high annual energy production, without a campaign.
 
-    Without options: 66 turbines of 15 MW in the first built-in area, three diameters apart. The layout satisfies all
-    constraints.
+    Without options: 66 turbines of 15 MW in the first built-in area, at least three rotor diameters apart. The layout
+    satisfies all constraints.
 
     Ctrl-C ends the search and writes the best layout so far; a second Ctrl-C discards it.
 
@@ -124,10 +129,10 @@ def optimise(options: OptimiseOptions) -> None:
 
     smart_start = layout.SmartStart(options.search.grid_size, options.search.random_pct)
     physics = Physics(options.physics)
-    begin = _start(options.start, options.physics.campaign)
-    machine = physics.machine_of(begin, str(options.start.start or "the turbine"))
-    title, problem = _problem(options, physics.campaign, machine, begin)
-    given: tuple[Any, Any] | None = None if begin is None else (begin.x, begin.y)
+    start = _start(options.start, options.physics.campaign)
+    machine = physics.machine_of(start, str(options.start.start or "the turbine"))
+    title, problem = _problem(options, physics.campaign, machine, start)
+    given: tuple[Any, Any] | None = None if start is None else (start.x, start.y)
     if given is not None and options.start.repair_start:
         given = problem.repaired(*given)
     solution = _optimised(problem, options.search, smart_start, given)
@@ -137,28 +142,28 @@ def optimise(options: OptimiseOptions) -> None:
         _write_picture(picture, problem, solution)
     _print_solution(title, problem, solution)
     for path in filter(None, (output, picture)):
-        _say("written", "", str(path))
+        _print_row("written", "", str(path))
     if output is None:
-        _say("not written", "", "the layout; give --output layout.csv to keep it")
+        _print_row("not written", "", "the layout; give --output layout.csv to keep it")
     if solution.stop_reason is layout.StopReason.REQUESTED:
         raise Exit(EXIT_INTERRUPTED)
 
 
 def _problem(
-    options: OptimiseOptions, campaign: "Campaign | None", machine: "Machine", begin: TableLayout | None
+    options: OptimiseOptions, campaign: "Campaign | None", machine: "Machine", start: TableLayout | None
 ) -> tuple[str, "layout.LayoutProblem"]:
-    """Return the title of the area and the problem. begin: the layout to start from."""
+    """Return the title of the area, and the problem. start: the layout to start from."""
     given = options.area
     turbines = BUILTIN_TURBINES
     if campaign is not None and given.area is None:
-        farm = _farm(campaign, given.farm_idx or given.area_name, options.physics.campaign, begin)
+        farm = _farm(campaign, given.farm_idx or given.area_name, start)
         title, where = f"{campaign.name}, {campaign.farms[farm]}", campaign.physics.area(farm)
         if machine.type_idx is not None:
             turbines = campaign.physics.n_turbines(farm, machine.type_idx)
     else:
         title, where = _area(given)
-    if begin is not None:
-        turbines = len(begin.x)
+    if start is not None:
+        turbines = len(start.x)
     if given.turbines is not None:
         turbines = given.turbines
     return title, layout.LayoutProblem(machine.farm, where, turbines, **given.spacing(campaign))
@@ -169,7 +174,7 @@ def _start(options: StartOptions, campaign: str | None) -> TableLayout | None:
     path, key = options.start, options.key
     if path is None:
         if key is not None:
-            raise InputError("--key chooses a layout of a file; give --start too")
+            raise InputError("--key is given without --start; give both")
         return None
     layouts = read_layouts(path)
     if key is not None:
@@ -184,12 +189,14 @@ def _start(options: StartOptions, campaign: str | None) -> TableLayout | None:
     return layouts[0]
 
 
-def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: TableLayout | None) -> int:
+def _farm(campaign: "Campaign", text: str | None, start: TableLayout | None) -> int:
     """Return the farm_idx: of the farm named by text, else that of the layout, else the only one of the campaign."""
+    from leeward.campaign.names import farm_of, word_of
+
     if text is not None:
-        found = Names(named, None).farms([text])[0]
-    elif begin is not None and begin.farm_idx is not None:
-        found = begin.farm_idx
+        found = farm_of(word_of(text), lambda: campaign)
+    elif start is not None and start.farm_idx is not None:
+        found = start.farm_idx
     elif len(campaign.farms) == 1:
         found = next(iter(campaign.farms))
     else:
@@ -205,7 +212,7 @@ def _area(options: AreaOptions) -> tuple[str, "layout.Area"]:
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
     if path is None:
         if name is not None or crs is not None:
-            raise InputError("--area-name and --crs apply to a file; give --area too, or use --farm-idx alone")
+            raise InputError("--area-name and --crs need a file; give --area too, or use --farm-idx alone")
         from leeward.campaign import builtin
 
         number = 0 if farm is None else Names("danish-energy-island", None).farms([farm])[0]
@@ -229,19 +236,19 @@ def _optimised(
     smart_start: "layout.SmartStart",
     start: tuple[Any, Any] | None,
 ) -> "layout.Solution":
-    """Optimise with a progress line; Ctrl-C asks the optimiser to stop. start: x and y, m."""
+    """Return the best layout found, and show the progress. Ctrl-C ends the search early. start: x and y, m."""
     recipe = options.recipe or ("smart_start+refine" if start is None else "start+refine")
     is_custom = ":" in recipe
     if is_custom:
         sys.path.insert(0, os.getcwd())  # as `python -m` has it
     line = _ProgressLine()
     try:
-        line.say("preparing")
-        with _interrupt_asks(not is_custom) as asked:  # a custom function cannot be asked to stop
+        line.write("preparing")
+        with _stop_on_interrupt(not is_custom) as stop:  # a custom function cannot be stopped early
 
             def callback(progress: "layout.Progress") -> bool:
                 line.show(progress)
-                return asked.is_set() and math.isfinite(progress.best_aep_gwh)  # there is a layout to return
+                return stop.is_set() and math.isfinite(progress.best_aep_gwh)  # there is a layout to return
 
             return layout.optimise(
                 problem,
@@ -255,37 +262,37 @@ def _optimised(
                 callback=callback,
             )
     except KeyboardInterrupt as interrupt:
-        line.clear()
+        line.write("")
         print("leeward: interrupted; nothing was written", file=sys.stderr)
         raise Exit(EXIT_INTERRUPTED) from interrupt
     finally:
-        line.clear()
+        line.write("")
 
 
 @contextlib.contextmanager
-def _interrupt_asks(is_enabled: bool) -> Iterator[threading.Event]:
-    """Yield an event that the first Ctrl-C sets, as a request to stop; the next one interrupts as usual."""
-    asked = threading.Event()
+def _stop_on_interrupt(is_enabled: bool) -> Iterator[threading.Event]:
+    """Yield an event that the first Ctrl-C sets; the next one interrupts as usual."""
+    stop = threading.Event()
 
-    def ask(*_: object) -> None:
-        asked.set()
+    def on_interrupt(*_: object) -> None:
+        stop.set()
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    # a background job ignores Ctrl-C: leave that as it is
+    # a background job ignores Ctrl-C, and must still do so
     if is_enabled and signal.getsignal(signal.SIGINT) is signal.default_int_handler:
-        signal.signal(signal.SIGINT, ask)
+        signal.signal(signal.SIGINT, on_interrupt)
     try:
-        yield asked
+        yield stop
     finally:
-        if signal.getsignal(signal.SIGINT) == ask:
+        if signal.getsignal(signal.SIGINT) == on_interrupt:
             signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 class _ProgressLine:
-    """One line on the terminal that is overwritten; nothing without a terminal."""
+    """A line on the terminal that is overwritten; nothing without a terminal."""
 
     def __init__(self) -> None:
-        self._is_terminal = sys.stderr.isatty()
+        self._is_terminal = is_terminal(sys.stderr)
         self._began = self._last = time.monotonic()
 
     def show(self, progress: "layout.Progress") -> None:
@@ -294,35 +301,32 @@ class _ProgressLine:
             return
         self._last = now
         best = f"{progress.best_aep_gwh:.2f} GWh" if math.isfinite(progress.best_aep_gwh) else "placing turbines"
-        self.say(f"{now - self._began:6.1f} s   {progress.phase:<12} step {progress.step:<7} {best}")
+        self.write(f"{now - self._began:6.1f} s   {progress.phase:<12} step {progress.step:<7} {best}")
 
-    def say(self, text: str) -> None:
+    def write(self, text: str) -> None:
         if self._is_terminal:
             write_over(text[: shutil.get_terminal_size().columns - 1])
-
-    def clear(self) -> None:
-        self.say("")
 
 
 def _print_solution(title: str, problem: "layout.LayoutProblem", solution: "layout.Solution") -> None:
     turbine = problem.turbines[0]
-    room = float(problem.min_distances_m[: problem.n_turbines].max())
+    spacing_m = float(problem.min_distances_m[: problem.n_turbines].max())
     closest = f"{solution.min_spacing_m:.1f}" if math.isfinite(solution.min_spacing_m) else "-"
     print(f"{title}, {problem.area.area_m2 / 1e6:.1f} km2")
-    _say("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
+    _print_row("turbines", problem.n_turbines, f"x {turbine.rated_power_mw:g} MW, rotor {turbine.rotor_diameter_m:g} m")
     for phase in solution.phases:
-        _say(f"after {phase.name}", f"{phase.aep_gwh:.2f}", f"GWh  {phase.seconds:8.1f} s")
+        _print_row(f"after {phase.name}", f"{phase.aep_gwh:.2f}", f"GWh  {phase.seconds:8.1f} s")
     spent = f"{solution.seconds:8.1f} s, {solution.steps} steps, work {solution.work}"
-    _say("AEP", f"{solution.aep_gwh:.2f}", f"GWh  {spent}")
-    _say("wake loss", f"{solution.wake_loss:z.2%}")
-    _say("closest spacing", closest, f"m, at least {room:g} m")
-    _say("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
-    _say("stopped", "", solution.stop_reason.value)
+    _print_row("AEP", f"{solution.aep_gwh:.2f}", f"GWh  {spent}")
+    _print_row("wake loss", f"{solution.wake_loss:z.2%}")
+    _print_row("closest spacing", closest, f"m, at least {spacing_m:g} m")
+    _print_row("recipe", "", f"{solution.recipe}, effort {solution.effort}, seed {solution.seed}")
+    _print_row("stopped", "", solution.stop_reason.value)
     for note in solution.notes:
-        _say("note", "", note)
+        _print_row("note", "", note)
 
 
-def _say(what: str, value: object, more: str = "") -> None:
+def _print_row(what: str, value: object, more: str = "") -> None:
     print(f"  {what:<18}{value:>10}  {more}".rstrip() if value != "" else f"  {what:<18}  {more}")
 
 

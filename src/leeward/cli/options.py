@@ -20,7 +20,7 @@ CAMPAIGN_FILE = Option(
     help="Campaign file, name of a built-in campaign, or a run directory or layouts.h5 that holds the campaign. "
     "Default: the campaign stored in PATH.",
 )
-RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Output file. The run directory is created beside it.")
+RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Merged file. The run directory is created beside it.")
 FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable. Default: all.")
 TYPES = Option(None, "--type", help="Only this type, by its number (type_idx) or name. Repeatable. Default: all.")
 CSV = partial(Option, None, "--csv", metavar="FILE")

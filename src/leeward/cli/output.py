@@ -22,9 +22,9 @@ EXIT_ERROR = 1
 EXIT_WRONG_USE = 2
 EXIT_INCOMPLETE = 3  # results are missing, failed or invalid
 EXIT_STORAGE = 4
-EXIT_INTERRUPTED = 130  # what a shell returns for a program that Ctrl-C ended
+EXIT_INTERRUPTED = 130  # as a shell returns for a program that Ctrl-C ended
 RESET = "\x1b[0m"  # resets colours
-MOST_LISTED = 20  # lines of one kind, where another command lists the rest
+MOST_LISTED = 20  # lines of one kind; another command or the log lists the rest
 COMPILING = "compiling the wake engine (once on this machine)"
 
 
@@ -53,12 +53,12 @@ def picked(thing: object, *names: str) -> dict[str, Any]:
 
 
 def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:
-    """Yield a line with the count of each fact; none for a count of 0."""
+    """Yield a line for each fact whose count is not 0. facts: count, noun and the rest of the line."""
     yield from (f"{indent}{count(number, noun)} {text}" for number, noun, text in facts if number)
 
 
 def first_of(lines: Iterable[str], rest: str = "", most: int = MOST_LISTED) -> Iterator[str]:
-    """Yield the first lines and how many more there are. rest: what they are and where to find them."""
+    """Yield the first lines, and a line that counts the others. rest: the end of that line."""
     lines = list(lines)
     yield from lines[:most]
     if len(lines) > most:
@@ -76,7 +76,7 @@ def table(
 ) -> str:
     """Return aligned columns, never wrapped. right: numbers of the right-aligned columns.
 
-    most: the number of rows to show; a last line counts the others. rest: its end, which says where to find them.
+    most: the number of rows to show; a last line counts the others. rest: the end of that line.
     """
     rows = list(rows)
     shown = [*([header] if header else []), *rows[:most]]
@@ -124,7 +124,7 @@ def write_file(path: Path, text: str) -> None:
 
 
 def check_files(output: Path | None, picture: Path | None = None) -> None:
-    """Raise an error, before any work is done, if a file cannot be written.
+    """Raise an error if a file cannot be written: to be called before any work is done.
 
     InputError for an invalid name, StorageError for a full or read-only disk.
     """
@@ -146,7 +146,7 @@ def check_files(output: Path | None, picture: Path | None = None) -> None:
 class Printable:
     """A text stream that escapes control sequences, which names in files may contain.
 
-    Rich writes to `rich_proxied_file` directly; text for it must be escaped before.
+    Rich writes to `rich_proxied_file` directly, so its callers must escape their text.
     """
 
     def __init__(self, stream: TextIO) -> None:

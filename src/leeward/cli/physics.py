@@ -26,8 +26,8 @@ WAYS_OUT = "--campaign FILE; or --turbine FILE; or --rated-power-mw, --rotor-dia
 class Machine:
     """A wind farm of one turbine type.
 
-    rated_power_mw: as given; the power curve of a generic turbine ends below it. type_idx: None if the turbine is not
-    one of the campaign.
+    rated_power_mw: as given; the power curve of a generic turbine ends below it. type_idx: None for a turbine that is
+    not in the campaign.
     """
 
     farm: WindFarm
@@ -46,7 +46,7 @@ class Physics:
         campaign, file = options.campaign, options.turbine
         is_generic = any(getattr(options, name) is not None for name in GENERIC)
         if options.turbine_type is not None and campaign is None:
-            raise InputError("--type names a turbine type of a campaign; give --campaign too")
+            raise InputError("--type is given without --campaign; give both")
         if campaign is not None and file is None and is_generic:
             raise InputError(
                 "--rated-power-mw, --rotor-diameter-m and --hub-height-m define a generic turbine, but --campaign has "
@@ -62,7 +62,7 @@ class Physics:
         self.choice = " (the default turbine; choose another with --turbine or --campaign)" if is_default else ""
 
     def machine_of(self, layout: TableLayout | None, where: str) -> Machine:
-        """Return the wind farm for a layout, or raise InputError if the file contradicts it. where: the file."""
+        """Return the wind farm of a layout, or raise InputError if the file contradicts it. where: the file."""
         source, campaign = self._source, self.campaign
         machine = source if isinstance(source, Machine) else self._machine(source, self._type_of(source, layout, where))
         if layout is not None:

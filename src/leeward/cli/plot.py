@@ -16,8 +16,8 @@ class PlotOptions(Options):
 
     --farm and --type restrict the figure to these. All figures except aep and convergence need a campaign.
 
-    Exit codes: 0 drawn; 1 there is nothing to draw, or it is damaged; 2 usage error; 4 the storage is unavailable, or
-    the picture cannot be written.
+    Exit codes: 0 drawn; 1 the data is missing or damaged; 2 usage error; 4 the storage is unavailable, or the picture
+    cannot be written.
     """
 
     what: str = Argument(
@@ -26,27 +26,28 @@ class PlotOptions(Options):
         help="layout: one layout. map: the best layout of each farm. aep: AEP over the seeds, by farm and type. "
         "convergence: AEP over the steps of the optimiser. rose: wind rose. flow: wind speeds in a layout.",
     )
-    output: Path = Option(..., "--output", "-o", help="The picture: .png, .svg or .pdf. An old one is replaced.")
+    output: Path = Option(..., "--output", "-o", help="Picture to write: .png, .svg or .pdf. An old one is replaced.")
     path: str | None = Argument(
         None,
         metavar="PATH",
-        help="Run directory, layouts.h5, or a folder; may come first. Default: the only run in the current folder.",
+        help="Run directory, layouts.h5, or a folder; WHAT and PATH may be in any order. Default: the only run in the "
+        "current folder.",
     )
     key: list[str] | None = Option(
         None,
-        help='layout, flow, convergence: the result to draw, farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
-        "Default: the best one, by AEP, or by capacity factor if installed power differs by more than 0.5 %. "
-        "Repeatable for convergence.",
+        help='layout, flow, convergence: the result to draw: farm0_t5_s3, "0 5 3", 0,5,3 or "farm name/type name/3". '
+        "Repeatable for convergence. Default: the best result, by AEP, or by capacity factor if installed power "
+        "differs by more than 0.5 %.",
     )
     farm: list[str] | None = FARMS
     turbine_type: list[str] | None = TYPES
     all_seeds: bool = Option(False, "--all-seeds", help="convergence: also draw the other seeds of that farm and type.")
     direction: float | None = Option(
         None,
-        help="flow: direction the wind comes from, degrees clockwise from north. Default without --direction and "
-        "--speed: the mean over all winds, weighted by energy.",
+        help="flow: direction that the wind comes from, in degrees clockwise from north; needs --speed. Default: the "
+        "mean over all winds, weighted by energy.",
     )
-    speed: float | None = Option(None, help="flow: free wind speed, m/s.")
+    speed: float | None = Option(None, help="flow: free wind speed, m/s; needs --direction.")
     height_m: float | None = Option(None, help="flow: height above the ground, m. Default: the hub height.")
     points: int | None = Option(
         None, help="flow: grid points along the longer side of the map. Default: 800, or 200 for the mean."
@@ -57,7 +58,7 @@ class PlotOptions(Options):
 def plot(options: PlotOptions) -> None:
     """Draw a figure and write it to a file."""
     what, path = _figure_and_path(options.what, options.path)
-    _refuse_unused(what, options)
+    _reject_unused(what, options)
     check_files(None, options.output)
     from leeward.cli import figures
     from leeward.plots.runs import Choice
@@ -83,7 +84,7 @@ def _figure_and_path(first: str, second: str | None) -> tuple[str, Path | None]:
     raise InputError(f"{' '.join(words)!r:.60} does not name a figure; expected one of {', '.join(FIGURES)}")
 
 
-def _refuse_unused(what: str, options: PlotOptions) -> None:
+def _reject_unused(what: str, options: PlotOptions) -> None:
     """Raise InputError for an option of another figure, which would have no effect."""
     for name in ("key", "all_seeds", *OF_FLOW):
         belongs_to = [figure for figure, names in FIGURES.items() if name in names]

@@ -41,8 +41,8 @@ Selection = str | Collection[Key] | None  # None: all tasks
 class Preview:
     """Facts about a campaign before any layout is computed.
 
-    tight: farms and types whose turbines do not fit, by a quick packing. impossible: number of those that raise an
-    error in the run.
+    tight: farms and types whose turbines do not fit, by a quick packing. impossible: the number of farms and types that
+    raise an error in the run.
     """
 
     campaign: Campaign
@@ -92,12 +92,12 @@ def header(campaign: Campaign, tasks: Tasks) -> str:
         f"{len(campaign.seeds):,} seed{'' if len(campaign.seeds) == 1 else 's'}"
     )
     asked = sum(tasks.values())
-    chosen = "" if asked == campaign.n_tasks else f", of which {asked:,} are selected"
+    chosen = "" if asked == campaign.n_tasks else f", {asked:,} of them selected"
     return f"{campaign.name}: {product} = {campaign.n_tasks:,} layouts{chosen}; {remarks.optimiser_words(campaign)}"
 
 
 def preview(campaign: Campaign, tasks: Tasks) -> Preview:
-    """Examine the farms and pack turbines into the selected ones."""
+    """Return the preview: examine the farms, and pack turbines into the selected ones."""
     places = remarks.farm_places(campaign)
     warnings = [*campaign.remarks, *remarks.place_remarks(campaign, places), *duplicate_names(campaign)]
     warnings += remarks.wind_remarks(campaign)
@@ -138,7 +138,7 @@ def rose_line(site: Site) -> str:
 
 @dataclass(frozen=True)
 class Forecast:
-    """Errors, time and memory that a run would have.
+    """The errors, time and memory of a run before it starts.
 
     done: number of layouts that exist. measured: None if the time is not known.
     """
@@ -150,7 +150,7 @@ class Forecast:
 
 
 def forecast(shown: Preview, execution: Execution, output: Path, options: RunSettings) -> Forecast:
-    """Look for errors; if there are none, measure the speed of the optimiser on this machine."""
+    """Return the forecast: look for errors and, without any, measure the speed of the optimiser on this machine."""
     asked = sum(shown.tasks.values())
     found = preflight(LayoutWork(shown.campaign), output, options, asked, usable_cores())
     done = Counter((key.farm_idx, key.type_idx) for key in chosen_among(shown.campaign, options.only, found.done))
@@ -165,7 +165,7 @@ def forecast(shown: Preview, execution: Execution, output: Path, options: RunSet
 
 
 def forecast_lines(shown: Preview, ahead: Forecast, output: Path) -> Iterator[str]:
-    """Yield how many layouts exist, the time for the rest, and every error."""
+    """Yield the number of layouts that exist, the time for the rest, and every error."""
     asked = sum(shown.tasks.values())
     if ahead.done:
         yield f"{output}: {ahead.done} layouts exist, {max(asked - ahead.done, 0):,} are to be computed"
@@ -238,7 +238,7 @@ def preview_data(shown: Preview, ahead: Forecast | None = None) -> dict[str, Any
 
 
 def introduce(chosen: Campaign, selection: Selection, options: "RunOptions") -> None:
-    """Print what is to be computed: farms, turbines, wind and warnings. --quiet: only warnings."""
+    """Print the preview at the start of a run: farms, turbines, wind and warnings. --quiet: only warnings."""
     tasks = task_counts(chosen, selection)
     if options.as_json:
         print(json_text(preview_data(preview(chosen, tasks))), flush=True)
@@ -251,7 +251,7 @@ def introduce(chosen: Campaign, selection: Selection, options: "RunOptions") -> 
 
 
 def dry_run(chosen: Campaign, selection: Selection, options: "RunOptions") -> int:
-    """Print the complete preview; return the exit code that the run would fail with, or 0."""
+    """Print the complete preview, and return the exit code: that of the first error of the run, or 0."""
     as_json, picture = options.as_json, options.picture
     check_files(None, picture)
     tasks = task_counts(chosen, selection)

@@ -15,7 +15,7 @@ from leeward.events import OnProgress
 
 LINE_EVERY_S = 10.0
 COMPILING_EVERY_S = 1.0
-COMPILED_AFTER_S = 3.0  # all kernels count as compiled when none has followed for so long
+COMPILED_AFTER_S = 3.0  # compiling is over when no kernel has followed for this time
 
 
 @contextlib.contextmanager

@@ -15,15 +15,15 @@ from leeward.wording import size
 class ReportOptions(Options):
     """Write a report of a campaign: one HTML file with all figures and tables.
 
-    It needs no other file and no network, so it can be mailed. It shows the results, the best layouts, AEP over seeds,
-    method and settings, what is missing, and how to load the data.
+    The file needs no other file and no network, so you can send it by e-mail. It shows the results, the best layouts,
+    AEP over seeds, method and settings, missing results, and how to load the data.
 
     Exit codes: 0 written; 1 PATH cannot be read; 2 usage error; 4 the storage is unavailable, or the report cannot be
     written.
     """
 
     path: Path | None = PLACE
-    output: Path = Option(Path("report.html"), "--output", "-o", help="The report, .html. An old one is replaced.")
+    output: Path = Option(Path("report.html"), "--output", "-o", help="HTML file to write. An old one is replaced.")
     campaign: str | None = CAMPAIGN_FILE
     quiet: bool = QUIET
 
@@ -37,9 +37,9 @@ def report(options: ReportOptions) -> None:
     check_files(output)
     from leeward.report import report_html
 
-    def on_stage(words: str) -> None:
+    def on_stage(stage: str) -> None:
         if not options.quiet:
-            print(f"{words} ...", file=sys.stderr)
+            print(f"{stage} ...", file=sys.stderr)
 
     text = report_html(place, given_campaign(options.campaign), on_stage)
     write_file(output, text)

@@ -1,4 +1,4 @@
-"""`leeward salvage`: recover what damaged files still hold."""
+"""`leeward salvage`: recover the results that damaged files still hold."""
 
 import sys
 from collections.abc import Iterator
@@ -8,7 +8,7 @@ from typing import Any
 from typer import Argument, Exit, Option
 
 from leeward import store
-from leeward.cli.merge import PREFER, OnBad, Prefer, merge_remarks, merged, missing_lines, noted, ways_to_prefer
+from leeward.cli.merge import PREFER, OnBad, Prefer, merge_counts, merge_notes, merged, missing_lines, ways_to_prefer
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
 from leeward.cli.sources import campaign_words
@@ -18,22 +18,22 @@ from leeward.wording import command, count, json_text, size
 class SalvageOptions(Options):
     """Recover every result that damaged HDF5 files still hold.
 
-    It handles truncated files, files of killed writers, files whose beginning is gone, and flipped bits. A child
+    Salvage handles truncated files, files of killed writers, files whose beginning is gone, and flipped bits. A child
     process with limits on time and memory reads the files. It never changes them; where needed, it changes a copy.
 
-    It tries all of these and keeps what any of them finds: reading group by group; clearing the mark "open for writing"
-    that a killed writer leaves in the newer format; extending a truncated file to its stated length and keeping only
-    what does not depend on the padding; scanning the bytes for object headers, symbol tables and heaps, and rebuilding
-    the datasets that they lead to.
+    It tries all of these methods and keeps every result that one of them finds: reading group by group; clearing the
+    mark "open for writing" that a killed writer leaves in the newer format; extending a truncated file to its stated
+    length and keeping only what does not depend on the padding; scanning the bytes for object headers, symbol tables
+    and heaps, and rebuilding the datasets that they lead to.
 
     Each result found is verified (its checksum matches) or plausible (it has no checksum, but layout and attributes are
-    complete, finite and consistent with each other and with the other results; with --campaign the layout is also
-    inside its area and spaced, and has its AEP). In the output plausible results have the attributes
-    `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason; those that
-    left none are known only with a campaign.
+    complete, finite and consistent with each other and with the other results; with --campaign, the layout is also
+    inside its area and spaced, and has its AEP). In the output, plausible results have the attributes
+    `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason; others are
+    known only with a campaign.
 
-    Exit codes: 0 nothing is lost, or nothing that the campaign expects; 3 something is; 1 other errors; 2 usage error;
-    4 the output cannot be written.
+    Exit codes: 0 no expected result is lost, or no file is damaged; 3 otherwise; 1 other errors; 2 usage error; 4 the
+    output cannot be written.
     """
 
     sources: list[Path] = Argument(..., help="Damaged files, or folders with such files.")
@@ -69,7 +69,7 @@ def _is_well(report: "store.MergeReport") -> bool:
 
 
 def _recovered(report: "store.MergeReport", file: "store.SourceReport") -> tuple[int, int]:
-    """Return how many results of a file are verified, and how many plausible; rejected ones are neither."""
+    """Return the numbers of verified and of plausible results of a file, without rejected ones."""
     about = next((one for one in report.salvaged if one.place == file.place), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
@@ -78,7 +78,7 @@ def _recovered(report: "store.MergeReport", file: "store.SourceReport") -> tuple
 
 def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     files = [file for file in report.files if file.copy]
-    sound = len(report.files) - len(files)
+    intact = len(report.files) - len(files)
     ordered = sorted(files, key=lambda file: file.is_good)  # the damaged ones first
     if files:
         header = ("file", "size", "state", "found", "verified", "plausible", "lost")
@@ -90,9 +90,9 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
             rows.append((file.place, size(file.size), file.verdict, found, verified, plausible, lost))
         yield table(rows, header=header, right=(1, 3, 4, 5, 6), indent="", most=MOST_LISTED, rest=" files, in the log")
         if any(file.verdict is not store.Verdict.VALID for file in files):
-            yield "  +: plus what left no trace in a damaged file"
-    if sound:
-        yield f"{count(sound, 'file')} intact, with a checksum for every result"
+            yield "  +: and results that left no trace in a damaged file"
+    if intact:
+        yield f"{count(intact, 'file')} intact, with a checksum for every result"
     losses = (f"  lost: {bad.name} in {file.path.name}: {bad.reason}" for file in ordered for bad in file.bad)
     yield from first_of(losses, ", in the log")
     counts = [_recovered(report, file) for file in report.files]
@@ -109,8 +109,8 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
         )
     if plausible:
         yield "  plausible: complete and consistent, but without a checksum"
-    yield from merge_remarks(report)
-    yield from noted(report)
+    yield from merge_counts(report)
+    yield from merge_notes(report)
     yield from (f"  log: {path}" for path in report.logs)
 
 
@@ -129,11 +129,11 @@ def _next(report: "store.MergeReport", options: SalvageOptions) -> Iterator[str]
     yield from _beside(sources, report.output)
     yield from missing_lines(report, options, Path("layouts.h5"))
     if not options.dry_run:
-        yield "The damaged files are unchanged: keep them until all is well."
+        yield "The damaged files are unchanged; keep them until every result is recovered or recomputed."
 
 
 def _beside(sources: list[Path], output: Path) -> Iterator[str]:
-    """Yield other places to look in: the run directory of a file, and the quarantine of a run."""
+    """Yield other places that may hold results: the run directory of a file, and the quarantine of a run."""
     for path in sources:
         run = path.with_suffix(".run") if path.suffix == ".h5" else path
         if run != path and run.is_dir() and run not in sources:

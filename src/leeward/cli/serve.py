@@ -9,7 +9,7 @@ from leeward.cli.options import CAMPAIGN_FILE, PLACE, Options
 from leeward.cli.sources import given_campaign, given_place
 from leeward.errors import LeewardError
 
-USUAL_PORT = 8750
+DEFAULT_PORT = 8750
 LOOPBACK = "127.0.0.1"
 EVERYWHERE = ("0.0.0.0", "::")
 
@@ -17,8 +17,8 @@ EVERYWHERE = ("0.0.0.0", "::")
 class ServeOptions(Options):
     """Show a campaign in a browser, during and after a run; Ctrl-C ends it.
 
-    Prints an address with a token: anyone who has it can look, nobody can change anything. It listens only on this
-    machine (127.0.0.1); from another machine, use the SSH tunnel that it prints.
+    Prints an address with a token. Anyone with this address can view the pages; nobody can change anything. The server
+    listens only on this machine (127.0.0.1); from another machine, use the SSH tunnel that the command prints.
 
     Exit codes: 0 ended by Ctrl-C; 1 the port is in use, or PATH cannot be read; 2 usage error; 4 the storage is
     unavailable.
@@ -26,10 +26,10 @@ class ServeOptions(Options):
 
     path: Path | None = PLACE
     port: int | None = Option(
-        None, min=0, max=65535, help=f"Port to listen on. Default: {USUAL_PORT}, or any free port if that is in use."
+        None, min=0, max=65535, help=f"Port to listen on. Default: {DEFAULT_PORT}, or any free port if that is in use."
     )
-    host: str = Option(LOOPBACK, help="Address to listen on. Any other than the default lets other machines connect.")
-    name: list[str] | None = Option(None, help="Additional host name under which browsers may connect. Repeatable.")
+    host: str = Option(LOOPBACK, help="Address to listen on. Any other address lets other machines connect.")
+    name: list[str] | None = Option(None, help="Additional host name that browsers may use. Repeatable.")
     campaign: str | None = CAMPAIGN_FILE
 
 
@@ -44,7 +44,7 @@ def serve(options: ServeOptions) -> None:
     model = Model(place, given_campaign(options.campaign))
     access = Access.of(host, names)
     try:
-        listening = Dashboard(model, host, USUAL_PORT if options.port is None else options.port, access)
+        listening = Dashboard(model, host, DEFAULT_PORT if options.port is None else options.port, access)
     except LeewardError:  # another program, or another dashboard, may use the default port
         if options.port is not None:
             raise
@@ -58,7 +58,7 @@ def serve(options: ServeOptions) -> None:
             print("From another machine, first run:")
             print(f"  ssh -N -L {dashboard.port}:{LOOPBACK}:{dashboard.port} {socket.gethostname()}")
         else:
-            print(f"Note: it listens on {host}, unencrypted; anyone who intercepts the address can look.")
+            print(f"Note: listening on {host}, unencrypted; anyone who intercepts the address can view the pages.")
         print("Ctrl-C ends it.", flush=True)
         try:
             dashboard.serve()

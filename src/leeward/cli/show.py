@@ -24,8 +24,8 @@ COLUMNS = ["turbine", "x_m", "y_m"]
 class ShowOptions(Options):
     """Show one layout: its coordinates, its yield and its origin.
 
-    Prints AEP, installed power, capacity factor, wake loss, closest spacing and the phases of the optimisation.
-    `leeward plot layout` draws the layout.
+    Prints AEP, installed power, capacity factor, wake loss, smallest distance between turbines and the phases of the
+    optimisation. `leeward plot layout` draws the layout.
 
     Exit codes: 0 shown; 1 it is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot be
     written.
@@ -35,7 +35,7 @@ class ShowOptions(Options):
         ..., help='Layout to show: farm0_t5_s3, "0 5 3" or 0,5,3 (farm, type, seed), or "farm name/type name/3".'
     )
     path: Path | None = PLACE_OR_FOLDER
-    csv_file: str | None = CSV(help="Write the coordinates to this CSV file; - prints it.")
+    csv_file: str | None = CSV(help="Write the coordinates, in m, to this CSV file; - prints them.")
     campaign: str | None = CAMPAIGN_FILE
 
 

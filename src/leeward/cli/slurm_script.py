@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 COORDINATOR = {"cores": 1, "memory": "4GB"}  # size of a job that starts others
 LONGEST_WARNING_S, SHORTEST_WARNING_S = 300, 30
 SHORTEST_WALLTIME_S = 120
-LAST_CALL_S = 20  # requeue so long before the end
+LAST_CALL_S = 20  # requeue this many seconds before the end
 
 SCRIPT = Template("""\
 #!/usr/bin/env bash
@@ -75,9 +75,9 @@ exit "$$code"
 class SlurmScriptOptions(Options):
     """Print a batch file for sbatch that runs a campaign in a SLURM job until it is complete.
 
-    SLURM warns the job with SIGTERM before its time limit: running tasks finish, and the job requeues itself, until
-    every layout is done. A cancelled job stays cancelled. Options not given here come from the campaign's
-    `execution.slurm` and from your defaults file.
+    SLURM warns the job with SIGTERM before its time limit, which must be two minutes or more: running tasks finish, and
+    the job requeues itself, until every layout is done. A cancelled job stays cancelled. Options not given here come
+    from the campaign's `execution.slurm` and from your defaults file.
 
     Exit codes: 0 printed; 1 the campaign cannot be read; 2 usage error. The job exits with the codes of `leeward run`.
     """
@@ -85,10 +85,12 @@ class SlurmScriptOptions(Options):
     campaign: Path | None = CAMPAIGN
     output: Path = RUN_OUTPUT
     engine: str = Option(
-        "local", help="local: compute in this job. slurm: this job starts others, which have the given size."
+        "local", help="local: compute in this job. slurm: this job starts other jobs, which have the given size."
     )
     slurm: SlurmOptions
-    seeds: str | None = Option(None, help="Seeds, as for `leeward run`: 50, 0:50, 3,7,9.")
+    seeds: str | None = Option(
+        None, help="Seeds: a count (50), a range (0:50) or a list (3,7,9). Default: the campaign's."
+    )
 
 
 def slurm_script(options: SlurmScriptOptions) -> None:

@@ -29,7 +29,7 @@ def adopt_words(sources: Sequence[Path]) -> list[object]:
 def given_place(path: Path | None) -> Path:
     """Return the path, or the only run in the current folder.
 
-    Without a path: the only run directory, or a layouts.h5 without one; else the only other .h5 file. A run that
+    A layouts.h5 without a run directory counts as a run; any other .h5 file only if there is no run. A run that
     `leeward run --new` has renamed does not count.
     """
     if path is not None:
@@ -49,9 +49,9 @@ def given_place(path: Path | None) -> Path:
 
 
 class Names:
-    """Converts numbers or names of farms and types, as the user wrote them, to indices.
+    """Converts numbers or names of farms and types, as the user gives them, to indices.
 
-    The names are those of the given campaign, else of the campaign of the place, which is read only if needed.
+    The names come from the given campaign, else from the campaign stored in the place, which is read only if needed.
     """
 
     def __init__(self, campaign: str | None, place: Path | None) -> None:
@@ -75,7 +75,7 @@ class Names:
 
 
 def given_campaign(campaign: str | None) -> "Campaign | None":
-    """Return the given campaign, if any: of a file, a built-in name, or a run or result file."""
+    """Return the campaign of a file, a built-in name, a run directory or a result file; None for None."""
     if campaign is None:
         return None
     path = Path(campaign)
@@ -95,7 +95,7 @@ def run_campaign(source: Path | None) -> "Campaign":
 
 
 def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> "Campaign":
-    """Return the given campaign, else the one stored in all these places, or raise InputError. why: what needs it."""
+    """Return the given campaign, else the only one stored in these places, or raise InputError. why: what needs it."""
     found, problems = known_campaigns(campaign, paths)
     if problems:
         raise InputError(f"{problems[0]}; {why} needs a campaign: give it with --campaign")
@@ -108,7 +108,7 @@ def demanded_campaign(campaign: str | None, paths: Sequence[Path], why: str) -> 
 
 
 def known_campaigns(campaign: str | None, paths: Sequence[Path]) -> "tuple[list[Campaign], list[str]]":
-    """Return the given campaign, else all that are stored in these places; and a line for each that is unreadable."""
+    """Return the given campaign, else all that are stored in these places; and a line for each unreadable one."""
     store.demand_possible(*paths)
     named = given_campaign(campaign)
     if named is not None:

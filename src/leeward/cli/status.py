@@ -26,15 +26,15 @@ class StatusOptions(Options):
     traceback, live workers with their task and the age of their heartbeat, workers that look hung, the rate and the
     time left.
 
-    It only reads, takes no lock, and works during a run and from another machine that sees the same disk. It counts
-    results without verifying them; `leeward check` verifies them. The names in the JSON are stable.
+    The command only reads and takes no lock. It works during a run, and from another machine that sees the same disk.
+    It counts results without verifying them; `leeward check` verifies them. The names in the JSON are stable.
 
     Exit codes: 0 complete, or still running; 3 not running, and results are missing or failed; 1 PATH cannot be read;
     2 usage error; 4 the storage is unavailable.
     """
 
     path: Path | None = PLACE
-    seed: list[int] | None = Option(None, help="Count only tasks of this seed. Repeatable.")
+    seed: list[int] | None = Option(None, help="Count only tasks of this seed. Repeatable. Default: all.")
     watch: bool = Option(False, "--watch", "-w", help="Repeat every 2 s until Ctrl-C or the end of the run.")
     as_json: bool = Option(False, "--json", help="Print the snapshot as JSON.")
 

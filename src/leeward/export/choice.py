@@ -32,9 +32,9 @@ class Choice:
 
 
 def open_results(path: Path) -> Layouts:
-    """Return the results of a run directory, a file or a folder of files; damaged ones are in `bad`.
+    """Return the results of a run directory, a file or a folder of files; `bad` lists the damaged ones.
 
-    For a run directory this includes results that only the merged file still has.
+    A run directory includes results that only its merged file still has.
     """
     demand_place(path)
     with warnings.catch_warnings():
@@ -48,11 +48,11 @@ def open_results(path: Path) -> Layouts:
 
 
 def damaged(layouts: Layouts, choice: Choice) -> list[FoundResult | FoundFile]:
-    """Return the damaged results and files that may hold a selected result which no other file has."""
+    """Return the damaged results and files that may hold a selected result that no intact file has."""
 
     def counts(bad: FoundResult | FoundFile) -> bool:
         if isinstance(bad, FoundFile) or bad.key is None:
-            return not choice.keys  # the named keys are all there, so this file held others
+            return not choice.keys  # all the named keys were found, so this file held others
         return bad.key in choice and bad.key not in layouts
 
     return [bad for bad in layouts.bad if counts(bad)]
@@ -65,7 +65,7 @@ def chosen(layouts: Layouts, choice: Choice) -> Layouts:
     if not len(layouts):
         raise InputError(f"{layouts.path}: has no results")
     for key in choice.keys:
-        layouts[key]  # raises an error that names similar keys, or says that it is damaged
+        layouts[key]  # raises an error if the key is missing or damaged
     keys = [key for key in layouts if key in choice]
     if not keys:
         raise InputError(f"{layouts.path}: none of its {len(layouts)} results matches {_wanted(choice, layouts)}")

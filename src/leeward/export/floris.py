@@ -1,6 +1,6 @@
 """Export one layout as an input file of FLORIS 4, for `FlorisModel`.
 
-FLORIS input has no probabilities: the array `probability` of the format `arrays` has them, in the same order. FLORIS
+The input has no probabilities: take them from the array `probability` of the format `arrays`, in the same order. FLORIS
 uses its own wake models; the gross yield is the same.
 """
 
@@ -69,7 +69,7 @@ def _comments(plant: Plant) -> list[str]:
     known = [
         f"{plant.key} of the campaign {plant.campaign}, as a FLORIS 4 input; written by leeward {__version__}",
         f"annual energy production: {plant.energy_words}; with leeward's wake model {plant.wake_model.name}; "
-        "FLORIS has its own wake models, which give a different figure",
+        "FLORIS has its own wake models, which give a different AEP",
         "flow_field has every condition of the site; FLORIS needs their probabilities separately: the array "
         "probability of `leeward export -o FILE.npz`, in the same order",
     ]

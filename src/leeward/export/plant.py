@@ -1,4 +1,7 @@
-"""One layout with everything that its AEP depends on, for other programs: curves as tables, wind as conditions."""
+"""One layout with everything that its AEP depends on, for other programs, and a YAML writer.
+
+Power curves become tables; the wind becomes a list of conditions.
+"""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -71,7 +74,9 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
     """Return the plant of a result, or raise InputError if it was not made with the settings of this campaign."""
     key = result.key
     if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
-        raise InputError(f"{key}: the campaign {campaign.name} does not have its farm or turbine type")
+        raise InputError(
+            f"{key}: its farm or turbine type is not in the campaign {campaign.name}; name the right one with --campaign"
+        )
     expected = campaign.fingerprint(key.farm_idx, key.type_idx)
     if result.origin == "leeward" and result.fingerprint != expected:
         raise InputError(
@@ -80,8 +85,8 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         )
     problem = campaign.problem(key.farm_idx, key.type_idx)
     farm, turbine = problem.farm, campaign.physics.turbine(key.type_idx)
-    stands = farm.neighbours
-    others = [] if stands is None else [stands.turbine] if isinstance(stands.turbine, Turbine) else list(stands.turbine)
+    near = farm.neighbours
+    others = [] if near is None else [near.turbine] if isinstance(near.turbine, Turbine) else list(near.turbine)
     turbines = tuple(dict.fromkeys([turbine, *others]))
     return Plant(
         key=str(key),
@@ -94,8 +99,8 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
         x=result.x,
         y=result.y,
         turbines=turbines,
-        neighbour_x=np.zeros(0) if stands is None else np.asarray(stands.x, dtype=np.float64),
-        neighbour_y=np.zeros(0) if stands is None else np.asarray(stands.y, dtype=np.float64),
+        neighbour_x=np.zeros(0) if near is None else np.asarray(near.x, dtype=np.float64),
+        neighbour_y=np.zeros(0) if near is None else np.asarray(near.y, dtype=np.float64),
         neighbour_types=tuple(turbines.index(other) for other in others),
         conditions=farm.site.conditions,
         site=farm.site.settings(),
@@ -107,8 +112,8 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
 def curve_points(turbine: Turbine) -> tuple[Array, Array, Array]:
     """Return wind speeds (m/s), power (MW) and thrust coefficients of points to interpolate linearly between.
 
-    They are the points of the curve itself if it is piecewise linear. A jump is two points at adjacent floats. Curved
-    pieces have a point every 2 mm/s.
+    A piecewise linear curve keeps its points. A jump becomes two points at adjacent floats. A curved piece gets a point
+    every 2 mm/s.
     """
     ends, coefficients = turbine.curve.ends[:-1], turbine.curve.coefficients
     speeds = [ends]

@@ -29,7 +29,7 @@ def windio_pieces(request: "Request") -> Iterator[bytes]:
 
 
 def windio_plant(plant: Plant) -> dict[str, Any]:
-    """Return name, site, wind farm, and how the AEP was computed."""
+    """Return the plant as a dict: name, site, wind farm, and the method of the AEP."""
     name = f"{plant.campaign}, {plant.farm}, {plant.key}"
     return {
         "name": name,
@@ -146,7 +146,7 @@ def _turbine(turbine: "Turbine") -> dict[str, Any]:
 
 
 def _analysis(plant: Plant) -> dict[str, Any]:
-    """Return the wake model as far as the schema can express it; the comments at the top have all of it."""
+    """Return the wake model as far as the schema can express it; the comments at the top are complete."""
     model = plant.wake_model
     if model.name not in DEFICITS:
         return {}

@@ -43,8 +43,8 @@ class TableLayout:
 def read_layouts(path: Path) -> list[TableLayout]:
     """Return the layouts of a CSV file with the columns x_m and y_m, in the order of their first rows.
 
-    Any of the columns key, farm_idx, type_idx, seed, farm and turbine_type distinguish them; a file with none of
-    these is one layout. Raise InputError if columns contradict each other or it is unclear which rows belong together.
+    The columns key, farm_idx, type_idx, seed, farm and turbine_type distinguish layouts; a file without them is one
+    layout. Raise InputError if columns contradict each other or it is unclear which rows belong together.
     """
     header, rows = _rows(path)
     _demand_columns(path, header)

@@ -6,8 +6,8 @@ import math
 from collections.abc import Iterable, Sequence
 
 LINE_END = "\r\n"  # as the RFC requires
-# A spreadsheet takes text that starts with these for a formula, and a formula can leak data. The last four are the
-# full-width forms of the first four, which some programs treat alike.
+# A spreadsheet treats text that starts with these as a formula, and a formula can leak data. The last four are the
+# full-width forms of the first four, which some programs treat in the same way.
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r", "\n", "＝", "＋", "－", "＠")
 GUARD = "'"
 
@@ -25,7 +25,7 @@ def csv_lines(rows: Iterable[Sequence[object]], *, line_end: str = LINE_END) -> 
 
 
 def guarded(text: str) -> str:
-    """Return a text with an apostrophe before it if a spreadsheet would take it for a formula."""
+    """Return a text with an apostrophe before it if a spreadsheet would treat it as a formula."""
     return GUARD + text if text.lstrip(" ").startswith(FORMULA_STARTS) else text
 
 
