@@ -9,9 +9,8 @@ from rich.progress import BarColumn, Progress, TaskID, TextColumn, TimeElapsedCo
 from rich.table import Table
 from rich.text import Text
 
-from leeward.cli.output import COMPILING
-from leeward.cli.progress import progress_text
-from leeward.cli.run_display import Pace, sentence
+from leeward.cli.output import COMPILING, progress_text
+from leeward.cli.run_events import Pace, sentence
 from leeward.wording import printable
 
 MOST_FARMS = 12

@@ -193,3 +193,8 @@ def is_terminal(stream: TextIO | None) -> bool:
 def compiled_text(seconds: float) -> str:
     """Return the line to print when all kernels are compiled."""
     return f"compiled the wake engine (once on this machine) in {seconds:.0f} s"
+
+
+def progress_text(done: int, total: int) -> str:
+    """Return the counts as text. total: 0 if not known."""
+    return f"{done} of {total}" if total else str(done)

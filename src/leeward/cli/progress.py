@@ -9,7 +9,7 @@ import threading
 import time
 from collections.abc import Iterator
 
-from leeward.cli.output import COMPILING, compiled_text, is_terminal, log, send_control
+from leeward.cli.output import COMPILING, compiled_text, is_terminal, log, progress_text, send_control
 from leeward.compiling import on_compile
 from leeward.events import OnProgress
 
@@ -31,11 +31,6 @@ def progress(quiet: bool = False) -> Iterator[OnProgress]:
             yield bar.on_progress
     else:
         yield _lines()
-
-
-def progress_text(done: int, total: int) -> str:
-    """Return the counts as text. total: 0 if not known."""
-    return f"{done} of {total}" if total else str(done)
 
 
 def _lines() -> OnProgress:

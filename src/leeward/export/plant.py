@@ -75,7 +75,7 @@ def plant_of(result: "Result", campaign: "Campaign") -> Plant:
     key = result.key
     if key.farm_idx not in campaign.farms or key.type_idx not in campaign.types:
         raise InputError(
-            f"{key}: its farm or turbine type is not in the campaign {campaign.name}; name the right one with --campaign"
+            f"{key}: its farm or turbine type is not in the campaign {campaign.name}; name another with --campaign"
         )
     expected = campaign.fingerprint(key.farm_idx, key.type_idx)
     if result.origin == "leeward" and result.fingerprint != expected:

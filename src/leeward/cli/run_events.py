@@ -1,0 +1,158 @@
+"""The line that `leeward run` prints for each event, and its rate."""
+
+import time
+from collections.abc import Callable
+from typing import Any
+
+from leeward.cli.output import COMPILING, compiled_text
+from leeward.wording import count
+
+
+class Pace:
+    """Counts, rate and time left of a run. Compiling at the start does not count."""
+
+    def __init__(self) -> None:
+        self.total = self.done = self.failed = self._before = 0
+        self._began = time.monotonic()
+
+    def on_event(self, event: dict[str, Any]) -> None:
+        if event["event"] == "began":
+            self.total, self.failed = event["total"], event["failed"]
+            self.done = self._before = event["done"]
+            self._began = time.monotonic()
+        elif event["event"] == "done":
+            self.done += 1
+        elif event["event"] == "failed":
+            self.failed += 1
+        elif event["event"] == "again":
+            self.done -= event["lost"]
+        elif event["event"] == "compiled" and not self.is_known:
+            self._began = time.monotonic()
+
+    @property
+    def is_known(self) -> bool:
+        """Return whether a task of this run has finished, so that the rate is known."""
+        return self.done > self._before
+
+    @property
+    def _per_second(self) -> float:
+        return (self.done - self._before) / max(time.monotonic() - self._began, 1e-9)
+
+    def __str__(self) -> str:
+        """Return the counts, the rate and the time left."""
+        counts = f"{self.done} done, {self.failed} failed of {self.total}"
+        left = self.total - self.done - self.failed
+        if left <= 0:
+            return counts
+        if not self.is_known:
+            return f"{counts}; time left not known yet"
+        seconds = int(left / self._per_second)
+        clock = f"{seconds // 3600}:{seconds // 60 % 60:02d}:{seconds % 60:02d}"
+        return f"{counts}; {60.0 * self._per_second:.1f} a minute, {clock} left"
+
+
+def sentence(event: dict[str, Any]) -> str | None:
+    """Return the line for an event; None for one that only moves the bar."""
+    template = SENTENCES.get(event["event"])
+    if template is None or callable(template):
+        return None if template is None else template(event)
+    return template.format(**event)
+
+
+def _host(event: dict[str, Any]) -> str:
+    """Return the host of an event as a prefix; "" if the event has none."""
+    return f"{event['host']}: " if "host" in event else ""
+
+
+def _stopping(event: dict[str, Any]) -> str:
+    if not event["in_hand"]:
+        return "stopping when this step is done; repeat to stop now"
+    tasks, limit = count(event["in_hand"], "running task"), f"{event['grace_s']:g} s"
+    return f"stopping: waiting for {tasks}, at most {limit}; repeat to stop now"
+
+
+def _began(event: dict[str, Any]) -> str:
+    left = event["total"] - event["done"] - event["failed"]
+    known = f", {event['failed']} failed before" if event["failed"] else ""
+    by = count(event["workers"], "worker") if event["workers"] else f"engine {event['engine']}"
+    return f"{event['campaign']}: {left} of {event['total']} layouts to compute{known}, {by}"
+
+
+def _joined(event: dict[str, Any]) -> str | None:
+    """Return where results are stored: once for all hosts, and again for each host that cannot store them itself."""
+    if not event["is_news"]:
+        return None
+    if event["stores"]:
+        return f"workers store their results in {event['run']} themselves: {event['host']} sees the probe file there"
+    return (
+        f"{event['host']} does not see the run directory ({event['reason']}): it sends its results to this process, "
+        "which stores them"
+    )
+
+
+def _adopted(event: dict[str, Any]) -> str:
+    parts = [f"{event['adopted']} results adopted"]
+    if event["recomputed"]:
+        parts.append(f"{event['recomputed']} of them with their AEP recomputed")
+    if event["present"]:
+        parts.append(f"{event['present']} existed before")
+    if event["not_the_best"]:
+        parts.append(f"{event['not_the_best']} left out, because a better one has the same key")
+    if event["violating"]:
+        worst = max(event["violating"].values())
+        parts.append(f"{len(event['violating'])} violate constraints, by up to {worst:.3g} m (leeward check --deep)")
+    for what in ("refused", "bad_files"):
+        if event[what]:
+            parts.append(f"{len(event[what])} {what.replace('_', ' ')}, for example {event[what][0]}")
+    if event["disagreeing"]:
+        parts.append(f"{len(event['disagreeing'])} had an AEP that differs from the wake engine's, which is used")
+    disagreements = (
+        f"{one['file']}: {one['key']}: {one['aep_claimed']:.9g} GWh stored, {one['aep']:.9g} GWh computed"
+        for one in event["disagreeing"]
+    )
+    return "\n  ".join(["; ".join(parts), *disagreements])
+
+
+SENTENCES: dict[str, str | Callable[[dict[str, Any]], str | None]] = {
+    "waiting": "{message}",
+    "file-system": "{message}",
+    "note": "{message}",
+    "put-aside": "the old run is now {run}",
+    "checking": "checking {shards} results of an earlier run",
+    "checked": "{valid} results of an earlier run are valid, {bad} files are not",
+    "adopting": lambda event: f"adopting from {', '.join(event['sources'])}",
+    "adopted": _adopted,
+    "began": _began,
+    "compiling": lambda event: _host(event) + COMPILING,
+    "compiled": lambda event: _host(event) + compiled_text(event["seconds"]),
+    "not-encrypted": "warning: {address} is not encrypted: anyone who reaches its port can run programs as its user; "
+    "see docs/cluster.md",
+    "joined": _joined,
+    "unfit": "the Dask worker {worker} gets no tasks: {reason}",
+    "lost": lambda event: (
+        f"the Dask worker {event['worker']} on {event['host']} is gone, with {count(event['tasks'], 'task')} assigned"
+    ),
+    "alone": lambda event: (
+        f"{event['address']} has had no worker for {event['seconds']} s; {event['expected'] or 'none is expected'}"
+    ),
+    "not-closed": lambda event: (
+        f"the cluster did not close cleanly ({event['message']}); remaining jobs end by themselves: "
+        f"{', '.join(event['jobs']) or 'none known'}"
+    ),
+    "slurm-refuses": "a SLURM command failed ({message}); retrying in {again_s:g} s",
+    "jobs-in-vain": "{message}; other jobs are working, and the next one is submitted in {again_s:g} s",
+    "start-killed": "a worker did not start: {message}; the next one starts in {again_s:g} s",
+    "engine-lost": "{message}; merging the stored results",
+    "failed": "{key} failed: {message}",
+    "retry": "{key}: {message}; retrying",
+    "quarantined": "{file}: {verdict}, {reason}; moved to {where}",
+    "storage-refuses": "the disk rejects writes ({message}); no new tasks start until it accepts them",
+    "storage-accepts": "the disk accepts writes again, after {seconds:.0f} s",
+    "stopping": _stopping,
+    "stopped": "stopped; all finished results are stored",
+    "again": lambda event: (
+        f"{count(event['lost'], 'result')} damaged or gone; recomputing {count(event['tasks'], 'task')}"
+    ),
+    "merging": "merging {results} results",
+    "merged": "{output}: {results} results",
+}
