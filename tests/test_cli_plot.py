@@ -62,7 +62,7 @@ def test_every_kind(made, tmp_path, kind):
     few = ["--points", "20"] if kind == "flow" else []
     before = sorted(made.rglob("*"))
     done = plot(made, kind, "-o", tmp_path / "a.png", *few)
-    chosen = "leeward: note: drew farm{}: installed power differs by more than 0.5 %"
+    chosen = "leeward: note: the figure shows farm{}: installed power differs by more than 0.5 %"
     assert done.returncode == 0
     assert re.sub(r"farm\d_t\d_s\d", "farm{}", done.stderr).startswith(chosen if kind in CHOSEN else "")
     assert bool(done.stderr) is (kind in CHOSEN)

@@ -540,7 +540,7 @@ def test_new(inside, tmp_path):
     assert load(tmp_path / "campaign.yaml").n_tasks > 0
     code, _, err = inside("new")
     assert code == 2
-    assert "not overwritten" in err
+    assert "never overwritten" in err
     assert inside("new", "own.yaml", "--builtin")[0] == 0
     assert load(tmp_path / "own.yaml").n_tasks == 60
 

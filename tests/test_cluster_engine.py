@@ -9,7 +9,7 @@ import pytest
 from leeward import __version__
 from leeward.campaign import load
 from leeward.campaign.work import LayoutWork
-from leeward.cli.run_events import sentence
+from leeward.cli.run_display import sentence
 from leeward.engines.cluster import crew, engine as module, members, pilot, units
 from leeward.engines.cluster.members import Member, Pace
 from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck

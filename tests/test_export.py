@@ -328,7 +328,7 @@ def test_damaged_results_are_left_out(run, tmp_path):
         file["farm0_t0_s1/aep"][()] = 1e6
     done = leeward_here("export", "layouts.h5", "-o", "all.csv", "--per", "layout", cwd=tmp_path)
     assert done.returncode == 3
-    assert "1 damaged result or file left out; leeward check layouts.h5 says why" in done.stderr
+    assert "1 damaged result or file left out; leeward check layouts.h5 lists the reasons" in done.stderr
     assert "7 layouts" in done.stdout
     assert "farm0_t0_s1" not in [row["key"] for row in rows_of(tmp_path / "all.csv")]
     done = leeward_here("export", "layouts.h5", "-o", "some.csv", "--farm", "1", cwd=tmp_path)

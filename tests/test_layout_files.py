@@ -146,7 +146,7 @@ def test_a_turbine_of_a_file(ran, tmp_path):
         (["farm0_t0_s0"], {}, ["C", "--type", "1"], "farm0_t0_s0 is of type 0, but --type is 1"),
         (["farm0_t0_s0"], {"crs": "EPSG:25832"}, ["C"], "is in EPSG:25832, but the campaign in EPSG:25831"),
         (["farm0_t0_s0"], {}, ["C", "--rated-power-mw", "10"], "give one or the other"),
-        (["farm0_t0_s0"], {}, ["--type", "0"], "give --campaign too"),
+        (["farm0_t0_s0"], {}, ["--type", "0"], "without --campaign; give both"),
         (["farm0_t0_s0"], {"key": None, "type_idx": None, "turbine_type": "?"}, ["C"], "no type has the name '?'"),
         (["farm0_t0_s0"], {"key": "", "type_idx": "", "turbine_type": ""}, ["C"], "choose one with --type: 0"),
         (["farm0_t0_s0"], {"rotor_diameter_m": "200"}, ["C"], "rotor_diameter_m of farm0_t0_s0 is 200, but that of"),

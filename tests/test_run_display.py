@@ -7,9 +7,9 @@ import sys
 
 import pytest
 
-from leeward.cli import run_events
+from leeward.cli import run_display
 from leeward.cli.output import Printable
-from leeward.cli.run_events import Pace
+from leeward.cli.run_display import Pace
 from run_cases import PATIENCE_S
 
 
@@ -22,7 +22,7 @@ def told(pace, *events):
 def test_no_time_left_before_a_task_of_this_run_has_finished(monkeypatch):
     """And the time for compiling does not count."""
     now = 1000.0
-    monkeypatch.setattr(run_events.time, "monotonic", lambda: now)
+    monkeypatch.setattr(run_display.time, "monotonic", lambda: now)
     pace = Pace()
     assert told(pace, ("began", {"total": 10, "done": 4, "failed": 1})) == (
         "4 done, 1 failed of 10; time left not known yet"

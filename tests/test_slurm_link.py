@@ -10,7 +10,7 @@ import pytest
 
 from cluster_cases import lives
 from leeward.campaign.execution import SlurmSpec
-from leeward.cli.run_events import sentence
+from leeward.cli.run_display import sentence
 from leeward.engines.cluster import slurm
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError

@@ -121,7 +121,7 @@ def _yield_of(layout: TableLayout, machine: "Machine", where: str) -> Yield:
 def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
     """Yield warnings: several layouts read as one, or an AEP that differs from the stated one."""
     first = found[0]
-    if not first.layout.name and are_close(first.layout.x, first.layout.y, first.machine.turbine.rotor_diameter_m):
+    if not first.layout.name and _are_close(first.layout.x, first.layout.y, first.machine.turbine.rotor_diameter_m):
         yield (
             f"{where}: some turbines are closer than a rotor diameter; if the file holds several layouts, add the "
             "column key, or farm_idx, type_idx and seed, to tell them apart"
@@ -141,19 +141,16 @@ def _notes(where: str, found: Sequence[Yield]) -> Iterator[str]:
         )
 
 
-def are_close(x: Sequence[float], y: Sequence[float], distance_m: float) -> bool:
+def _are_close(x: Sequence[float], y: Sequence[float], distance_m: float) -> bool:
     """Return whether any two points are closer than distance_m. x, y: m."""
-    import numpy as np
+    import shapely
 
-    order = np.argsort(x)
-    east, north = np.asarray(x, dtype=float)[order], np.asarray(y, dtype=float)[order]
-    for step in range(1, len(east)):  # compare each point with the next ones to the east until they are too far away
-        east_apart = east[step:] - east[:-step]
-        if not (east_apart < distance_m).any():
-            return False
-        if (np.hypot(east_apart, north[step:] - north[:-step]) < distance_m).any():
-            return True
-    return False
+    if len(set(zip(x, y, strict=True))) < len(x):
+        return True
+    points = shapely.points(x, y)
+    options = {"max_distance": distance_m, "exclusive": True, "return_distance": True, "all_matches": False}
+    _, distances_m = shapely.STRtree(points).query_nearest(points, **options)
+    return bool((distances_m < distance_m).any())
 
 
 def _print_one(where: str, found: Yield, physics: "Physics") -> None:

@@ -47,9 +47,9 @@ def log(text: str) -> None:
     print(f"{time.strftime('%Y-%m-%d %H:%M:%S')} {text}", file=sys.stderr, flush=True)
 
 
-def picked(thing: object, *names: str) -> dict[str, Any]:
-    """Return some attributes by name, for JSON."""
-    return {name: getattr(thing, name) for name in names}
+def picked(source: object, *names: str) -> dict[str, Any]:
+    """Return some attributes of an object by name, for JSON."""
+    return {name: getattr(source, name) for name in names}
 
 
 def counted(*facts: tuple[int, str, str], indent: str = "") -> Iterator[str]:

@@ -128,8 +128,8 @@ def export_layouts(
     """Write results to a file atomically, and return the number of layouts written.
 
     The extension of `output` selects the format; format_name: one of `FORMATS`, if an extension has several.
-    campaign: source of names and coordinate system. per: what a row of a table stands for. by_seed: in NetCDF, make
-    seeds a dimension; False for one layout of each farm and type, with its seed as a variable.
+    campaign: source of names and coordinate system. per: in tables, write one row per turbine or per layout. by_seed:
+    in NetCDF, make seeds a dimension; False for one layout of each farm and type, with its seed as a variable.
     """
     form = format_of(output, format_name)
     check_output(output, [layouts.path])

@@ -1,4 +1,4 @@
-"""Layouts as GeoJSON (RFC 7946), with longitude and latitude in WGS84 whatever the campaign's coordinates are."""
+"""Layouts as GeoJSON (RFC 7946): longitude and latitude in WGS84, converted from the campaign's coordinates."""
 
 import functools
 import json
