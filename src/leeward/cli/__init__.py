@@ -38,7 +38,6 @@ COMMANDS = [
 ]
 
 app = typer.Typer(
-    help="Compute thousands of optimised wind-farm layouts and never lose one.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

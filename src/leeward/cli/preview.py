@@ -13,7 +13,7 @@ from leeward.campaign.estimate import Estimate, available_memory, estimate
 from leeward.campaign.names import duplicate_names
 from leeward.campaign.selection import chosen_among, task_counts
 from leeward.campaign.work import LayoutWork
-from leeward.cli.output import check_files, exit_code, picked, table
+from leeward.cli.output import check_files, exit_code, first_of, picked, table
 from leeward.cli.run_summary import capacity_lines
 from leeward.errors import InputError, LeewardError
 from leeward.layout.starts import Room, room_for
@@ -63,19 +63,17 @@ class Preview:
 
     def warning_lines(self) -> Iterator[str]:
         """Yield warnings about turbines that do not fit, coordinates, names and probabilities."""
-        for (farm, kind), room in list(self.tight.items())[:MOST_TIGHT]:
-            turbines = self.campaign.physics.n_turbines(farm, kind)
-            yield (
-                f"warning: farm {farm} {self.campaign.farms[farm]}, t{kind} {self.campaign.types[kind]}: {turbines} "
-                f"turbines do not fit; a quick packing places {room.packed}. Use fewer turbines, a smaller spacing or "
-                "a larger area; --retry-failed does not help"
-            )
-        if len(self.tight) > MOST_TIGHT:
-            yield f"warning: and {len(self.tight) - MOST_TIGHT} more farms and types whose turbines do not fit"
+        campaign = self.campaign
+        lines = (
+            f"warning: farm {farm} {campaign.farms[farm]}, t{kind} {campaign.types[kind]}: "
+            f"{campaign.physics.n_turbines(farm, kind)} turbines do not fit; a quick packing places {room.packed}. Use "
+            "fewer turbines, a smaller spacing or a larger area; --retry-failed does not help"
+            for (farm, kind), room in self.tight.items()
+        )
+        yield from first_of(lines, " farms and types whose turbines do not fit", MOST_TIGHT)
         yield from (f"warning: {warning}" for warning in self.warnings)
 
     def _farm_lines(self, most: int) -> Iterator[str]:
-
         yield f"farms, in {remarks.projection(self.campaign)}:"
         rows = (
             [f"{place.farm_idx} {place.name}", place.centre(), f"{place.area_km2:.1f} km²"] for place in self.places

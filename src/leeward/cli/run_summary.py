@@ -5,12 +5,14 @@ import shlex
 import signal
 import statistics
 import sys
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import Any
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import capacity_factor, merit
+from leeward.charts.scales import shortened
 from leeward.cli.output import counted, discard_output, first_of, picked, table
 from leeward.runs.context import RunReport
 from leeward.store import Brief
@@ -21,6 +23,8 @@ MOST_LISTED = 10
 MOST_CAPACITIES = 20  # lines about installed power
 MOST_FARMS = 4  # named in one line
 LONGEST_NAME = 24  # letters of a name in a table
+
+Pair = tuple[int, int]  # farm_idx and type_idx
 
 
 def capacity_lines(campaign: Campaign) -> list[str]:
@@ -130,60 +134,47 @@ def print_summary(report: RunReport, command: str) -> None:
 
 def _table(report: RunReport) -> str:
     """Return a table with a row for each farm and type: counts, installed power, best and median AEP."""
-    cells: dict[tuple[int, int], list[Brief]] = {}
-    expected: dict[tuple[int, int], list[int]] = {}
+    campaign = report.campaign
+    tasks, failed = Counter(key[:2] for key in report.wanted), Counter(key[:2] for key in report.failed)
+    found: dict[Pair, list[Brief]] = {pair: [] for pair in sorted(tasks)}
     for key in report.wanted:
         if key in report.results:
-            cells.setdefault((key.farm_idx, key.type_idx), []).append(report.results[key])
-        counts = expected.setdefault((key.farm_idx, key.type_idx), [0, 0])
-        counts[0] += 1
-        counts[1] += key in report.failures and key not in report.results
-    campaign = report.campaign
-    has_wanted = any(campaign.physics.capacity_wanted_mw(farm) is not None for farm in {farm for farm, _ in expected})
+            found[key[:2]].append(report.results[key])
+    known = {pair: [brief for brief in briefs if not math.isnan(brief.aep)] for pair, briefs in found.items()}
+    best = _best_types(campaign, known)
+    has_wanted = any(campaign.physics.capacity_wanted_mw(farm) is not None for farm, _ in tasks)
     header = ["farm", "type", "done", "failed", "MW", *(["short MW"] if has_wanted else [])]
     header += ["best GWh", "capacity factor", "median GWh", "wake loss", ""]
-    best = _best_types(campaign, cells)
-    rows = [
-        [
-            *(_short(name) for name in (f"{farm} {campaign.farms[farm]}", f"t{kind} {campaign.types[kind]}")),
-            *_numbers(campaign, (farm, kind), expected[farm, kind], cells.get((farm, kind), []), has_wanted),
-            "best type" if (farm, kind) in best else "",
-        ]
-        for farm, kind in sorted(expected)
-    ]
+    rows = []
+    for (farm, kind), briefs in found.items():
+        installed, wanted = campaign.physics.installed_mw(farm, kind), campaign.physics.capacity_wanted_mw(farm)
+        names = (f"{farm} {campaign.farms[farm]}", f"t{kind} {campaign.types[kind]}")
+        row = [shortened(name, LONGEST_NAME) for name in names]
+        row += [f"{len(briefs)}/{tasks[farm, kind]}", str(failed[farm, kind]), f"{installed:.6g}"]
+        if has_wanted:
+            row.append("-" if wanted is None else f"{shortfall(installed, wanted):.4g}")
+        row += [*_yields(known[farm, kind], installed), "best type" if (farm, kind) in best else ""]
+        rows.append(row)
     return table(rows, header=header, right=range(2, len(header) - 1))
 
 
-def _best_types(campaign: Campaign, cells: dict[tuple[int, int], list[Brief]]) -> set[tuple[int, int]]:
-    """Return (farm, type) of the best type of each farm that has results of several types."""
+def _best_types(campaign: Campaign, known: dict[Pair, list[Brief]]) -> set[Pair]:
+    """Return the best type of each farm that has results of several types. known: results with an AEP, sorted."""
     ranked: dict[int, list[tuple[float, int]]] = {}
-    for (farm, kind), found in sorted(cells.items()):
-        aep = max((brief.aep for brief in found if not math.isnan(brief.aep)), default=None)
-        value = merit(aep, campaign.physics.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm))
-        if aep is not None:
-            ranked.setdefault(farm, []).append((value, kind))
-    return {(farm, max(types, key=lambda ranks: ranks[0])[1]) for farm, types in ranked.items() if len(types) > 1}
+    for (farm, kind), briefs in known.items():
+        if briefs:
+            installed, by_factor = campaign.physics.installed_mw(farm, kind), is_by_capacity_factor(campaign, farm)
+            ranked.setdefault(farm, []).append((merit(max(briefs).aep, installed, by_factor), -kind))
+    return {(farm, -max(types)[1]) for farm, types in ranked.items() if len(types) > 1}
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
-
-
-def _numbers(
-    campaign: Campaign, pair: tuple[int, int], counts: Sequence[int], found: list[Brief], has_wanted: bool
-) -> list[str]:
-    """Return the cells of a row. counts: number of tasks, and of failed ones."""
-    installed, wanted = campaign.physics.installed_mw(*pair), campaign.physics.capacity_wanted_mw(pair[0])
-    cells = [f"{len(found)}/{counts[0]}", str(counts[1]), f"{installed:.6g}"]
-    if has_wanted:
-        cells.append("-" if wanted is None else f"{shortfall(installed, wanted):.4g}")
-    known = [brief for brief in found if not math.isnan(brief.aep)]
+def _yields(known: list[Brief], installed_mw: float) -> list[str]:
+    """Return best AEP, capacity factor, median AEP and wake loss as text. known: results with an AEP."""
     if not known:
-        return [*cells, "-", "-", "-", "-"]
-    best = max(known)
-    median = statistics.median(brief.aep for brief in known)
+        return ["-", "-", "-", "-"]
+    best, median = max(known), statistics.median(brief.aep for brief in known)
     loss = "-" if math.isnan(best.wake_loss) else f"{best.wake_loss:z.2%}"
-    return [*cells, f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed):.2%}", f"{median:.2f}", loss]
+    return [f"{best.aep:.2f}", f"{capacity_factor(best.aep, installed_mw):.2%}", f"{median:.2f}", loss]
 
 
 def _advice(report: RunReport, command: str) -> Iterator[str]:

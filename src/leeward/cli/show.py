@@ -67,23 +67,11 @@ def show(options: ShowOptions) -> None:
         print(f"written: {target}")
 
 
-def _origin(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
-    """Yield names of farm and turbine type, recipe and effort, if the campaign is known."""
-    from leeward.campaign.remarks import optimiser_words
-
-    key = result.key
-    if campaign is not None and key.farm_idx in campaign.farms:
-        yield "farm", f"{key.farm_idx} {campaign.farms[key.farm_idx]}"
-    if campaign is not None and key.type_idx in campaign.types:
-        yield "turbine type", f"t{key.type_idx} {campaign.types[key.type_idx]}"
-    if campaign is not None and result.origin == "leeward":
-        yield "optimiser", optimiser_words(campaign)
-
-
 def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str, str]]:
-    from leeward.campaign.remarks import installed_of
+    """Yield names and values: the yield, the origin if the campaign is known, and all other details of the result."""
+    from leeward.campaign.remarks import installed_of, optimiser_words
 
-    details = dict(result.details)
+    details, key = dict(result.details), result.key
     yield "AEP", "not known" if math.isnan(result.aep) else f"{result.aep:.4f} GWh"
     installed = installed_of(campaign, result)
     factor = capacity_factor(result.aep, installed)
@@ -95,7 +83,12 @@ def _facts(result: "Result", campaign: "Campaign | None") -> Iterator[tuple[str,
         if isinstance(value, float) and math.isfinite(value):
             yield name.removesuffix("_m").replace("_", " ").replace("min ", "closest "), text.format(value)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
-    yield from _origin(result, campaign)
+    if campaign is not None and key.farm_idx in campaign.farms:
+        yield "farm", f"{key.farm_idx} {campaign.farms[key.farm_idx]}"
+    if campaign is not None and key.type_idx in campaign.types:
+        yield "turbine type", f"t{key.type_idx} {campaign.types[key.type_idx]}"
+    if campaign is not None and result.origin == "leeward":
+        yield "optimiser", optimiser_words(campaign)
     yield from ((f"after {phase}", f"{aep:.4f} GWh") for phase, aep in watch.phases_of(result).items())
     for name in ("phases", "aep_by_phase"):
         details.pop(name, None)

@@ -61,7 +61,9 @@ def netcdf_dataset(request: "Request") -> "xarray.Dataset":
         if name in STANDARD_NAMES:
             dataset[name].attrs["standard_name"] = STANDARD_NAMES[name]
     if crs:
-        dataset[GRID_MAPPING] = ((), np.int32(0), grid_mapping(crs))
+        import pyproj
+
+        dataset[GRID_MAPPING] = ((), np.int32(0), pyproj.CRS.from_user_input(crs).to_cf())
         for name in ("x", "y"):
             dataset[name].attrs["grid_mapping"] = GRID_MAPPING
     title = "Optimised wind-farm layouts" + (f": {campaign.name}" if campaign is not None else "")
@@ -75,13 +77,6 @@ def netcdf_dataset(request: "Request") -> "xarray.Dataset":
         **({"crs": crs} if crs else {}),
     }
     return dataset
-
-
-def grid_mapping(crs: str) -> dict[str, Any]:
-    """Return the attributes of a CF grid mapping variable, including crs_wkt."""
-    import pyproj
-
-    return pyproj.CRS.from_user_input(crs).to_cf()
 
 
 def _add_campaign(dataset: "xarray.Dataset", campaign: "Campaign") -> None:
