@@ -174,8 +174,11 @@ def test_names_that_are_too_long(paths, inside, arguments):
     assert "too long" in err
 
 
+OPTIMISE = "optimise --turbines 2 --recipe random"
 CODES = {"status": 3, "missing layouts.run --csv -": 3, "check layouts.run": 3, "show farm0_t0_s0 --csv -": 0}
+CODES[OPTIMISE] = 0
 CLOSED = {"status": ">&-", "missing layouts.run --csv -": "2>&-", "show farm0_t0_s0 --csv -": ">&- 2>&-"}
+CLOSED[OPTIMISE] = "2>&-"
 
 
 @pytest.mark.parametrize(
