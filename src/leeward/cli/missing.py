@@ -31,7 +31,9 @@ class MissingOptions(Options):
         "current folder.",
     )
     campaign: str | None = Option(
-        None, metavar="FILE", help="Campaign file with the expected tasks. Default: the campaign stored in PATH."
+        None,
+        metavar="FILE",
+        help="Campaign file with the expected tasks. Default: the campaign stored with the results.",
     )
     csv_file: str | None = CSV(help="Write all missing tasks to this CSV file; - prints them.")
     as_json: bool = Option(False, "--json", help="Print all missing tasks as JSON.")

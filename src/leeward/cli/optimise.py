@@ -41,9 +41,10 @@ class AreaOptions(Options):
         None,
         "--farm-idx",
         "--farm",
-        help="Choose the area by its farm_idx, by its position if the file has no farm_idx, or by its name.",
+        help="Area, by its farm_idx, by its position if the file has no farm_idx, or by its name. Default: the only "
+        "area, or the first built-in one.",
     )
-    area_name: str | None = Option(None, help="Choose the area by its name: its property name, Name, NAME or title.")
+    area_name: str | None = Option(None, help="Area, by its name: its property name, Name, NAME or title.")
     crs: str | None = Option(
         None,
         help="Projected coordinate system of the area, such as EPSG:25831. Default: the file's, or UTM for degrees.",

@@ -18,7 +18,7 @@ CAMPAIGN_FILE = Option(
     "--campaign",
     metavar="FILE",
     help="Campaign file, name of a built-in campaign, or a run directory or layouts.h5 that holds the campaign. "
-    "Default: the campaign stored in PATH.",
+    "Default: the campaign stored with the results.",
 )
 RUN_OUTPUT = Option(Path("layouts.h5"), "--output", "-o", help="Merged file. The run directory is created beside it.")
 FARMS = Option(None, "--farm", help="Only this farm, by its number (farm_idx) or name. Repeatable. Default: all.")
@@ -100,8 +100,10 @@ class PhysicsOptions(Options):
         "--rotor-diameter-m and --hub-height-m; or a YAML file with the keys of a turbine in a campaign.",
     )
     rated_power_mw: float | None = Option(None, help="Rated power of the generic turbine, MW. Default: 15.")
-    rotor_diameter_m: float | None = Option(None, help="Rotor diameter of the turbine, m. Default: 240.")
-    hub_height_m: float | None = Option(None, help="Hub height of the turbine, m. Default: 150.")
+    rotor_diameter_m: float | None = Option(
+        None, help="Rotor diameter of the turbine, m. Default for the generic turbine: 240."
+    )
+    hub_height_m: float | None = Option(None, help="Hub height of the turbine, m. Default for the generic one: 150.")
     site: Path | None = Option(
         None, help="Site file in PyWake's format (NetCDF). Default: the campaign's site, or the built-in one."
     )
@@ -112,14 +114,14 @@ class SlurmOptions(Options):
     """Number and size of SLURM jobs."""
 
     jobs: str | None = Option(
-        None, help="slurm: number of jobs of the engine slurm: 8, or a range, 2:20. Default: the campaign's, or 1."
+        None, help="SLURM: number of jobs with --engine slurm: 8, or a range, 2:20. Default: the campaign's, or 1."
     )
     cores: int | None = Option(
-        None, help="slurm: cores per job; each computes one layout at a time. Default: the campaign's, or 1."
+        None, help="SLURM: cores per job; each computes one layout at a time. Default: the campaign's, or 1."
     )
-    memory: str | None = Option(None, help="slurm: memory per job, such as 64GB. Default: the campaign's, or 4GB.")
+    memory: str | None = Option(None, help="SLURM: memory per job, such as 64GB. Default: the campaign's, or 4GB.")
     walltime: str | None = Option(
-        None, help="slurm: time limit of a job, such as 2:00:00. Default: the campaign's, or 1:00:00."
+        None, help="SLURM: time limit of a job, such as 2:00:00. Default: the campaign's, or 1:00:00."
     )
-    partition: str | None = Option(None, help="slurm: partition of the jobs.")
-    account: str | None = Option(None, help="slurm: account to charge the jobs to.")
+    partition: str | None = Option(None, help="SLURM: partition of the jobs.")
+    account: str | None = Option(None, help="SLURM: account to charge the jobs to.")

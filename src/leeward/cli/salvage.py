@@ -32,8 +32,8 @@ class SalvageOptions(Options):
     `evidence="plausible"` and `recovered_by`. Lost results that left a trace are listed with the reason; others are
     known only with a campaign.
 
-    Exit codes: 0 no expected result is lost, or no file is damaged; 3 otherwise; 1 other errors; 2 usage error; 4 the
-    output cannot be written.
+    Exit codes: 0 no expected result is missing or, without a campaign, no file is damaged; 3 otherwise; 1 other errors;
+    2 usage error; 4 the output cannot be written.
     """
 
     sources: list[Path] = Argument(..., help="Damaged files, or folders with such files.")

@@ -27,8 +27,8 @@ class ShowOptions(Options):
     Prints AEP, installed power, capacity factor, wake loss, smallest distance between turbines and the phases of the
     optimisation. `leeward plot layout` draws the layout.
 
-    Exit codes: 0 shown; 1 it is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot be
-    written.
+    Exit codes: 0 shown; 1 the layout is missing or damaged; 2 usage error; 4 the storage is unavailable, or FILE cannot
+    be written.
     """
 
     key: str = Argument(
