@@ -159,14 +159,8 @@ def _facts(campaign: "Campaign") -> "store.Facts":
 def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     if report.problem:
         yield f"The merge would fail: {report.problem}"
-    elif dry_run:
-        yield f"{report.output}: would get {count(report.results, 'result')} from {count(len(report.files), 'file')}"
     else:
-        yield (
-            f"{report.output}: {count(report.results, 'result')} from {count(len(report.files), 'file')}, "
-            f"{size(report.size)}, each verified after writing"
-        )
-    if not report.problem:
+        yield output_line(report, f"from {count(len(report.files), 'file')}", dry_run)
         yield from _left_out(report)
     yield from merge_counts(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
@@ -176,6 +170,14 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     yield from merge_notes(report)
     yield from _removed(report, dry_run)
     yield from (f"  log: {path}" for path in report.logs)
+
+
+def output_line(report: "store.MergeReport", sources: str, dry_run: bool) -> str:
+    """Return the number of results in the output. sources: where they come from."""
+    results = f"{count(report.results, 'result')} {sources}"
+    if dry_run:
+        return f"{report.output}: would get {results}"
+    return f"{report.output}: {results}, {size(report.size)}, each verified after writing"
 
 
 def merge_counts(report: "store.MergeReport") -> Iterator[str]:

@@ -70,6 +70,7 @@ class _CompilingLine:
         self._began: float | None = None  # of the current kernel
         self._ended = self._seconds = 0.0
         self._ticker = threading.Thread(target=self._tick, daemon=True)
+        self._is_over = threading.Event()
 
     def on_compile(self, begins: bool) -> None:
         """Note the beginning or the end of the compilation of a kernel."""
@@ -86,13 +87,13 @@ class _CompilingLine:
                 self._write("")
 
     def end(self) -> None:
-        """Print how long compiling took, if it is over."""
+        """End the display; print how long compiling took."""
+        self._is_over.set()
         with self._lock:
             self._conclude()
 
     def _tick(self) -> None:
-        while True:
-            time.sleep(COMPILING_EVERY_S)
+        while not self._is_over.wait(COMPILING_EVERY_S):
             with self._lock:
                 if self._terminal and self._began is not None:
                     self._show()

@@ -8,7 +8,17 @@ from typing import Any
 from typer import Argument, Exit, Option
 
 from leeward import store
-from leeward.cli.merge import PREFER, OnBad, Prefer, merge_counts, merge_notes, merged, missing_lines, ways_to_prefer
+from leeward.cli.merge import (
+    PREFER,
+    OnBad,
+    Prefer,
+    merge_counts,
+    merge_notes,
+    merged,
+    missing_lines,
+    output_line,
+    ways_to_prefer,
+)
 from leeward.cli.options import CAMPAIGN_FILE, QUIET, Options
 from leeward.cli.output import EXIT_INCOMPLETE, MOST_LISTED, first_of, picked, table
 from leeward.cli.sources import campaign_words
@@ -97,16 +107,9 @@ def _lines(report: "store.MergeReport", dry_run: bool) -> Iterator[str]:
     yield from first_of(losses, ", in the log")
     counts = [_recovered(report, file) for file in report.files]
     verified, plausible = (sum(each) for each in zip((0, 0), *counts, strict=True))
-    what = f"{verified} verified and {plausible} plausible"
     if report.problem:
         return
-    if dry_run:
-        yield f"{report.output}: would get {count(report.results, 'result')} ({what} were found)"
-    else:
-        yield (
-            f"{report.output}: {count(report.results, 'result')}, {size(report.size)}, each verified after writing "
-            f"({what} were found)"
-        )
+    yield output_line(report, f"({verified} verified and {plausible} plausible were found)", dry_run)
     if plausible:
         yield "  plausible: complete and consistent, but without a checksum"
     yield from merge_counts(report)
