@@ -116,7 +116,7 @@ def test_status_of_a_complete_run(paths, campaign, inside):
     assert code == 0
     assert "6 of 6 layouts done" in out
     assert "To resume" not in out
-    assert "Not merged yet: leeward run layouts.run/campaign.yaml merges the results into layouts.h5" in out
+    assert "To merge them into layouts.h5: leeward run layouts.run/campaign.yaml" in out
     write_own_file(paths.output, [real_result(campaign, key) for key in campaign.tasks()])
     assert "Not merged" not in inside("status", "layouts.run")[1]
 

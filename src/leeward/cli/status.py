@@ -98,7 +98,7 @@ def _totals(seen: "watch.Snapshot") -> str:
         more = [f"{number} {what}" for number, what in ((seen.failed, "failed"), (seen.running, "running")) if number]
         parts.append(f"{seen.missing} missing" + (f" ({', '.join(more)})" if more else ""))
     if seen.beyond:
-        parts.append(f"{seen.beyond} more that are not in the campaign")
+        parts.append(f"{seen.beyond} more outside the campaign")
     return ", ".join(parts)
 
 
@@ -184,7 +184,7 @@ def _worker_row(worker: "watch.WorkerSeen", seen: "watch.Snapshot") -> list[str]
 
 
 def _failures(seen: "watch.Snapshot") -> Iterator[str]:
-    for final, title in ((True, "failed"), (False, "went wrong and will be retried")):
+    for final, title in ((True, "failed"), (False, "failed and will be retried")):
         failures = [failed for failed in seen.failures if failed.final is final]
         if not failures:
             continue
@@ -204,13 +204,13 @@ def _next(seen: "watch.Snapshot") -> Iterator[str]:
         if (seen.missing or 0) > seen.failed:
             yield f"To resume: {command(*resume)}"
         elif not seen.output_exists and seen.done:
-            yield f"Not merged yet: {command(*resume)} merges the results into {seen.output}."
+            yield f"The results are not merged yet. To merge them into {seen.output}: {command(*resume)}"
         out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
         yield from counted((out_of_room, "task", f"without room for the turbines. {watch.MAKE_ROOM}"))
         if seen.failed > out_of_room:
             yield f"To retry failed tasks: {command(*resume, '--retry-failed')}"
     elif seen.missing and not seen.run:
-        yield f"To see which are missing: {command('missing', seen.path)}"
+        yield f"To list the missing tasks: {command('missing', seen.path)}"
     places = [seen.run] if seen.run else []
     places += [seen.output] if seen.output_exists else []
-    yield f"Counted, not verified: {command('check', *places)} verifies."
+    yield f"The results are counted, not verified. To verify them: {command('check', *places)}"
