@@ -10,7 +10,7 @@ from typing import NamedTuple
 from leeward.carving.checksums import is_whole
 from leeward.carving.pages import Pages, Unfamiliar
 
-SPACE, LINK_INFO, TYPE, FILL, LINK, LAYOUT, FILTERS, ATTRIBUTE = 0x01, 0x02, 0x03, 0x05, 0x06, 0x08, 0x0B, 0x0C
+SPACE, LINK_INFO, TYPE, LINK, LAYOUT, FILTERS, ATTRIBUTE = 0x01, 0x02, 0x03, 0x06, 0x08, 0x0B, 0x0C
 CONTINUATION, SYMBOL_TABLE, ATTRIBUTE_INFO = 0x10, 0x11, 0x15
 NEW = b"OHDR"
 
@@ -41,13 +41,10 @@ class Header(NamedTuple):
         return any(kind in (SYMBOL_TABLE, LINK_INFO, LINK) for kind, _ in self.messages)
 
 
-def read_header(pages: Pages, address: int, *, is_checked: bool = False) -> Header:
-    """Return the object header at an address. Raise Unfamiliar if there is none.
-
-    is_checked: libhdf5 has opened this object, and so compared its checksums.
-    """
+def read_header(pages: Pages, address: int) -> Header:
+    """Return the object header at an address. Raise Unfamiliar if there is none."""
     start = pages.at(address, 16)
-    return _new(pages, address, is_checked) if start[:4] == NEW else _old(pages, address, start)
+    return _new(pages, address) if start[:4] == NEW else _old(pages, address, start)
 
 
 def _old(pages: Pages, address: int, start: bytes) -> Header:
@@ -75,7 +72,7 @@ def _old(pages: Pages, address: int, start: bytes) -> Header:
     return Header(address, messages)
 
 
-def _new(pages: Pages, address: int, is_checked: bool) -> Header:
+def _new(pages: Pages, address: int) -> Header:
     start = pages.at(address, 6)
     flags = start[5]
     if start[4] != 2:
@@ -89,7 +86,7 @@ def _new(pages: Pages, address: int, is_checked: bool) -> Header:
     at = before + width
     for place, length in blocks:  # grows in the loop
         block = _block(pages, place, length, blocks)
-        if block[:4] != (b"OCHK" if messages else NEW) or not (is_checked or is_whole(block)):
+        if block[:4] != (b"OCHK" if messages else NEW) or not is_whole(block):
             raise Unfamiliar("checksum")
         end = length - 4
         while at + 4 + order <= end:
