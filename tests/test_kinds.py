@@ -103,7 +103,7 @@ def test_packed_and_merged(run):
     assert report.is_well
     assert sorted(report.duplicates) == keys
     *found, file = read_files([run.output], contents=True)
-    assert (file.kind, file.attributes["campaign_name"], file.sealed) == ("samples", "toy", True)
+    assert (file.attributes["kind"], file.attributes["campaign_name"], file.sealed) == ("samples", "toy", True)
     assert {one.result.seal for one in found} == {
         sample(number, details={"note": "ä", "row": np.arange(3.0)}, weights=np.ones(2)).seal for number in range(12)
     }

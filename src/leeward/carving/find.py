@@ -2,7 +2,6 @@
 
 import re
 import struct
-import time
 from collections.abc import Callable, Collection, Container, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import NamedTuple
@@ -18,7 +17,6 @@ from leeward.carving.scan import Marks, scan
 DOUBTS = (Unfamiliar, struct.error, IndexError, ValueError, OverflowError)
 
 _ROOM_FOR_HEAPS = 1 << 28  # bytes
-_PULSE_S = 0.5
 
 
 @dataclass(frozen=True)
@@ -93,19 +91,18 @@ class _Groups:
 def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None) -> list[Place]:
     """Return all groups that may be wanted, linked ones first, and names whose group is lost.
 
-    alive: called regularly, as a heartbeat.
+    alive: called very often, for a heartbeat.
     """
-    pulse = _Pulse(alive)
     is_name = wanted.is_name or (lambda name: re.fullmatch(wanted.names, name.encode()) is not None)
     marks = scan(pages.handle, pages.base, wanted.names, alive)
     groups = _Groups()
     for address in marks.headers:
-        pulse.beat()
+        alive()
         _look(pages, address, groups, wanted, is_name)
     groups.names = {**{address: name for name, address in marks.links}, **groups.names}
     if any(address not in groups.names for address in groups.wanted):
-        heaps = _heaps_of_names(pages, marks, wanted.names, pulse)
-        groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, pulse), **groups.names}
+        heaps = _heaps_of_names(pages, marks, wanted.names, alive)
+        groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, alive), **groups.names}
     found = []
     for address, said in groups.wanted.items():
         name = groups.names.get(address) or said or f"group at {address}"
@@ -139,31 +136,18 @@ def _look(pages: Pages, address: int, groups: _Groups, wanted: Wanted, is_name: 
         return  # not a header, or lost
 
 
-class _Pulse:
-    """A heartbeat at a limited rate."""
-
-    def __init__(self, alive: Callable[[], None]) -> None:
-        self._alive = alive
-        self._last = time.monotonic()
-
-    def beat(self) -> None:
-        if time.monotonic() - self._last > _PULSE_S:
-            self._last = time.monotonic()
-            self._alive()
-
-
 def _loose_names(
     pages: Pages,
     marks: Marks,
     heaps: Collection[bytes],
     wanted: Container[int],
     is_name: Callable[[str], bool],
-    pulse: _Pulse,
+    alive: Callable[[], None],
 ) -> dict[int, str]:
     """Return names from unlinked nodes of symbol tables, if just one name in the heaps fits."""
     found = {}
     for node in marks.nodes:
-        pulse.beat()
+        alive()
         try:
             entries = node_entries(pages, node)
         except DOUBTS:
@@ -176,13 +160,13 @@ def _loose_names(
     return found
 
 
-def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, pulse: _Pulse) -> list[bytes]:
+def _heaps_of_names(pages: Pages, marks: Marks, names: bytes, alive: Callable[[], None]) -> list[bytes]:
     """Return the heaps that hold names of wanted groups, within a memory limit."""
     pattern = re.compile(names)
     found: list[bytes] = []
     room = _ROOM_FOR_HEAPS
     for address in marks.heaps:
-        pulse.beat()
+        alive()
         try:
             held = heap(pages, address)
         except DOUBTS:

@@ -22,40 +22,31 @@ _BEFORE_NAME = rb"\x01[\x00\x08\x10\x18]\x00?[\x00\x01]?([\x01-\x40])"  # versio
 class Marks:
     """The addresses of possible structures. links: name and address of the object."""
 
-    old_headers: list[int] = field(default_factory=list)
-    new_headers: list[int] = field(default_factory=list)
+    headers: list[int] = field(default_factory=list)
     nodes: list[int] = field(default_factory=list)
     heaps: list[int] = field(default_factory=list)
     links: list[tuple[str, int]] = field(default_factory=list)
 
-    @property
-    def headers(self) -> list[int]:
-        return sorted({*self.old_headers, *self.new_headers})
-
-    def _count(self) -> int:
-        return len(self.old_headers) + len(self.new_headers) + len(self.nodes) + len(self.heaps) + len(self.links)
-
 
 def scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lambda: None) -> Marks:
-    """Return all marks of a file.
+    """Return all marks of a file, in order.
 
     base: the position of address 0 in the file. names: the pattern of link names. alive: called for each window.
     """
     marks = Marks()
+    found_by_sign = {NEW: marks.headers, NODE: marks.nodes, HEAP: marks.heaps}
     link = re.compile(_BEFORE_NAME + b"(" + names + b")")
     for start, window in _windows(handle, base):
         alive()
         # a mark in the overlap is found again, complete, in the next window
         end = _WINDOW if len(window) > _WINDOW else len(window)
-        marks.old_headers += [start + place for place in _old_headers(window) if place < end]
-        for found in _MARKS.finditer(window):
-            place = found.start()
-            if place < end:
-                kind = found.group()[:4]
-                {NEW: marks.new_headers, NODE: marks.nodes, HEAP: marks.heaps}[kind].append(start + place)
+        marks.headers += [start + place for place in _old_headers(window) if place < end]
+        for found in _MARKS.finditer(window, 0, end + 4):  # a mark has five bytes
+            found_by_sign[found.group()[:4]].append(start + found.start())
         marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
-        if marks._count() > _MOST_MARKS:
+        if sum(map(len, (marks.headers, marks.nodes, marks.heaps, marks.links))) > _MOST_MARKS:
             break  # not a file of groups
+    marks.headers.sort()
     return marks
 
 

@@ -55,7 +55,7 @@ from leeward.store.directory.temporary import (
     remove_left_overs_of as remove_left_overs_of,
 )
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
-from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
+from leeward.store.format.keys import PATTERN as PATTERN, Key as Key
 from leeward.store.format.kind import Value as Value
 from leeward.store.format.layout_result import (
     FOREIGN as FOREIGN,

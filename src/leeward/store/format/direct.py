@@ -24,7 +24,7 @@ from leeward.carving import (
     read_dataset,
     read_header,
 )
-from leeward.store.format.groups import sealed_result
+from leeward.store.format.groups import FORMAT_VERSION, is_root_whole, sealed_result
 from leeward.store.format.kind import AnyResult, Value
 from leeward.store.format.kinds import KINDS, kind_told
 from leeward.store.format.verdicts import BadGroupError, refuse
@@ -36,9 +36,10 @@ _DOUBTS = (BadGroupError, Doubtful, OSError, KeyError, *DOUBTS)
 
 
 def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]] | None:
-    """Return the attributes and the results by name of a small file; None unless intact and as leeward writes it.
+    """Return the attributes, without the seal, and the results by name of a small file.
 
-    Does not use libhdf5, which damaged bytes could crash.
+    Return None unless all of it is intact and as leeward writes it. libhdf5, which damaged bytes could crash, is not
+    used.
     """
     try:
         block = pages.at(0, 48)
@@ -49,6 +50,9 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
         if not is_whole(block):
             raise Unfamiliar("checksum")
         attributes, places = _group(pages, root)
+        if attributes["format_version"] != FORMAT_VERSION or not is_root_whole(attributes):
+            raise Unfamiliar("attributes")
+        del attributes["seal"]
         kind = KINDS[kind_told(attributes)]
         results = {name: _result(pages, place, name, kind) for name, place in places.items()}
     except _DOUBTS:

@@ -7,7 +7,7 @@ from typing import Any
 
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.kinds import KINDS
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 
@@ -106,8 +106,3 @@ class FoundFile:
     @property
     def is_valid(self) -> bool:
         return self.verdict is Verdict.VALID and self.bad == 0
-
-    @property
-    def kind(self) -> str:
-        """The name of the kind of its results."""
-        return kind_told(self.attributes)

@@ -45,6 +45,15 @@ class AnyResult(abc.ABC):
         """Return the key that a text names. Raise InputError if it is not a key."""
 
     @classmethod
+    def is_key(cls, text: str) -> bool:
+        """Return whether a text names a key of this kind."""
+        try:
+            cls.parse_key(text)
+        except InputError:
+            return False
+        return True
+
+    @classmethod
     @abc.abstractmethod
     def of(cls, attributes: Mapping[str, Any], datasets: Mapping[str, Array]) -> Self:
         """Return a result from its stored parts, which have all FIXED names. Raise InputError if they are invalid."""

@@ -5,6 +5,7 @@ import math
 import os
 import signal
 import struct
+import time
 from collections.abc import Mapping
 from typing import Any, BinaryIO, NamedTuple
 
@@ -19,6 +20,7 @@ _MARK = b"lwd1"
 _REAL = struct.Struct("<d")
 _LONGEST_HEADER = 1 << 28
 _MOST_NUMBERS = 1 << 27  # bytes
+_HEARTBEAT_S = 0.5
 
 
 class Frame(NamedTuple):
@@ -104,6 +106,7 @@ class Output:
         self._handle = handle
         self._seconds = seconds
         self._pending: list[bytes] = []
+        self._last = 0.0  # time of the last message
 
     def add(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
         """Add a frame to the buffer. parts: attributes and datasets."""
@@ -112,9 +115,15 @@ class Output:
     def announce(self, header: dict[str, Any], *parts: Mapping[str, Any]) -> None:
         """Add a frame, and send all."""
         self.add(header, *parts)
+        self._last = time.monotonic()
         left = memoryview(b"".join(self._pending))
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
         if self._seconds and hasattr(signal, "setitimer"):  # an endless loop without a parent ends by itself
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
+
+    def alive(self) -> None:
+        """Send a heartbeat, at a limited rate."""
+        if time.monotonic() - self._last > _HEARTBEAT_S:
+            self.announce({"kind": "alive"})
