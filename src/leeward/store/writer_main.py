@@ -1,4 +1,4 @@
-"""The child process in which libhdf5 writes a merged file, `python -m leeward.store.writer_main PATH PARENT`.
+"""The child process in which libhdf5 writes a merged file, `python -m leeward.store.writer_main PARENT PATH`.
 
 libhdf5 may crash on a full disk: then only this process ends, and its parent reports it. Standard input has one frame
 per result, then a frame with the attributes of the file. The answer goes to standard output as JSON.
@@ -42,7 +42,7 @@ def write_file(path: Path, stream: BinaryIO) -> int:
 
 
 def main() -> None:
-    path, parent = Path(sys.argv[1]), int(sys.argv[2])
+    parent, path = int(sys.argv[1]), Path(sys.argv[2])
     end_with(parent)
     sys.unraisablehook = lambda found: _end({"error": f"{found.exc_value}"})  # h5py may fail as it closes a dataset
     try:

@@ -22,6 +22,8 @@ _LONGEST_HEADER = 1 << 28
 _MOST_NUMBERS = 1 << 27  # bytes
 _HEARTBEAT_S = 0.5
 
+INVALID = (ValueError, LookupError, TypeError, AttributeError, ArithmeticError, RecursionError)  # raised by read_frame
+
 
 class Frame(NamedTuple):
     """A message. header: any JSON values. attributes, datasets: of a group or a file."""
@@ -55,48 +57,35 @@ def encode(
     return b"".join((_PREFIX.pack(_MARK, len(text), len(body)), text, body))
 
 
-def frame_length(content: bytes | bytearray) -> int | None:
-    """Return the length of the frame that begins here; None if more bytes are needed. Raise ValueError if invalid."""
-    if len(content) < _PREFIX.size:
-        return None
-    mark, header_length, numbers_length = _PREFIX.unpack_from(content)
+def read_frame(stream: BinaryIO) -> Frame:
+    """Return the next frame of a stream. Raise EOFError if the sender is gone, and one of INVALID for other bytes."""
+    mark, header_length, numbers_length = _PREFIX.unpack(_exactly(stream, _PREFIX.size))
     if mark != _MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
         raise ValueError("no frame begins here")
-    return int(_PREFIX.size + header_length + numbers_length)
-
-
-def decode(content: bytes) -> Frame:
-    """Return a complete frame, decoded. Raise ValueError, KeyError, TypeError or AttributeError if it is invalid."""
-    _, header_length, _ = _PREFIX.unpack_from(content)
-    at = _PREFIX.size + header_length
-    header = json.loads(content[_PREFIX.size : at])
+    header = json.loads(_exactly(stream, header_length))
+    numbers = np.frombuffer(_exactly(stream, numbers_length), dtype="<f8").astype(np.float64)
     attributes: dict[str, Value] = {}
+    at = 0
     for name, value in header.pop("attributes", {}).items():
-        if not isinstance(value, list):
-            attributes[name] = value
+        if isinstance(value, list):
+            end = at + math.prod(value)
+            attributes[name] = numbers[at:end].reshape(value) if value else float(numbers[at])
+            at = end
         else:
-            array, at = _array(content, at, value)
-            attributes[name] = array if value else float(array)
+            attributes[name] = value
     datasets = {}
     for name, shape in header.pop("datasets", {}).items():
-        datasets[name], at = _array(content, at, shape)
+        end = at + math.prod(shape)
+        datasets[name] = numbers[at:end].reshape(shape)
+        at = end
     return Frame(header, attributes, datasets)
 
 
-def _array(content: bytes, at: int, shape: list[int]) -> tuple[Array, int]:
-    count = math.prod(shape)
-    array = np.frombuffer(content, dtype="<f8", count=count, offset=at).astype(np.float64).reshape(shape)
-    return array, at + 8 * count
-
-
-def read_frame(stream: BinaryIO) -> Frame:
-    """Return the next frame of a stream. Raise EOFError if the sender is gone."""
-    prefix = stream.read(_PREFIX.size)
-    length = frame_length(prefix)
-    content = b"" if length is None else prefix + stream.read(length - len(prefix))
-    if length is None or len(content) != length:
+def _exactly(stream: BinaryIO, length: int) -> bytes:
+    content = stream.read(length)
+    if len(content) != length:
         raise EOFError("the sender is gone")
-    return decode(content)
+    return content
 
 
 class Output:

@@ -5,7 +5,6 @@ import os
 import re
 import signal
 import subprocess
-import sys
 import threading
 import time
 from collections import deque
@@ -14,6 +13,7 @@ from types import TracebackType
 from typing import Any, BinaryIO, Self, cast
 
 from leeward.errors import StorageError
+from leeward.store.isolated.reader_process import start_child
 
 STALL_SECONDS = 600.0  # time limit while the disk accepts no data
 _BATCH = 1 << 16  # bytes: fewer switches between the two processes
@@ -30,15 +30,7 @@ class WriterProcess:
         self._ended = threading.Event()
         self._lines: deque[str] = deque(maxlen=20)
         self._pending = bytearray()
-        single = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
-        self._process = subprocess.Popen(
-            [sys.executable, "-P", "-m", "leeward.store.writer_main", str(path), str(os.getpid())],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            env={**os.environ, **single},
-            start_new_session=True,  # Ctrl-C is for the parent
-        )
+        self._process = start_child("leeward.store.writer_main", path, stderr=subprocess.STDOUT)
         self._threads = [threading.Thread(target=task, daemon=True) for task in (self._listen, self._watch)]
         for thread in self._threads:
             thread.start()
