@@ -1,5 +1,6 @@
 """Results dug out of raw bytes: whatever h5py may have written them as, and nothing that was not there."""
 
+import contextlib
 import doctest
 import os
 import zlib
@@ -19,7 +20,7 @@ FORMATS = [None, "latest"]
 @pytest.fixture(scope="module")
 def carve():
     """A function: what is found in a file, by name, the file itself left out; with one child process for all."""
-    with Reader(contents=True, carve=True) as reader:
+    with contextlib.closing(Reader(contents=True, carve=True)) as reader:
 
         def carve(path):
             *found, _ = reader.read(path)
@@ -92,7 +93,7 @@ def test_lzf_is_read_and_carved(carve, tmp_path, libver, shuffle):
             group = write_foreign_group(file, Key(0, 0, seed), turbines=layout.shape[1], layout=layout)
             del group["layout"]
             group.create_dataset("layout", data=layout, chunks=layout.shape, compression="lzf", shuffle=shuffle)
-    with Reader(contents=True) as reader:
+    with contextlib.closing(Reader(contents=True)) as reader:
         *read, _ = reader.read(path)
     carved = carve(path)
     for one, layout in zip(read, layouts, strict=True):
@@ -318,14 +319,14 @@ def test_what_would_unpack_to_more_than_it_should(tmp_path):
 
 
 def test_a_scan_sees_what_lies_across_windows(tmp_path, monkeypatch):
-    from leeward.carving import scan
+    from leeward.carving import search
     from leeward.store import Result
 
     path = write(tmp_path / "a.h5", keys(20), "latest")
     handle = os.open(path, os.O_RDONLY)
-    whole = scan.scan(handle, 0, Result.NAMES)
-    monkeypatch.setattr(scan, "_WINDOW", 1 << 12)
-    assert scan.scan(handle, 0, Result.NAMES) == whole
+    whole = search._scan(handle, 0, Result.NAMES)
+    monkeypatch.setattr(search, "_WINDOW", 1 << 12)
+    assert search._scan(handle, 0, Result.NAMES) == whole
     os.close(handle)
     assert len(whole.headers) > 60
 

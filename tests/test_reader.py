@@ -1,5 +1,6 @@
 """Every verdict, on real files, by real child processes: killed, stopped and driven mad."""
 
+import contextlib
 import os
 import signal
 import socket
@@ -374,7 +375,7 @@ def large_file(tmp_path):
 def test_killed_and_stopped_children(large_file, how, monkeypatch):
     ended = []
     be_patient(monkeypatch, lambda: ended)
-    with Reader(limits=Limits(seconds=2.0)) as reader:
+    with contextlib.closing(Reader(limits=Limits(seconds=2.0))) as reader:
         answers = reader.read(large_file)
         found = [next(answers)]
         first = reader._child.pid

@@ -14,8 +14,8 @@ from typing import NamedTuple
 import numpy as np
 
 from leeward.carving.checksums import is_fletcher32, is_whole
-from leeward.carving.headers import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.carving.messages import Numbers, form_of, numbers, shape_of
+from leeward.carving.objects import FILTERS, LAYOUT, SPACE, TYPE, Header
 from leeward.carving.pages import Doubtful, Pages, Unfamiliar
 
 MOST_NUMBERS = 1_000_000

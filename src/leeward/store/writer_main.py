@@ -28,7 +28,7 @@ def write_file(path: Path, stream: BinaryIO) -> int:
         header, attributes, datasets = read_frame(stream)
         if "key" not in header:
             break
-        groups.write(header["key"], attributes, datasets, header["seal"])
+        groups.write(header["key"], attributes, datasets)
         count += 1
     write_root(file, attributes)
     file.flush()

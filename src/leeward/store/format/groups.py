@@ -31,19 +31,15 @@ _BOOL = h5t.py_create(np.dtype(bool), logical=True)
 
 def write_group(parent: h5py.Group, result: AnyResult) -> None:
     """Write a result as a group of `parent`, which must be in a file of the format `LIBVER`."""
-    attributes = result.attributes
-    datasets = result.datasets
-    write_parts(parent, str(result.key), attributes, datasets, seal_of(attributes, datasets))
+    attributes, datasets = result.attributes, result.datasets
+    write_parts(parent, str(result.key), {**attributes, "seal": seal_of(attributes, datasets)}, datasets)
 
 
-def write_parts(
-    parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array], seal: str
-) -> None:
-    """Write the group of a result from its parts, as they come from another process."""
+def write_parts(parent: h5py.Group, name: str, attributes: Mapping[str, Value], datasets: Mapping[str, Array]) -> None:
+    """Write the group of a result from its parts, as they come from another process. attributes: with the seal."""
     group = h5g.create(parent.id, name.encode(), gcpl=_group_properties())
     for attribute, value in attributes.items():
         write_attribute(group, attribute, value)
-    write_attribute(group, "seal", seal)
     for dataset, array in datasets.items():
         _write_dataset(group, dataset, array)
 

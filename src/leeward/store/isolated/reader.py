@@ -10,7 +10,6 @@ from collections import deque
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any
 
 from leeward.errors import LeewardError
@@ -83,6 +82,11 @@ class _Request:
     valid: int = 0
     bad: int = 0
 
+    def finish_group(self, number: int, *, is_valid: bool) -> None:
+        self.start, self.at, self.is_second_try = number + 1, None, False
+        self.valid += is_valid
+        self.bad += not is_valid
+
 
 class Reader:
     """A reader with one child at a time: `ask` for files, then take the `answers` for each in turn."""
@@ -95,21 +99,11 @@ class Reader:
         sha256: bool = False,
         carve: bool = False,
     ) -> None:
-        self._contents = contents
         self._limits = limits
-        self._sha256 = sha256
-        self._carve = carve
+        self._options = {"contents": contents, "sha256": sha256, "carve": carve}
         self._requests: deque[_Request] = deque()
         self._child: Child | None = None
         self._failed_starts = 0
-
-    def __enter__(self) -> "Reader":
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the child. The reader can be used again."""
@@ -135,7 +129,7 @@ class Reader:
         request = self._requests[0]
         while True:
             try:
-                found = _understood(self._receive(), request, self._contents)
+                found = _parse(self._receive(), request, self._options["contents"])
             except ChildLostError as error:
                 found = self._blame(request, error)
             if isinstance(found, FoundFile):
@@ -165,16 +159,8 @@ class Reader:
 
     def _send(self, request: _Request) -> None:
         assert self._child is not None
-        self._child.send(
-            {
-                "path": os.fspath(request.path),
-                "names": request.names,
-                "start": request.start,
-                "contents": self._contents,
-                "sha256": self._sha256,
-                "carve": self._carve,
-            }
-        )
+        place = {"path": os.fspath(request.path), "names": request.names, "start": request.start}
+        self._child.send(place | self._options)
 
     def _drop(self) -> None:
         if self._child is not None:
@@ -200,8 +186,7 @@ class Reader:
         if is_hopeless or request.at is None:
             return _bad_file(request, verdict, reason)
         number, name = request.at
-        request.start, request.at, request.is_second_try = number + 1, None, False
-        request.bad += 1
+        request.finish_group(number, is_valid=False)
         return FoundResult(request.path, name, _key_in(name), verdict, reason)
 
 
@@ -233,7 +218,7 @@ def _key_in(name: str) -> Any:
 # --- frames ----------------------------------------------------------------------------------------------------------
 
 
-def _understood(frame: Frame, request: _Request, contents: bool) -> Found | None:
+def _parse(frame: Frame, request: _Request, contents: bool) -> Found | None:
     """Return the finding in a frame, if any. Raise ChildLostError for an invalid one."""
     header = frame.header
     try:
@@ -272,10 +257,8 @@ def _found_result(frame: Frame, request: _Request, contents: bool) -> FoundResul
         scalars={dataset: float(array) for dataset, array in frame.datasets.items() if array.ndim == 0},
         result=result,
     )
-    request.start, request.at, request.is_second_try = request.at[0] + 1, None, False
+    request.finish_group(request.at[0], is_valid=found.is_valid)
     request.timeouts = 0
-    request.valid += found.is_valid
-    request.bad += not found.is_valid
     return found
 
 
