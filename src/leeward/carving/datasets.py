@@ -83,12 +83,8 @@ def _joined(
     filters: Sequence[int],
     name: str,
 ) -> Numbers:
-    """Join all chunks. Raise Unfamiliar if one is missing."""
+    """Join all chunks. Raise Unfamiliar if one is missing or too large."""
     shape, dtype = whole.shape, whole.dtype
-    if len(chunks) == 1 and chunk_shape == shape and not any(chunks[0].offset):  # the usual case
-        used = _used(filters, chunks[0].mask)
-        data = pages.at(chunks[0].address, chunks[0].size)
-        return numbers(dtype, shape, _plain(data, used, dtype.itemsize, math.prod(shape)))
     expected = set(_offsets(shape, chunk_shape))
     if len(chunks) != len(expected) or {chunk.offset for chunk in chunks} != expected:
         raise Unfamiliar("chunks are missing")
@@ -96,6 +92,8 @@ def _joined(
     if any(one.address + one.size > other.address for one, other in itertools.pairwise(ordered)):
         raise Doubtful(f"pieces of its {name} lie on top of each other")
     for chunk in chunks:
+        if chunk.size > 16 * MOST_NUMBERS_A_CHUNK:
+            raise Unfamiliar("chunk")
         used = _used(filters, chunk.mask)
         data = _plain(pages.at(chunk.address, chunk.size), used, dtype.itemsize, math.prod(chunk_shape))
         part = numbers(dtype, chunk_shape, data)
@@ -139,8 +137,6 @@ def _chunks(
         size, mask = struct.unpack_from("<QI", layout, after + 1)
         after += 12
     (address,) = struct.unpack_from("<Q", layout, after + 1)
-    if size > 16 * MOST_NUMBERS_A_CHUNK:
-        raise Unfamiliar("chunk")
     return chunk_shape, [_Chunk((0,) * rank, address, size, mask)]
 
 
@@ -165,8 +161,6 @@ def _in_array(pages: Pages, address: int, offsets: Sequence[tuple[int, ...]], si
     for number, offset in enumerate(offsets):
         one = body[14 + entry * number :][:entry]
         stored = int.from_bytes(one[8 : entry - 4], "little") if filtered else size
-        if stored > 16 * MOST_NUMBERS_A_CHUNK:
-            raise Unfamiliar("chunk")
         mask = int.from_bytes(one[entry - 4 :], "little") if filtered else 0
         chunks.append(_Chunk(offset, int.from_bytes(one[:8], "little"), stored, mask))
     return chunks
@@ -191,8 +185,6 @@ def _in_tree(pages: Pages, address: int, rank: int, levels: int = _MOST_LEVELS) 
         (child,) = struct.unpack_from("<Q", body, at + key)
         if level:
             yield from _in_tree(pages, child, rank, level)
-        elif size > 16 * MOST_NUMBERS_A_CHUNK:
-            raise Unfamiliar("chunk")
         else:
             yield _Chunk(offset, child, size, mask)
 
