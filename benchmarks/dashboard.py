@@ -34,8 +34,8 @@ from leeward.store.directory.lock import Lock
 from leeward.store.directory.shards import shard_bytes
 from leeward.store.format.groups import LIBVER, write_root
 from leeward.store.format.keys import Key
-from leeward.store.isolated.templates import GroupWriter
 from leeward.store.paths import RunPaths
+from leeward.store.writer_main import GroupWriter
 from store import LEEWARD, example, numbered, resident_mb, row
 from wake import ONE_CORE, cpu_name
 

@@ -35,7 +35,7 @@ class Pages:
         start = address - self._start
         if address > _LARGEST_ADDRESS:
             raise Unfamiliar("an impossible address")
-        if start < 0 or start + length > len(self._page):
+        if self.handle >= 0 and (start < 0 or start + length > len(self._page)):
             self._start = max(0, address - _BEFORE)
             self._page = os.pread(self.handle, max(_PAGE, _BEFORE + length), self.base + self._start)
             start = address - self._start
@@ -51,13 +51,6 @@ class Held(Pages):
     def __init__(self, content: bytes) -> None:
         super().__init__(-1)
         self._page = content
-
-    def at(self, address: int, length: int) -> bytes:
-        """Return the bytes at an address. Raise Unfamiliar beyond the end of the file."""
-        found = self._page[address : address + length]
-        if len(found) != length:
-            raise Unfamiliar("beyond the end of the file")
-        return found
 
 
 def signature_place(handle: int, size: int) -> int | None:
