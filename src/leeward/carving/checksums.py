@@ -57,7 +57,7 @@ def _hash(content: bytes) -> int:
     c = ((c ^ b) - (b << 16 | b >> 16)) & 0xFFFFFFFF
     a = ((a ^ c) - (c << 4 | c >> 28)) & 0xFFFFFFFF
     b = ((b ^ a) - (a << 14 | a >> 18)) & 0xFFFFFFFF
-    return ((c ^ b) - (b << 24 | b >> 8)) & 0xFFFFFFFF
+    return int(((c ^ b) - (b << 24 | b >> 8)) & 0xFFFFFFFF)
 
 
 def is_whole(block: bytes) -> bool:

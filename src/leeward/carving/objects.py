@@ -27,7 +27,7 @@ _UNDEFINED = 2**64 - 1
 
 
 class Header(NamedTuple):
-    """An object header. messages: kind and body of each, without shared messages, which lie elsewhere."""
+    """An object header. messages: kind and body of each, without shared messages, which are stored elsewhere."""
 
     messages: list[tuple[int, bytes]]
 

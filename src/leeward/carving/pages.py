@@ -10,16 +10,16 @@ _BEFORE, _PAGE = 1 << 14, 1 << 16
 _LARGEST_ADDRESS = 1 << 60
 
 
-class Unfamiliar(Exception):  # noqa: N818 (nothing need be wrong)
+class Unfamiliar(Exception):  # noqa: N818 (the file may be valid)
     """The bytes are damaged, lost, or of an unsupported form."""
 
 
 class Doubtful(Exception):  # noqa: N818 (it can be read)
-    """The numbers can be read, but are most likely not those that were written."""
+    """The numbers can be read, but most likely differ from those that were written."""
 
 
 class Pages:
-    """The bytes of an open file, with a cache of one stretch, as related structures lie close together.
+    """The bytes of an open file, with a cache of one stretch, because related structures are close together.
 
     base: the position of address 0 in the file.
     """
@@ -45,7 +45,7 @@ class Pages:
         return found
 
 
-class Held(Pages):
+class MemoryPages(Pages):
     """The bytes of a file in memory."""
 
     def __init__(self, content: bytes) -> None:

@@ -110,12 +110,12 @@ def find(pages: Pages, wanted: Wanted, alive: Callable[[], None] = lambda: None)
         heaps = _heaps_of_names(pages, marks, wanted.names, alive)
         groups.names = {**_loose_names(pages, marks, heaps, groups.wanted, is_name, alive), **groups.names}
     found = []
-    for address, said in groups.wanted.items():
-        name = groups.names.get(address) or said or f"group at {address}"
+    for address, stated in groups.wanted.items():
+        name = groups.names.get(address) or stated or f"group at {address}"
         folder = groups.folders.get(groups.parents.get(address, -1), "")
         found.append(Place(name, address, address in groups.names, folder))
-    linked = {place.name for place in found if place.is_linked}
-    found = [place for place in found if place.is_linked or place.name not in linked]  # others of a name were deleted
+    linked = {place.name for place in found if place.is_linked}  # unlinked groups of the same name were deleted
+    found = [place for place in found if place.is_linked or place.name not in linked]
     known = {place.name for place in found}
     found += [Place(name, address, True) for address, name in groups.names.items() if name not in known]
     return sorted(found, key=lambda place: (not place.is_linked, place.address))
@@ -212,7 +212,7 @@ def _scan(handle: int, base: int, names: bytes, alive: Callable[[], None] = lamb
         for found in _MARKS.finditer(window, 0, end + 4):  # a mark has five bytes
             found_by_sign[found.group()[:4]].append(start + found.start())
         marks.links += [(name, address) for place, name, address in _links(link, window) if place < end]
-        if sum(map(len, (marks.headers, marks.nodes, marks.heaps, marks.links))) > _MOST_MARKS:
+        if len(marks.headers) + len(marks.nodes) + len(marks.heaps) + len(marks.links) > _MOST_MARKS:
             break  # not a file of groups
     marks.headers.sort()
     return marks

@@ -80,7 +80,7 @@ class Layouts(Mapping[Key, Result]):
         self._reader = Reader(contents=True)
         places = [path] if also is None else [path, also]
         for found in read_files(file for source in gather(places) for file in source.files):
-            self._note(found)
+            self._add(found)
         self._places = dict(sorted(self._places.items()))
         self.campaign_text = self._find_campaign()
         if self.bad:
@@ -92,7 +92,7 @@ class Layouts(Mapping[Key, Result]):
                 stacklevel=3,
             )
 
-    def _note(self, found: FoundResult | FoundFile) -> None:
+    def _add(self, found: FoundResult | FoundFile) -> None:
         if isinstance(found, FoundFile) and was_packed(found):
             return  # its pack is read later
         if found.verdict is not Verdict.VALID:
@@ -223,7 +223,7 @@ class Layouts(Mapping[Key, Result]):
         row |= {"aep": result.aep, "n_turbines": result.n_turbines, "diameter": result.diameter, "steps": result.steps}
         row |= {"installed_mw": installed, "capacity_factor": capacity_factor(result.aep, installed)}
         for name in _COLUMNS:
-            row.setdefault(name, _known(result.details.get(name)))
+            row.setdefault(name, _finite(result.details.get(name)))
         return row | {name: getattr(result, name) for name in _TEXTS}
 
     def installed_mw(self, result: Result) -> float:
@@ -247,7 +247,7 @@ def _key(key: object) -> Key:
     raise InputError(f"{key!r:.60} is not a key; expected farm, type, seed, as in [0, 5, 3], or 'farm0_t5_s3'")
 
 
-def _known(value: Value | None) -> Any:
+def _finite(value: Value | None) -> Any:
     """Return the value, or NaN if it is not a finite number.
 
     The spacing of a single turbine is infinite, and files of other origin may hold text.

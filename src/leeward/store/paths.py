@@ -1,4 +1,4 @@
-"""The one module that knows the name of every file of a run."""
+"""The names of all files of a run. No other module has them."""
 
 import hashlib
 import os
@@ -15,7 +15,7 @@ SILLY = ".nfs"  # prefix of a file that is removed on NFS while a process of the
 INDEX = ".index"  # suffix of the index of a results file
 CREDENTIALS = ".tls-"  # prefix of the folder with the TLS files of a cluster that a run starts
 PROBE = ".probe-"  # prefix of the file that shows other machines whether they share the directory
-PACK_SIZE = 1000  # results; while it packs, some 2 ms each, the coordinator does not listen to workers
+PACK_SIZE = 1000  # results; packing takes some 2 ms each, in which the coordinator does not serve workers
 LONGEST_CAMPAIGN = 64_000_000  # bytes, as for the text in a merged file
 _HEARTBEAT = re.compile(r".+-\d+-(?:inline|[0-9a-f]{8,32})\.json\Z")  # host, process, and a token
 _BEING_WRITTEN = re.compile(r"\..+\.[0-9a-f]{8,32}\.tmp\Z|\.probe-[0-9a-f]{8}\.tmp\Z")
@@ -152,7 +152,7 @@ def _regular(inside: "list[os.DirEntry[str]]", pattern: re.Pattern[str]) -> list
 def _oddity(path: Path, kind: str, expected: str) -> str:
     target = f" to {os.readlink(path)}" if kind == "link" else ""
     return (
-        f"{path}: is a {kind}{target}; expected a {expected}, as leeward follows no links inside a run directory. "
+        f"{path}: is a {kind}{target}; expected a {expected}; leeward does not follow links inside a run directory. "
         f"Put the {expected} there, or remove the {kind}"
     )
 

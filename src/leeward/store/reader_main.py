@@ -11,7 +11,7 @@ import json
 import os
 import sys
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from h5py import h5a, h5f, h5g, h5p
@@ -19,6 +19,7 @@ from h5py import h5a, h5f, h5g, h5p
 from leeward.carving import Pages, data_pieces, signature_place
 from leeward.processes import end_with
 from leeward.store.format.direct import sealed_result_at, sealed_results
+from leeward.store.format.found import FoundFile
 from leeward.store.format.groups import (
     FORMAT_VERSION,
     is_root_whole,
@@ -29,7 +30,7 @@ from leeward.store.format.groups import (
 )
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import KINDS, kind_told
+from leeward.store.format.kinds import KINDS, kind_name
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import BadGroupError, Verdict, refuse
 from leeward.store.isolated.frames import TOO_MUCH_MEMORY, Output
@@ -65,13 +66,13 @@ def main() -> None:
             about = _read_file(json.loads(line), output)
             bad += about.bad > 0 or about.verdict is not Verdict.VALID
             is_last = bad >= _MOST_BAD_FILES or _is_bloated(memory_mb)
-            output.announce({**about.header(), "kind": "file_read", "last": is_last}, about.attributes)
+            output.announce({**_header(about), "kind": "file_read", "last": is_last}, about.attributes)
             if is_last:
                 return
     except MemoryError:
         os._exit(TOO_MUCH_MEMORY)
     except BrokenPipeError:
-        os._exit(1)  # the parent needs no more
+        os._exit(1)  # the parent has ended, or has closed the pipe
 
 
 def _limit(memory_mb: int) -> None:
@@ -97,32 +98,14 @@ def _is_bloated(memory_mb: int) -> bool:
 # --- one file --------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class About:
-    """The findings on a file as a whole. bad: number of invalid results."""
-
-    size: int = -1
-    sha256: str = ""
-    sealed: bool = False
-    attributes: dict[str, Value] = field(default_factory=dict)
-    verdict: Verdict = Verdict.VALID
-    reason: str = ""
-    is_passing: bool = False
-    bad: int = 0
-
-    def header(self) -> dict[str, Any]:
-        """Return the values for the header of a frame."""
-        return {name: value for name, value in vars(self).items() if name not in ("attributes", "bad")}
-
-
 # the name of each group, and a function that returns its result and whether it has a seal
 _Groups = Iterator[tuple[str, Callable[[], tuple[AnyResult, bool]]]]
 
 
-def _read_file(request: dict[str, Any], output: Output) -> About:
+def _read_file(request: dict[str, Any], output: Output) -> FoundFile:
     """Send the findings on the groups of a file, and return those on the file."""
-    output.announce({"kind": "file"})
-    about, unhashed = About(), ""
+    output.alive()
+    about, unhashed = FoundFile(Path(request["path"]), -1, Verdict.VALID), ""
     try:
         with open_plain(request["path"]) as (handle, about.size):
             if request["sha256"]:
@@ -130,13 +113,18 @@ def _read_file(request: dict[str, Any], output: Output) -> About:
             for number, (name, read) in enumerate(_groups(request, handle, about, output)):
                 if number >= request["start"]:
                     output.announce({"kind": "group", "number": number, "name": name})
-                    about.bad += not _judged(name, read, about.sealed, request["contents"], output)
+                    about.bad += not _send_findings(name, read, about.sealed, request["contents"], output)
     except BadFileError as error:
         about.verdict, about.reason, about.is_passing = error.verdict, str(error), error.is_passing
     except LIBRARY_ERRORS as error:
         about.verdict, about.reason = library_message(error)
     about.reason = "; ".join(filter(None, (about.reason, unhashed)))
     return about
+
+
+def _header(about: FoundFile) -> dict[str, Any]:
+    """Return the findings on a file that the parent does not have, for a frame."""
+    return {name: value for name, value in vars(about).items() if name not in ("path", "attributes", "valid", "bad")}
 
 
 def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
@@ -153,7 +141,7 @@ def _sha256(handle: int, size: int, output: Output) -> tuple[str, str]:
     return hashed.hexdigest(), ""
 
 
-def _groups(request: dict[str, Any], handle: int, about: About, output: Output) -> _Groups:
+def _groups(request: dict[str, Any], handle: int, about: FoundFile, output: Output) -> _Groups:
     """Yield all groups of a file that may be results."""
     if request["carve"]:
         yield from _carved_groups(request["path"], handle, about.size, output)
@@ -185,16 +173,16 @@ def _opened(path: str, handle: int) -> Iterator[Any]:
 
 
 def _carved_groups(path: str, handle: int, size: int, output: Output) -> _Groups:
-    """Yield everything in a file that looks like a result, however damaged the file is."""
+    """Yield all groups that look like a result, however damaged the file is."""
     pages = Pages(handle, signature_place(handle, size) or 0)
     for place in carve.find_results(pages, output.alive):
         yield place.name, functools.partial(carve.read, pages, place, size - pages.base, os.path.basename(path))
 
 
-def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about: About, output: Output) -> _Groups:
+def _read_groups(root: Any, pages: Pages | None, request: dict[str, Any], about: FoundFile, output: Output) -> _Groups:
     """Yield all groups, read by libhdf5. pages: the bytes of the file, if they can be read without libhdf5."""
     about.sealed = h5a.exists(root, b"format_version")
-    kind = _take_attributes(root, about) if about.sealed else Result
+    kind = _read_root(root, about) if about.sealed else Result
     names: list[str] | None = request["names"]
     ignored: list[str] = []
     if names is None:
@@ -218,7 +206,7 @@ def _beyond_results(root: Any) -> list[str]:
         return [f"something that cannot be read ({error!s:.100})"]
 
 
-def _take_attributes(root: Any, about: About) -> type[AnyResult]:
+def _read_root(root: Any, about: FoundFile) -> type[AnyResult]:
     """Read the attributes of the file itself, and return the kind of its results.
 
     Damage to the attributes does not make the results doubtful.
@@ -226,11 +214,11 @@ def _take_attributes(root: Any, about: About) -> type[AnyResult]:
     about.attributes, about.reason = _root_attributes(root)
     if not is_root_whole(about.attributes):
         about.verdict = Verdict.BAD_SEAL
-        about.reason = about.reason or "the seal does not fit the attributes of the file itself"
+        about.reason = about.reason or "the seal does not match the attributes of the file"
     about.attributes.pop("seal", None)
-    kind = kind_told(about.attributes)
+    kind = kind_name(about.attributes)
     if kind not in KINDS:
-        reason = f"results of the kind {kind!r:.60}; this leeward knows {', '.join(KINDS)}: update leeward"
+        reason = f"results of the kind {kind!r:.60}; this version of leeward reads {', '.join(KINDS)}: update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     return KINDS[kind]
 
@@ -239,7 +227,7 @@ def _root_attributes(root: Any) -> tuple[dict[str, Value], str]:
     """Return the readable attributes, and a note on the others."""
     version = read_attribute(root, b"format_version")
     if not isinstance(version, int) or not 1 <= version <= FORMAT_VERSION:
-        reason = f"format_version {version!r:.60}; this leeward reads up to {FORMAT_VERSION}: update leeward"
+        reason = f"format_version {version!r:.60}; this version of leeward reads up to {FORMAT_VERSION}: update leeward"
         raise BadFileError(Verdict.WRONG_STRUCTURE, reason)
     names: list[bytes] = []
     h5a.iterate(root, names.append)
@@ -296,7 +284,7 @@ def _listed(group: Any) -> list[str]:
 # --- one group -------------------------------------------------------------------------------------------------------
 
 
-def _judged(
+def _send_findings(
     name: str, read: Callable[[], tuple[AnyResult, bool]], is_sealed: bool, contents: bool, output: Output
 ) -> bool:
     """Send the findings on a group, with its arrays if requested and valid. Return whether it is valid."""
@@ -325,7 +313,7 @@ def _sealed(
 ) -> tuple[AnyResult, bool]:
     """Return a result in a file made by leeward: read directly, or by libhdf5."""
     if not kind.is_key(name):
-        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {kind.EXAMPLE}")
+        refuse(f"{what_is(root, name)[0]} whose name is not a key; expected one like {kind.EXAMPLE}")
     group = open_group(root, name)
     if pages is not None:
         result = sealed_result_at(pages, root.links.get_info(name.encode()).u, name, kind)
@@ -342,10 +330,10 @@ def _read_sealed(group: Any, name: str, kind: type[AnyResult], ignored: list[str
 
 
 def _unsealed(root: Any, name: str, file_name: str, ignored: list[str]) -> tuple[AnyResult, bool]:
-    """Return a layout in a file of other origin. If the group has a seal, as a copied one has, it must be intact."""
+    """Return a layout in a file of other origin. The seal of a group that was copied from leeward must be intact."""
     folder, _, plain_name = name.rpartition("/")
     if folder not in ("", foreign.FOLDER) or not Result.is_key(plain_name):
-        refuse(f"{what_is(root, name)[0]} whose name is no key; expected one like {Result.EXAMPLE}")
+        refuse(f"{what_is(root, name)[0]} whose name is not a key; expected one like {Result.EXAMPLE}")
     group = open_group(open_group(root, folder) if folder else root, plain_name)
     if h5a.exists(group, b"seal"):
         return _read_sealed(group, plain_name, Result, ignored), True

@@ -89,7 +89,7 @@ class AnyResult(abc.ABC):
         return self.line_of(self.attributes, scalars)
 
     def doubt(self) -> str | None:
-        """Return what is wrong with the numbers, or None. An intact seal does not make them plausible."""
+        """Return why the numbers are implausible, or None. They may be implausible although the seal is intact."""
         return None
 
     def covers(self, other: Self, *, to_the_letter: bool = False) -> bool:
@@ -105,8 +105,8 @@ class AnyResult(abc.ABC):
         return float("nan")
 
     @classmethod
-    def said(cls, attributes: Mapping[str, Value]) -> bytes:
-        """Return a digest of the content that no other digest covers; b"" if none of it matters."""
+    def details_digest(cls, attributes: Mapping[str, Value]) -> bytes:
+        """Return a digest of the details, which `digest` does not cover; b"" if they do not matter."""
         return b""
 
     def difference(self, other: Self) -> str:

@@ -10,8 +10,8 @@ from leeward.store.format.layout_result import Result
 KINDS: dict[str, type[AnyResult]] = {Result.KIND: Result}
 
 
-def kind_told(attributes: Mapping[str, object]) -> str:
-    """Return the kind of results in a file by its attributes; layouts if they name none."""
+def kind_name(attributes: Mapping[str, object]) -> str:
+    """Return the kind of results that the attributes of a file name; layouts if they name none."""
     return str(attributes.get("kind", Result.KIND))
 
 

@@ -7,7 +7,7 @@ import signal
 import struct
 import time
 from collections.abc import Mapping
-from typing import Any, BinaryIO, NamedTuple
+from typing import IO, Any, NamedTuple
 
 import numpy as np
 
@@ -38,7 +38,7 @@ def encode(
     attributes: Mapping[str, Value] | None = None,
     datasets: Mapping[str, Array] | None = None,
 ) -> bytes:
-    """Return a frame as bytes. Floats are sent as raw bytes, as a seal covers each bit, also of a NaN."""
+    """Return a frame as bytes. Floats are sent as raw bytes, because a seal covers every bit, even of a NaN."""
     numbers = []
     plain: dict[str, Any] = {}
     for name, value in (attributes or {}).items():
@@ -57,7 +57,7 @@ def encode(
     return b"".join((_PREFIX.pack(_MARK, len(text), len(body)), text, body))
 
 
-def read_frame(stream: BinaryIO) -> Frame:
+def read_frame(stream: IO[bytes]) -> Frame:
     """Return the next frame of a stream. Raise EOFError if the sender is gone, and one of INVALID for other bytes."""
     mark, header_length, numbers_length = _PREFIX.unpack(_exactly(stream, _PREFIX.size))
     if mark != _MARK or header_length > _LONGEST_HEADER or numbers_length > _MOST_NUMBERS:
@@ -81,7 +81,7 @@ def read_frame(stream: BinaryIO) -> Frame:
     return Frame(header, attributes, datasets)
 
 
-def _exactly(stream: BinaryIO, length: int) -> bytes:
+def _exactly(stream: IO[bytes], length: int) -> bytes:
     content = stream.read(length)
     if len(content) != length:
         raise EOFError("the sender is gone")
@@ -109,7 +109,7 @@ class Output:
         self._pending.clear()
         while left:
             left = left[os.write(self._handle, left) :]
-        if self._seconds and hasattr(signal, "setitimer"):  # an endless loop without a parent ends by itself
+        if self._seconds and hasattr(signal, "setitimer"):  # ends an infinite loop after the parent is gone
             signal.setitimer(signal.ITIMER_PROF, 2 * self._seconds + 10)
 
     def alive(self) -> None:

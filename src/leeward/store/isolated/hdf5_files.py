@@ -21,13 +21,13 @@ _KINDS = (
     (stat.S_ISBLK, "a device"),
 )
 
-# errors of the machine, the disk or the permissions, which may pass and say nothing about the file
+# temporary errors of the machine, the disk or the permissions, which do not depend on the content of the file
 _PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
 PASSING = tuple(getattr(errno, name) for name in _PASSING if hasattr(errno, name))
 
 
 class BadFileError(LeewardError):
-    """A file that cannot be read further. is_passing: the reason may pass and says nothing about the content."""
+    """A file that cannot be read further. is_passing: the reason is temporary and does not depend on the content."""
 
     def __init__(self, verdict: Verdict, reason: str, *, is_passing: bool = False) -> None:
         super().__init__(reason)
@@ -37,7 +37,7 @@ class BadFileError(LeewardError):
 
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
-    """Yield a handle of the file and its size. Never waits, as for a pipe, nor follows a link in a run directory."""
+    """Yield a handle of the file and its size. Does not wait for a pipe, or follow a link in a run directory."""
     flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
     try:
         if not os.path.lexists(path):
@@ -46,14 +46,14 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
             _refuse_if_in_run(path)
         else:
             flags |= getattr(os, "O_NOFOLLOW", 0)  # a link may just have replaced the file
-        _demand_plain(os.stat(path).st_mode)
+        _check_is_regular(os.stat(path).st_mode)
         handle = os.open(path, flags)
     except OSError as error:
         is_passing = error.errno in PASSING
-        raise BadFileError(Verdict.UNREADABLE, _why_not(path, error), is_passing=is_passing) from error
+        raise BadFileError(Verdict.UNREADABLE, _open_failure(path, error), is_passing=is_passing) from error
     try:
         status = os.fstat(handle)
-        _demand_plain(status.st_mode)  # the file may have been replaced
+        _check_is_regular(status.st_mode)  # the file may have been replaced
         yield handle, status.st_size
     finally:
         os.close(handle)
@@ -62,19 +62,19 @@ def open_plain(path: str) -> Iterator[tuple[int, int]]:
 def _refuse_if_in_run(link: str) -> None:
     """Raise BadFileError for a link in a run directory, which leeward never makes. Elsewhere a user chose the link."""
     if any(is_run(folder) for folder in Path(link).parents[:3]):
-        reason = f"it is a link to {os.readlink(link)}; in a run directory none is followed"
+        reason = f"it is a link to {os.readlink(link)}; leeward does not follow links in a run directory"
         raise BadFileError(Verdict.UNREADABLE, reason)
 
 
-def _demand_plain(mode: int) -> None:
+def _check_is_regular(mode: int) -> None:
     if not stat.S_ISREG(mode):
-        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "no plain file")
+        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "not a regular file")
         raise BadFileError(Verdict.UNREADABLE, f"it is {kind}")
 
 
-def _why_not(path: str, error: OSError) -> str:
+def _open_failure(path: str, error: OSError) -> str:
     if error.errno in (errno.ENOENT, errno.ENOTDIR):
-        return "it is a link to nowhere" if os.path.islink(path) else "no such file"
+        return "it is a broken link" if os.path.islink(path) else "no such file"
     return f"it cannot be opened: {error.strerror}"
 
 
@@ -87,9 +87,9 @@ def check_start(handle: int, size: int) -> int:
         raise BadFileError(Verdict.NOT_HDF5, "no HDF5 signature")
     end = stated_end(handle, place)
     if end is None:
-        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its first block")
+        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes: it ends within its superblock")
     if end > size:
-        raise BadFileError(Verdict.TRUNCATED, f"{size} bytes of {end}")
+        raise BadFileError(Verdict.TRUNCATED, f"{size} of {end} bytes")
     return place
 
 

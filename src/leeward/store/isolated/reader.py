@@ -49,8 +49,8 @@ def read_files(
 
     contents: include the arrays of valid results. keys: read only the named groups of these files; the verdict on the
     file then only says whether it could be opened. processes: number of children. sha256: also hash each file. carve:
-    search the bytes for results, however damaged the file is. A bad or missing file raises nothing. The paths are
-    consumed a few ahead. Closing the iterator ends the children.
+    search the bytes for results, however damaged the file is. A bad or missing file raises no error. The paths are
+    consumed a few files ahead. Closing the iterator ends the children.
     """
     readers = [Reader(contents=contents, limits=limits, sha256=sha256, carve=carve) for _ in range(max(processes, 1))]
     asked: deque[Reader] = deque()
@@ -131,7 +131,7 @@ class Reader:
             try:
                 found = _parse(self._receive(), request, self._options["contents"])
             except ChildLostError as error:
-                found = self._blame(request, error)
+                found = self._handle_loss(request, error)
             if isinstance(found, FoundFile):
                 self._requests.popleft()
                 if self._child is None and self._requests:
@@ -167,8 +167,8 @@ class Reader:
             self._child.close()
             self._child = None
 
-    def _blame(self, request: _Request, error: ChildLostError) -> Found | None:
-        """Return the verdict on the current group or file after its child was lost; None for a second try."""
+    def _handle_loss(self, request: _Request, error: ChildLostError) -> Found | None:
+        """Return the verdict on the current group or file after its child was lost; None to retry."""
         code = self._child.close() if self._child is not None else None
         self._child = None
         if not error.has_started:
@@ -197,15 +197,15 @@ def _is_worth_another_try(request: _Request, error: ChildLostError) -> bool:
 
 def _verdict(error: ChildLostError, code: int | None, limits: Limits) -> tuple[Verdict, str]:
     if error.is_timeout:
-        return Verdict.TIMED_OUT_READER, f"reading it gave no sign of life for {limits.seconds:g} s"
+        return Verdict.TIMED_OUT_READER, f"the reader process did not respond for {limits.seconds:g} s while reading it"
     if code == TOO_MUCH_MEMORY:
         return Verdict.UNREADABLE, f"reading it takes more than {limits.memory_mb} MB of memory"
-    return Verdict.CRASHED_READER, f"reading it ended the reading process ({error}; code {code})"
+    return Verdict.CRASHED_READER, f"the reader process crashed while reading it ({error}; exit code {code})"
 
 
 def _bad_file(request: _Request, verdict: Verdict, reason: str) -> FoundFile:
     size = -1
-    with contextlib.suppress(OSError):  # the verdict stands without it
+    with contextlib.suppress(OSError):  # the verdict does not need the size
         size = request.path.stat().st_size
     return FoundFile(request.path, size, verdict, reason, valid=request.valid, bad=request.bad)
 
@@ -229,10 +229,10 @@ def _parse(frame: Frame, request: _Request, contents: bool) -> Found | None:
             return _found_result(frame, request, contents)
         elif kind == "file_read":
             return _found_file(frame, request)
-        elif kind not in ("file", "alive"):
+        elif kind != "alive":
             raise ChildLostError(f"unknown message {kind!r:.40}")
     except (KeyError, ValueError, TypeError, AttributeError) as error:
-        raise ChildLostError(f"senseless message, {error!r:.80}") from error
+        raise ChildLostError(f"invalid message ({error!r:.80})") from error
     return None
 
 
@@ -244,7 +244,7 @@ def _found_result(frame: Frame, request: _Request, contents: bool) -> FoundResul
     kind = KINDS[frame.header["of"]]
     result: Any = kind.of(frame.attributes, frame.datasets) if contents and verdict is Verdict.VALID else None
     if result is not None and result.digest != frame.attributes["digest"]:
-        raise ValueError("the digest does not fit what came with it")
+        raise ValueError("the digest does not match the result")
     found = FoundResult(
         path=request.path,
         name=name,

@@ -47,8 +47,8 @@ def start_child(module: str, *arguments: object, stderr: int) -> "subprocess.Pop
 class Child:
     """A process that reads files.
 
-    Two threads do what may block, writing to it and reading from it, so that a child suspended in the middle of a
-    message does not block the parent. This works on every platform.
+    Two threads write to it and read from it, so that a child that is suspended in the middle of a message does not
+    block the parent. This works on every platform.
     """
 
     MODULE: ClassVar[str] = "leeward.store.reader_main"
