@@ -133,10 +133,10 @@ def test_what_is_no_plain_file(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     listener.bind("socket.h5")  # a whole path may be too long for it
     expected = {
-        "pipe.h5": "it is a named pipe",
+        "pipe.h5": "it is a pipe",
         "folder.h5": "it is a folder",
         "link.h5": "it is a broken link",
-        "loop.h5": "it cannot be opened",
+        "loop.h5": "it is a link",
         "socket.h5": "it is a socket",
         "none.h5": "no such file",
         "none/none.h5": "no such file",

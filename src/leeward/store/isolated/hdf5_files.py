@@ -3,23 +3,14 @@
 import contextlib
 import errno
 import os
-import stat
 from collections.abc import Iterator
 from pathlib import Path
 
 from leeward.carving import signature_place, stated_end
 from leeward.errors import LeewardError
-from leeward.files import refresh
+from leeward.files import NotAFileError, open_regular, refresh
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import is_run
-
-_KINDS = (
-    (stat.S_ISDIR, "a folder"),
-    (stat.S_ISFIFO, "a named pipe"),
-    (stat.S_ISSOCK, "a socket"),
-    (stat.S_ISCHR, "a device"),
-    (stat.S_ISBLK, "a device"),
-)
 
 # temporary errors of the machine, the disk or the permissions, which do not depend on the content of the file
 _PASSING = ("EIO", "ESTALE", "ENFILE", "EMFILE", "ENOMEM", "ETIMEDOUT", "EAGAIN", "EACCES", "EPERM", "ENOTCONN")
@@ -38,23 +29,21 @@ class BadFileError(LeewardError):
 @contextlib.contextmanager
 def open_plain(path: str) -> Iterator[tuple[int, int]]:
     """Yield a handle of the file and its size. Does not wait for a pipe, or follow a link in a run directory."""
-    flags = os.O_RDONLY | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+    target = path
     try:
         if not os.path.lexists(path):
             refresh(Path(path).parent)  # another machine may have created it
         if os.path.islink(path):
             _refuse_if_in_run(path)
-        else:
-            flags |= getattr(os, "O_NOFOLLOW", 0)  # a link may just have replaced the file
-        _check_is_regular(os.stat(path).st_mode)
-        handle = os.open(path, flags)
+            target = os.path.realpath(path)
+        handle = open_regular(Path(target), os.O_RDONLY | getattr(os, "O_BINARY", 0))
+    except NotAFileError as error:
+        raise BadFileError(Verdict.UNREADABLE, str(error.strerror)) from error
     except OSError as error:
         is_passing = error.errno in PASSING
         raise BadFileError(Verdict.UNREADABLE, _open_failure(path, error), is_passing=is_passing) from error
     try:
-        status = os.fstat(handle)
-        _check_is_regular(status.st_mode)  # the file may have been replaced
-        yield handle, status.st_size
+        yield handle, os.fstat(handle).st_size
     finally:
         os.close(handle)
 
@@ -64,12 +53,6 @@ def _refuse_if_in_run(link: str) -> None:
     if any(is_run(folder) for folder in Path(link).parents[:3]):
         reason = f"it is a link to {os.readlink(link)}; leeward does not follow links in a run directory"
         raise BadFileError(Verdict.UNREADABLE, reason)
-
-
-def _check_is_regular(mode: int) -> None:
-    if not stat.S_ISREG(mode):
-        kind = next((kind for is_kind, kind in _KINDS if is_kind(mode)), "not a regular file")
-        raise BadFileError(Verdict.UNREADABLE, f"it is {kind}")
 
 
 def _open_failure(path: str, error: OSError) -> str:
