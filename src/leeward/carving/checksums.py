@@ -4,7 +4,6 @@ import ctypes
 import functools
 from collections.abc import Callable
 
-import h5py
 import numpy as np
 
 
@@ -19,14 +18,17 @@ def lookup3(content: bytes) -> int:
 
 @functools.cache
 def _lookup3_of_libhdf5() -> Callable[[bytes, int, int], int] | None:
-    """Return the function of the library that h5py has loaded; None if the library does not export it."""
+    """Return the internal function of the library that h5py has loaded; None if it is not exported, or has changed."""
+    import h5py
+
     try:
         function = ctypes.CDLL(h5py.h5.__file__).H5_checksum_lookup3
     except (OSError, AttributeError):
         return None
     function.argtypes = ctypes.c_char_p, ctypes.c_size_t, ctypes.c_uint32
     function.restype = ctypes.c_uint32
-    return function
+    sample = bytes(range(50))
+    return function if function(sample, len(sample), 0) == _hash(sample) else None
 
 
 def _hash(content: bytes) -> int:
