@@ -45,7 +45,7 @@ class Pages:
         return found
 
 
-class MemoryPages(Pages):
+class Held(Pages):
     """The bytes of a file in memory."""
 
     def __init__(self, content: bytes) -> None:

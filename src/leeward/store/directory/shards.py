@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, overload
 
 import h5py
 
-from leeward.carving import MemoryPages, Pages
+from leeward.carving import Held, Pages
 from leeward.errors import InputError, StorageError
 from leeward.files import NotAFileError, kind_of, open_regular, replace_file, sync_folder
 from leeward.store.directory.quarantine import quarantine
@@ -135,7 +135,7 @@ def shard_bytes(result: AnyResult) -> bytes:
 
 def result_in(content: bytes, key: Any) -> Any:
     """Return the result of this key in the bytes of a shard from another machine; None unless it is intact."""
-    return _only_result(MemoryPages(content), key)
+    return _only_result(Held(content), key)
 
 
 def _only_result(pages: Pages, key: Any) -> Any:

@@ -35,7 +35,7 @@ class Holdings:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if said := found.type.details_digest(found.attributes):
+        if said := found.type.said(found.attributes):
             self.foreign[pair(found)] = said
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)

@@ -149,7 +149,7 @@ class Survey:
         self._plausible += not found.is_verified
         name = "" if found.name == str(found.key) else sys.intern(found.name)
         new = Candidate(
-            found.key, bytes.fromhex(found.digest), len(self.files), name, found.type.details_digest(found.attributes)
+            found.key, bytes.fromhex(found.digest), len(self.files), name, found.type.said(found.attributes)
         )
         if not found.sealed and "ignored" in found.attributes:
             self._more = f"there is more in {found.name}: {found.attributes['ignored']}"
@@ -183,7 +183,7 @@ class Survey:
         for found in read_files(names, contents=True, keys=names):
             if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
                 made = _seconds(found.attributes.get("created"))
-                place = found.key, bytes.fromhex(found.digest), found.type.details_digest(found.attributes)
+                place = found.key, bytes.fromhex(found.digest), found.type.said(found.attributes)
                 known[place] = _Known(found.result, made)
         for key, candidates in self.rivals.items():
             read = [(one, known.get((key, one.digest, one.said))) for one in candidates]
