@@ -168,7 +168,7 @@ def test_a_shard_that_changes_meanwhile_stays(run, monkeypatch):
         return written
 
     monkeypatch.setattr(packs, "write_merged", disturbing)
-    assert [removal.reason for removal in packed(run, range(3)).kept] == ["it changed while it was looked at"]
+    assert [removal.reason for removal in packed(run, range(3)).kept] == ["it changed after it was read"]
     assert 1 in loose(run)
 
 

@@ -11,7 +11,7 @@ from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.results import BadFile, BadPack, RunFiles, read_results
 from leeward.store.directory.shards import BadShard, ShardPaths
 from leeward.store.directory.temporary import left_overs, start_of
-from leeward.store.merging.contents import Contents
+from leeward.store.merging.contents import read_contents
 from leeward.store.merging.merge_report import Removal
 from leeward.store.merging.packs import PACK_IN_THE_MAKING, unpack
 from leeward.store.merging.removal import proved, remove, remove_empty_folders
@@ -98,25 +98,17 @@ def _remove_merged(paths: RunPaths, report: CleanReport, emit: Emit, on_progress
     places = chain(shards, packs)
     total = len(shards) + len(packs)
 
-    def judged() -> Iterator[tuple[Removal, Contents]]:
-        for done, (removal, contents) in enumerate(proved(places, paths.output, processes), 1):
+    def proofs() -> Iterator[Removal]:
+        for done, removal in enumerate(proved(read_contents(places, processes), paths.output), 1):
             on_progress("comparing", done, total)
-            if report.dry_run and removal.reason:
-                report.kept.append(removal)
-            elif report.dry_run:
-                report.removed.append(removal.path)
-            yield removal, contents
+            yield removal
 
-    if report.dry_run:
-        for _ in judged():
-            pass
-        return
-    removals = remove(judged(), lambda event, which: _announce(emit, event, which))
+    def announce(event: str, which: list[Removal]) -> None:
+        if event != "kept":
+            emit(event, paths=[str(removal.path) for removal in which])
+
+    removals = list(proofs()) if report.dry_run else remove(proofs(), announce)
     report.kept = [removal for removal in removals if removal.reason]
     report.removed = [removal.path for removal in removals if not removal.reason]
-    report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])
-
-
-def _announce(emit: Emit, event: str, which: list[Removal]) -> None:
-    if event != "kept":
-        emit(event, paths=[str(removal.path) for removal in which])
+    if not report.dry_run:
+        report.folders = remove_empty_folders((path.parent for path in report.removed), [paths.results, paths.packs])

@@ -1,5 +1,6 @@
 """The results that a file holds, in little memory, to compare files before one is replaced or removed."""
 
+import contextlib
 import os
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
@@ -17,11 +18,12 @@ _DIGEST = 32  # bytes
 
 
 @dataclass(eq=False)
-class Holdings:
-    """The results in a set of groups.
+class Contents:
+    """The results in one file.
 
-    foreign: a digest of the other attributes of foreign results. names: group names that differ from the key. beyond:
-    content that a result does not include.
+    pairs: of the valid results. foreign: a digest of the other attributes of foreign results. names: group names that
+    differ from the key. beyond: content that a result does not include. results: all of them, if requested. identity:
+    of the file before it was read; None if it could not be determined.
     """
 
     pairs: set[Pair] = field(default_factory=set)
@@ -29,6 +31,9 @@ class Holdings:
     names: dict[str, list[str]] = field(default_factory=dict)
     bad: list[FoundResult] = field(default_factory=list)
     beyond: list[str] = field(default_factory=list)
+    results: list[FoundResult] = field(default_factory=list)
+    file: FoundFile = field(init=False)
+    identity: Identity | None = field(init=False)
 
     def add(self, found: FoundResult) -> None:
         if not found.is_valid:
@@ -45,14 +50,6 @@ class Holdings:
     def names_of(self, keys: Iterable[str]) -> list[str]:
         return [name for key in keys for name in self.names.get(key, [key])]
 
-
-@dataclass(eq=False, kw_only=True)
-class Contents(Holdings):
-    """The results in one file. identity: of the file as it was read."""
-
-    file: FoundFile
-    identity: Identity
-
     @property
     def path(self) -> Path:
         return self.file.path
@@ -63,18 +60,13 @@ class Contents(Holdings):
         return self.file.sealed and self.file.is_valid
 
 
-def identity(path: Path) -> Identity:
-    """Return values that differ if the file was replaced or changed."""
-    state = os.stat(path)
-    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
-
-
-def identity_or_none(path: Path) -> Identity | None:
-    """Return the identity of a file, or None if it does not exist."""
+def identity(path: Path) -> Identity | None:
+    """Return values that change if the file is replaced or changed; None if there is no file."""
     try:
-        return identity(path)
+        state = os.stat(path)
     except FileNotFoundError:
         return None
+    return state.st_dev, state.st_ino, state.st_size, state.st_mtime_ns
 
 
 def make_pair(key: Key | None, digest: str) -> Pair:
@@ -89,38 +81,29 @@ def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
     return (one[:-_DIGEST].decode() for one in pairs)
 
 
-def read_contents(paths: Iterable[Path], processes: int = 1) -> Iterator[Contents]:
-    """Yield the contents of each file in turn. No path may occur twice."""
-    identities = Identities(paths)
-    holdings = Holdings()
-    for found in read_files(identities, processes=processes):
-        if isinstance(found, FoundFile):
-            yield Contents(**vars(holdings), file=found, identity=identities.take(found.path))
-            holdings = Holdings()
-        else:
-            holdings.add(found)
+def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = False) -> Iterator[Contents]:
+    """Yield the contents of each file in turn. No path may occur twice. results: also keep the results themselves."""
+    identities: dict[Path, Identity | None] = {}
 
-
-class Identities:
-    """Paths for the reader. Remembers the identity of each file just before it was read."""
-
-    def __init__(self, paths: Iterable[Path]) -> None:
-        self._paths = paths
-        self._known: dict[Path, Identity] = {}
-
-    def __iter__(self) -> Iterator[Path]:
-        for path in self._paths:
-            try:
-                self._known[path] = identity(path)
-            except OSError:
-                self._known[path] = (0, 0, 0, 0)  # the reader reports the problem
+    def identified() -> Iterator[Path]:
+        for path in paths:
+            with contextlib.suppress(OSError):  # the reader reports the problem
+                identities[path] = identity(path)
             yield path
 
-    def take(self, path: Path) -> Identity:
-        return self._known.pop(path)
+    contents = Contents()
+    for found in read_files(identified(), contents=results, processes=processes):
+        if isinstance(found, FoundFile):
+            contents.file, contents.identity = found, identities.pop(found.path, None)
+            yield contents
+            contents = Contents()
+        else:
+            contents.add(found)
+            contents.results += [found] * results
 
 
 def contents_of(path: Path) -> Contents:
+    """Return the contents of one file."""
     return next(iter(read_contents([path])))
 
 

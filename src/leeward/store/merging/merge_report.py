@@ -7,6 +7,7 @@ from pathlib import Path
 from leeward.errors import BadSourceError
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
+from leeward.store.merging.contents import Identity
 
 
 @dataclass(frozen=True)
@@ -120,10 +121,11 @@ class Conflict:
 
 @dataclass(frozen=True, slots=True)
 class Removal:
-    """The fate, done or planned, of a source to be removed. reason: why it stays, "" if it is removed."""
+    """A file to remove. reason: why it is kept, "" if it is removed. identity: of the file when it was read."""
 
     path: Path
     reason: str = ""
+    identity: Identity | None = None
 
 
 @dataclass

@@ -22,9 +22,9 @@ from leeward.store.format.keys import Key
 from leeward.store.format.kind import Value
 from leeward.store.format.layout_result import Result
 from leeward.store.isolated.reader import read_files
-from leeward.store.merging.contents import Contents, Holdings, Identities, contents_of
+from leeward.store.merging.contents import Contents, contents_of, read_contents
 from leeward.store.merging.merge_report import Removal
-from leeward.store.merging.removal import Announce, proved, proved_contents, remove
+from leeward.store.merging.removal import proved, remove
 from leeward.store.merging.writer import Written, write_merged
 from leeward.store.paths import RunPaths
 from leeward.store.rescue.recovery import Recoverer
@@ -78,7 +78,7 @@ def pack(
     written = _write(sources, packed, attributes, emit)
     if written is not None:
         packed.count, packed.size = written.count, written.size
-        _remove(proved_contents(sources.good, packed.path), packed, emit)
+        _remove(sources.good, packed, emit)
     return packed
 
 
@@ -89,7 +89,7 @@ def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emi
         return False
     packed.count, packed.size = len(known.pairs), known.file.size
     there = [shard for key in keys if os.path.lexists(shard := paths.shard(key))]
-    _remove(proved(there, packed.path, processes), packed, emit)
+    _remove(read_contents(there, processes), packed, emit)
     return True
 
 
@@ -101,7 +101,7 @@ def _prepare(paths: RunPaths) -> None:
 
 
 class _Sources:
-    """The shards to be packed. good: contents of the valid ones. bad: the others."""
+    """The shards to pack. good: contents of the valid ones. bad: the others."""
 
     def __init__(self, paths: Sequence[Path], processes: int) -> None:
         self._paths = paths
@@ -110,23 +110,16 @@ class _Sources:
         self.bad: list[BadShard] = []
 
     def results(self) -> Iterator[Result]:
-        identities = Identities(self._paths)
-        results: list[FoundResult] = []
-        for found in read_files(identities, contents=True, processes=self._processes):
-            if isinstance(found, FoundResult):
-                results.append(found)
-                continue
-            if found.is_passing:
-                raise StorageError(f"{found.path}: {found.reason}")
-            shard = judged(found, results)
+        for contents in read_contents(self._paths, self._processes, results=True):
+            if contents.file.is_passing:
+                raise StorageError(f"{contents.path}: {contents.file.reason}")
+            shard = judged(contents.file, contents.results)
+            contents.results = []
             if isinstance(shard, BadShard):
                 self.bad.append(shard)
             elif shard.result is not None:
-                holdings = Holdings()
-                holdings.add(shard)
-                self.good.append(Contents(**vars(holdings), file=found, identity=identities.take(found.path)))
+                self.good.append(contents)
                 yield shard.result
-            results = []
 
 
 def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> Written | None:
@@ -143,15 +136,14 @@ def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], e
     return write_merged(packed.path, chain([first], results), attributes, before=announce)
 
 
-def _remove(proofs: Iterable[tuple[Removal, Contents]], packed: Packed, emit: Emit) -> None:
-    """Remove the shards that the pack is proved to hold, and note those that stay, with the reasons."""
-    removals = remove(proofs, _announcing(emit, packed.path), batch=_BATCH)
-    packed.kept += [removal for removal in removals if removal.reason]
+def _remove(shards: Iterable[Contents], packed: Packed, emit: Emit) -> None:
+    """Remove the shards that the pack is proved to hold, and note those that are kept."""
+    packed.kept += _remove_packed(shards, packed.path, emit)
     emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
 
 
-def _announcing(emit: Emit, pack: Path) -> Announce:
-    """Return a callback that emits short events: there may be a million shards."""
+def _remove_packed(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]:
+    """Remove the shards that the pack is proved to hold. Return the others. Events are short: there may be many."""
 
     def announce(event: str, which: list[Removal]) -> None:
         if event == "removing":
@@ -159,7 +151,7 @@ def _announcing(emit: Emit, pack: Path) -> Announce:
         elif event == "removed":
             emit(event, pack=str(pack), shards=len(which))
 
-    return announce
+    return [removal for removal in remove(proved(shards, pack), announce, batch=_BATCH) if removal.reason]
 
 
 def finish_packing(
@@ -171,8 +163,7 @@ def finish_packing(
         by_pack.setdefault(one.pack, []).append(one.path)
     kept: list[Removal] = []
     for path, shards in by_pack.items():
-        removals = remove(proved(shards, path, processes), _announcing(emit, path), batch=_BATCH)
-        kept += [removal for removal in removals if removal.reason]
+        kept += _remove_packed(read_contents(shards, processes), path, emit)
     try:
         packs = paths.pack_files()
         if packs:

@@ -2,7 +2,9 @@
 
 import contextlib
 import os
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 from leeward.errors import StorageError
@@ -11,18 +13,17 @@ from leeward.store.directory.audit import Audit
 from leeward.store.directory.index import output_index_path
 from leeward.store.directory.lock import Lock
 from leeward.store.directory.sources import Source
+from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.merging.contents import (
     Contents,
-    Identity,
     contents_of,
     identity,
-    identity_or_none,
     keys_of,
     read_contents,
     uncovered,
 )
 from leeward.store.merging.merge_log import append_removals
-from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport
+from leeward.store.merging.merge_report import BadResult, MergeReport, Removal, SourceReport
 from leeward.store.paths import RunPaths, is_pack, is_run
 
 _BATCH = 100
@@ -50,24 +51,27 @@ def remove_proved(
             by_root[root].record(event, paths=paths[root], output=str(report.output))
 
     places = dict.fromkeys(file.place for file in report.files)
-    removals = remove(proved(map(Path, places), report.output, processes), announce)
+    removals = remove(proved(read_contents(map(Path, places), processes), report.output), announce)
     remove_empty_folders((removal.path.parent for removal in removals if not removal.reason), folders)
     return removals
 
 
 def would_be_removed(report: MergeReport) -> list[Removal]:
     """Return what `remove_proved` would do after this merge, as far as the report tells."""
-    output = identity_or_none(report.output)
-    return [Removal(file.path, _why_it_would_stay(file, output)) for file in report.files]
+    output = identity(report.output)
+    return [
+        Removal(file.path, "it is the output" if output and identity(file.path) == output else _why_kept(file))
+        for file in report.files
+    ]
 
 
-def _why_it_would_stay(file: SourceReport, output: Identity | None) -> str:
-    if output is not None and identity_or_none(file.path) == output:
-        return "it is the output"
-    if not file.is_good:
-        bad = next((f"{one.name}: {one.verdict} ({one.reason})" for one in file.bad), "")
-        return bad or f"{file.verdict} ({file.reason})"
-    return file.reason or file.more
+def _why_kept(file: SourceReport) -> str:
+    return (_first_problem(file, file.bad) if not file.is_good else "") or file.reason or file.more
+
+
+def _first_problem(file: SourceReport | FoundFile, bad: Sequence[BadResult | FoundResult]) -> str:
+    """Return the verdict on the first bad result of a file, or on the file itself."""
+    return f"{bad[0].name}: {bad[0].verdict} ({bad[0].reason})" if bad else f"{file.verdict} ({file.reason})"
 
 
 @contextlib.contextmanager
@@ -95,20 +99,15 @@ def _run_root(path: Path) -> Path | None:
     return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
 
 
-def proved(paths: Iterable[Path], output: Path, processes: int = 1) -> Iterator[tuple[Removal, Contents]]:
-    """Yield why each file has to stay ("" if it need not) and its contents. File and output are read now, from disk."""
-    return proved_contents(read_contents(paths, processes), output)
-
-
-def proved_contents(sources: Iterable[Contents], output: Path) -> Iterator[tuple[Removal, Contents]]:
-    """Do the same for files that were read before. A file that changes before its removal stays."""
-    _have_synced(output)
+def proved(sources: Iterable[Contents], output: Path) -> Iterator[Removal]:
+    """Yield whether each source can be removed, because the output, read now from the disk, holds all its results."""
+    _sync(output)
     proof = contents_of(output)
     for contents in sources:
-        yield Removal(contents.path, _why_not(contents, proof)), contents
+        yield Removal(contents.path, _why_not(contents, proof), contents.identity)
 
 
-def _have_synced(output: Path) -> None:
+def _sync(output: Path) -> None:
     """Sync the output: a merge may have been killed after its rename, or a user may have copied the file there."""
     try:
         handle = os.open(output, os.O_RDONLY)
@@ -124,13 +123,12 @@ def _have_synced(output: Path) -> None:
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:
-    if contents.identity[:2] == proof.identity[:2]:
+    if contents.identity and proof.identity and contents.identity[:2] == proof.identity[:2]:
         return "it is the output"
     if not proof.is_whole:
         return f"the output could not be verified ({proof.file.reason or 'it holds bad results'})"
     if not contents.file.is_valid:
-        bad = next((f"{found.name}: {found.verdict} ({found.reason})" for found in contents.bad), "")
-        return bad or f"{contents.file.verdict} ({contents.file.reason})"
+        return _first_problem(contents.file, contents.bad)
     if contents.file.reason or contents.beyond:
         return contents.file.reason or f"there is more in {contents.beyond[0]}"
     lacking = uncovered(contents, proof, to_the_letter=True)
@@ -142,46 +140,32 @@ def _why_not(contents: Contents, proof: Contents) -> str:
     return f"the attributes say something else than in the output: {named}" if lacking else ""
 
 
-def remove(judged: Iterable[tuple[Removal, Contents]], announce: Announce, batch: int = _BATCH) -> list[Removal]:
-    """Remove the files without a reason to stay. Every removal is announced before, also those before a StorageError.
+def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -> list[Removal]:
+    """Remove the files that have no reason to be kept. Each removal is announced before it is done.
 
     batch: number of files whose removal is announced and confirmed together.
     """
+    proofs = iter(proofs)
     removals: list[Removal] = []
-    going: list[tuple[Removal, Contents]] = []
-    for removal, contents in judged:
-        if removal.reason:
-            announce("kept", [removal])
-            removals.append(removal)
-            continue
-        going.append((removal, contents))
-        if len(going) >= batch:
-            removals += _remove_batch(going, announce)
-            going = []
-    return removals + _remove_batch(going, announce)
-
-
-def _remove_batch(batch: list[tuple[Removal, Contents]], announce: Announce) -> list[Removal]:
-    if not batch:
-        return []
-    announce("removing", [removal for removal, _ in batch])
-    removals = [_remove_one(removal, contents) for removal, contents in batch]
-    announce("removed", [removal for removal in removals if not removal.reason])
-    kept = [removal for removal in removals if removal.reason]
-    if kept:
-        announce("kept", kept)
+    while some := list(islice(proofs, batch)):
+        if going := [one for one in some if not one.reason]:
+            announce("removing", going)
+        done = [one if one.reason else _remove_one(one) for one in some]
+        if gone := [one for one in done if not one.reason]:
+            announce("removed", gone)
+        if kept := [one for one in done if one.reason]:
+            announce("kept", kept)
+        removals += done
     return removals
 
 
-def _remove_one(removal: Removal, contents: Contents) -> Removal:
+def _remove_one(removal: Removal) -> Removal:
     try:
-        if identity(removal.path) != contents.identity:
-            return Removal(removal.path, "it changed while it was looked at")
+        if identity(removal.path) not in (removal.identity, None):
+            return replace(removal, reason="it changed after it was read")
         if is_pack(removal.path):  # the index first: without its pack it would be an orphan
             output_index_path(removal.path).unlink(missing_ok=True)
-        removal.path.unlink()
-    except FileNotFoundError:
-        return removal
+        removal.path.unlink(missing_ok=True)
     except OSError as error:
         raise StorageError(f"{removal.path}: cannot be removed ({error})") from error
     return removal

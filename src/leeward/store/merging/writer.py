@@ -23,7 +23,7 @@ from leeward.store.merging.contents import (
     Pair,
     contents_of,
     demand,
-    identity_or_none,
+    identity,
     keys_of,
     make_pair,
     read_contents,
@@ -164,7 +164,7 @@ def _write(
 
 def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
     """Return the contents of the new file, and of an existing output."""
-    is_known = known is not None and known.identity == identity_or_none(output)
+    is_known = known is not None and known.identity == identity(output)
     if is_known or not output.exists():
         return contents_of(path), known if is_known else None
     new, old = read_contents([path, output])
@@ -173,7 +173,7 @@ def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Conten
 
 def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
     """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
-    now = identity_or_none(output)
+    now = identity(output)
     if now is None:
         return None
     if old is None or old.identity != now:  # it has changed
