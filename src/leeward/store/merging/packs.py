@@ -51,13 +51,7 @@ class Packed:
 
 
 def pack(
-    paths: RunPaths,
-    keys: Sequence[Key],
-    path: Path,
-    attributes: Mapping[str, Value],
-    *,
-    emit: Emit = ignore,
-    processes: int = 1,
+    paths: RunPaths, keys: Sequence[Key], path: Path, attributes: Mapping[str, Value], *, emit: Emit = ignore
 ) -> Packed:
     """Write the results of these shards to one file, and remove the shards that it is proved to hold.
 
@@ -67,30 +61,22 @@ def pack(
     packed = Packed(path)
     try:
         _prepare(paths)
-        is_there = os.path.lexists(path)
+        known = contents_of(path) if os.path.lexists(path) else None
     except OSError as error:
         raise StorageError(f"{paths.packs}: cannot be created ({error})") from error
-    if is_there and _is_finished(paths, keys, packed, emit, processes):
-        return packed
-    if is_there:  # damaged: it is recovered later
-        packed.path = paths.new_pack()
-    sources = _Sources([paths.shard(key) for key in keys], processes)
-    written = _write(sources, packed, attributes, emit)
-    if written is not None:
-        packed.count, packed.size = written.count, written.size
-        _remove(sources.good, packed, emit)
+    shards = [paths.shard(key) for key in keys]
+    if known is not None and known.is_whole:  # an earlier try wrote it
+        packed.count, packed.size = len(known.pairs), known.file.size
+        sources: Iterable[Contents] = read_contents(filter(os.path.lexists, shards))
+    else:
+        if known is not None:  # damaged: it is recovered later
+            packed.path = paths.new_pack()
+        sources = _write(shards, packed, attributes, emit)
+        if not packed.count:
+            return packed
+    packed.kept = _remove(sources, packed.path, emit)
+    emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
     return packed
-
-
-def _is_finished(paths: RunPaths, keys: Sequence[Key], packed: Packed, emit: Emit, processes: int) -> bool:
-    """Return whether an earlier try wrote the pack. If so, remove the shards that it left."""
-    known = contents_of(packed.path)
-    if not known.is_whole:
-        return False
-    packed.count, packed.size = len(known.pairs), known.file.size
-    there = [shard for key in keys if os.path.lexists(shard := paths.shard(key))]
-    _remove(read_contents(there, processes), packed, emit)
-    return True
 
 
 def _prepare(paths: RunPaths) -> None:
@@ -100,49 +86,37 @@ def _prepare(paths: RunPaths) -> None:
     remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
 
 
-class _Sources:
-    """The shards to pack. good: contents of the valid ones. bad: the others."""
-
-    def __init__(self, paths: Sequence[Path], processes: int) -> None:
-        self._paths = paths
-        self._processes = processes
-        self.good: list[Contents] = []
-        self.bad: list[BadShard] = []
-
-    def results(self) -> Iterator[Result]:
-        for contents in read_contents(self._paths, self._processes, results=True):
-            if contents.file.is_passing:
-                raise StorageError(f"{contents.path}: {contents.file.reason}")
-            shard = judged(contents.file, contents.results)
-            contents.results = []
-            if isinstance(shard, BadShard):
-                self.bad.append(shard)
-            elif shard.result is not None:
-                self.good.append(contents)
-                yield shard.result
-
-
-def _write(sources: _Sources, packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> Written | None:
-    """Write the pack. Return None if no shard is good."""
-    packed.bad = sources.bad
-    results = sources.results()
+def _write(shards: Sequence[Path], packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> list[Contents]:
+    """Write the pack unless all shards are invalid. Return the contents of the valid ones."""
+    good: list[Contents] = []
+    results = _valid_results(shards, good, packed.bad)
     first = next(results, None)
     if first is None:
-        return None
+        return good
 
     def announce(written: Written) -> None:
         emit("pack", pack=str(packed.path), results=written.count, size=written.size, bad=len(packed.bad))
 
-    return write_merged(packed.path, chain([first], results), attributes, before=announce)
+    written = write_merged(packed.path, chain([first], results), attributes, before=announce)
+    packed.count, packed.size = written.count, written.size
+    return good
 
 
-def _remove(shards: Iterable[Contents], packed: Packed, emit: Emit) -> None:
-    """Remove the shards that the pack is proved to hold, and note those that are kept."""
-    packed.kept += _remove_packed(shards, packed.path, emit)
-    emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
+def _valid_results(shards: Sequence[Path], good: list[Contents], bad: list[BadShard]) -> Iterator[Result]:
+    """Yield the results of the valid shards. good: collects their contents. bad: collects the other shards."""
+    for contents in read_contents(shards, results=True):
+        if contents.file.is_passing:
+            raise StorageError(f"{contents.path}: {contents.file.reason}")
+        shard = judged(contents.file, contents.results)
+        contents.results = []
+        if isinstance(shard, BadShard):
+            bad.append(shard)
+        elif shard.result is not None:
+            good.append(contents)
+            yield shard.result
 
 
-def _remove_packed(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]:
+def _remove(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]:
     """Remove the shards that the pack is proved to hold. Return the others. Events are short: there may be many."""
 
     def announce(event: str, which: list[Removal]) -> None:
@@ -154,16 +128,14 @@ def _remove_packed(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[R
     return [removal for removal in remove(proved(shards, pack), announce, batch=_BATCH) if removal.reason]
 
 
-def finish_packing(
-    paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore, processes: int = 1
-) -> list[Removal]:
+def finish_packing(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore) -> list[Removal]:
     """Finish interrupted packing: remove packed shards and write indexes. Return the shards that stay, with reasons."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
     kept: list[Removal] = []
     for path, shards in by_pack.items():
-        kept += _remove_packed(read_contents(shards, processes), path, emit)
+        kept += _remove(read_contents(shards), path, emit)
     try:
         packs = paths.pack_files()
         if packs:
