@@ -15,10 +15,11 @@ from foreign_files import (
 )
 from leeward.errors import InputError
 from leeward.store.directory.shards import store_result
+from leeward.store.directory.sources import gather
 from leeward.store.format.found import FoundFile
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
-from leeward.store.merging.check import check, gather
+from leeward.store.merging.check import check
 from leeward.store.paths import RunPaths
 
 

@@ -171,9 +171,9 @@ def test_the_output_itself_stays(run, output):
 def test_a_corrupt_output_costs_no_source(run, output, monkeypatch):
     true_remove = removal.proved
 
-    def corrupted(paths, place, processes):
+    def corrupted(sources, place):
         damage(place)
-        return true_remove(paths, place, processes)
+        return true_remove(sources, place)
 
     monkeypatch.setattr(removal, "proved", corrupted)
     report = merge([run.root], output, remove_sources=True)

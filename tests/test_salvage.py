@@ -26,7 +26,7 @@ from leeward.store.isolated.reader import Limits, read_files
 from leeward.store.merging.merge import merge
 from leeward.store.rescue import recovery
 from leeward.store.rescue.doubts import doubtful
-from leeward.store.rescue.recovery import Recoverer, recover
+from leeward.store.rescue.recovery import Recoverer
 from reader_cases import use_faulty_children
 from run_cases import PATIENCE_S, leeward_here, make_campaign, results
 from test_rescue import layout, write_worker_file
@@ -41,6 +41,11 @@ def truncate(path, share):
 
 def names(found):
     return [one.name for one in found]
+
+
+def recover(path, workspace, limits=Limits()):  # noqa: B008 (it is frozen)
+    with Recoverer(workspace, limits) as recoverer:
+        return recoverer.recover(path)
 
 
 # --- one file --------------------------------------------------------------------------------------------------------
@@ -65,7 +70,7 @@ def test_our_own_results_are_verified(tmp_path, damage):
         path.write_bytes(content)
     before = path.read_bytes()
     found = recover(path, tmp_path)
-    assert found.verdict is Verdict.TRUNCATED or damage != "truncated"
+    assert found.file.verdict is Verdict.TRUNCATED or damage != "truncated"
     assert (6 if damage == "truncated" else 11) <= found.verified < 13
     assert found.plausible == 0
     for one in found.results:
@@ -151,7 +156,7 @@ def test_files_that_hold_nothing(tmp_path, content):
     path.write_bytes(content)
     found = recover(path, tmp_path)
     assert (found.results, found.lost) == ([], [])
-    assert found.verdict is not Verdict.VALID
+    assert found.file.verdict is not Verdict.VALID
 
 
 def test_what_is_no_file(tmp_path):
@@ -160,7 +165,7 @@ def test_what_is_no_file(tmp_path):
     (tmp_path / "folder.h5").mkdir()
     for name in ("pipe", "link", "folder"):
         found = recover(tmp_path / f"{name}.h5", tmp_path)
-        assert (found.results, found.verdict) == ([], Verdict.UNREADABLE)
+        assert (found.results, found.file.verdict) == ([], Verdict.UNREADABLE)
 
 
 def test_a_full_disk(tmp_path, monkeypatch):

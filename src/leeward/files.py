@@ -6,7 +6,7 @@ import os
 import secrets
 import stat
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from leeward.errors import StorageError
@@ -109,6 +109,15 @@ def _is_good(path: Path, check: Callable[[int], bool]) -> bool:
         return check(handle)
     finally:
         os.close(handle)
+
+
+@contextlib.contextmanager
+def storage_errors(place: Path, what: str) -> Iterator[None]:
+    """Turn an OSError within into a StorageError: `place: what (reason)`."""
+    try:
+        yield
+    except OSError as error:
+        raise StorageError(f"{place}: {what} ({error})") from error
 
 
 def rename(source: Path, target: Path) -> None:

@@ -19,7 +19,7 @@ from leeward.wording import command, count, listed, run_command, size
 if TYPE_CHECKING:
     from leeward.campaign import Campaign
     from leeward.cli.salvage import SalvageOptions
-    from leeward.store import Facts, Judge, MergeReport
+    from leeward.store import Judge, MergeReport, Value
 
 
 class OnBad(StrEnum):
@@ -132,7 +132,8 @@ def merged(
                 recompute=None if named is None else named.recompute,
                 judge=None if named is None else _judge(named, on_bad),
                 compare=comparison,
-                facts=None if known is None else _facts(known),
+                attributes={} if known is None else _attributes(known),
+                expected=None if known is None else set(known.tasks()),
                 campaigns=len(found),
                 notes=lambda: [*comparison.notes(), *(text for text in problems if text not in comparison.problems)],
             ),
@@ -150,17 +151,14 @@ def _judge(campaign: "Campaign", on_bad: OnBad) -> "Judge":
     return lambda result: campaign.judge(result) if result.key in campaign else None
 
 
-def _facts(campaign: "Campaign") -> "Facts":
-    from leeward.store import Facts
-
-    return Facts(
-        text=campaign.frozen_text(),
-        name=campaign.name,
-        crs=campaign.crs or "",
-        grid_size=campaign.spec.optimiser.grid_size,
-        random_pct=float(campaign.spec.optimiser.random_pct),
-        expected=set(campaign.tasks()),
-    )
+def _attributes(campaign: "Campaign") -> "dict[str, Value]":
+    return {
+        "campaign": campaign.frozen_text(),
+        "campaign_name": campaign.name,
+        "crs": campaign.crs or "",
+        "grid_size": campaign.spec.optimiser.grid_size,
+        "random_pct": float(campaign.spec.optimiser.random_pct),
+    }
 
 
 def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:

@@ -75,7 +75,7 @@ def _is_well(report: "MergeReport") -> bool:
 
 def _recovered(report: "MergeReport", file: "SourceReport") -> tuple[int, int]:
     """Return how many results of a file are verified, and how many plausible; rejected ones are neither."""
-    about = next((one for one in report.salvaged if one.place == file.place), None)
+    about = next((one for one in report.salvaged if one.file.path == file.path), None)
     if about is None:
         return file.valid - file.plausible, file.plausible
     return about.verified, max(0, file.valid - about.verified)
@@ -160,7 +160,7 @@ def _beside(sources: list[Path], output: Path) -> Iterator[str]:
 
 def _as_data(report: "MergeReport") -> dict[str, Any]:
     files = []
-    ways = {one.place: dict(one.tried) for one in report.salvaged}
+    ways = {str(one.file.path): one.tried for one in report.salvaged}
     for file in report.files:
         verified, plausible = _recovered(report, file)
         lost = [picked(bad, "name", "verdict", "reason") for bad in file.bad]

@@ -1,10 +1,8 @@
 """The worker that every engine uses: from a key to a result on the disk."""
 
-import contextlib
 import socket
 import traceback
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 from leeward.engines.heartbeat import Heartbeat
@@ -65,15 +63,6 @@ def retry_while_disk_rejects(action: Callable[[], T], on_rejected: OnRejected) -
             return action()
         except StorageError as error:
             on_rejected(error)
-
-
-@contextlib.contextmanager
-def storage_errors(place: Path, what: str) -> Iterator[None]:
-    """Turn an OSError within into a StorageError: `place: what (reason)`."""
-    try:
-        yield
-    except OSError as error:
-        raise StorageError(f"{place}: {what} ({error})") from error
 
 
 def last_line(error: BaseException) -> str:

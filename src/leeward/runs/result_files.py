@@ -7,8 +7,7 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 from typing import Any
 
-from leeward.engines.worker import storage_errors
-from leeward.files import is_there, replace_file
+from leeward.files import is_there, replace_file, storage_errors
 from leeward.runs.context import RunContext
 from leeward.runs.disk import RunDisk
 from leeward.runs.resume import Stored

@@ -13,10 +13,9 @@ from typing import Any
 
 from leeward import __version__
 from leeward.engines.work import Work
-from leeward.engines.worker import storage_errors
 from leeward.errors import BadSourceError, InputError
 from leeward.events import Emit
-from leeward.files import read_regular, replace_file, sync_folder
+from leeward.files import read_regular, replace_file, storage_errors, sync_folder
 from leeward.store import (
     CREDENTIALS,
     LONGEST_CAMPAIGN,

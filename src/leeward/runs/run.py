@@ -13,10 +13,9 @@ from leeward.campaign.work import LayoutWork
 from leeward.deprecation import renamed_argument
 from leeward.engines.engine import Assignment, EngineLostError, engine_class
 from leeward.engines.work import Work
-from leeward.engines.worker import storage_errors
 from leeward.errors import InputError, LeewardError
 from leeward.events import Emit, OnEvent
-from leeward.files import refresh, rename
+from leeward.files import refresh, rename, storage_errors
 from leeward.runs import filesystem, resume, stages
 from leeward.runs.context import Options, RunContext, RunReport, StopNowError, StopRequests
 from leeward.runs.coordinator import Coordinator

@@ -78,10 +78,8 @@ from leeward.store.merging.merge import (
     merge_run as merge_run,
 )
 from leeward.store.merging.merge_report import (
-    Facts as Facts,
     MergeRefusedError as MergeRefusedError,
     MergeReport as MergeReport,
-    Salvaged as Salvaged,
     SourceReport as SourceReport,
 )
 from leeward.store.merging.packs import finish_packing as finish_packing, pack as pack, unpack as unpack

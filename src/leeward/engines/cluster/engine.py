@@ -20,8 +20,7 @@ from leeward.engines.cluster.units import Handing, Units
 from leeward.engines.engine import Assignment, Began, Computed, Done, EngineLostError, Failed, Outcome, Stuck, Unstuck
 from leeward.engines.heartbeat import ForeignHeartbeats
 from leeward.engines.work import FrozenWork
-from leeward.engines.worker import storage_errors
-from leeward.files import replace_file
+from leeward.files import replace_file, storage_errors
 from leeward.store import PROBE, Key, index_line, result_in
 
 STUCK_S = 30.0

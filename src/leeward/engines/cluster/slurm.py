@@ -28,9 +28,9 @@ from leeward.campaign.execution import SlurmSpec
 from leeward.engines.cluster.links import CONNECT_S, Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
-from leeward.engines.worker import storage_errors
 from leeward.errors import LeewardError
 from leeward.events import Emit
+from leeward.files import storage_errors
 from leeward.store import CREDENTIALS, RunPaths
 
 _before = signal.getsignal(signal.SIGINT)

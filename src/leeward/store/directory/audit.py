@@ -7,8 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from leeward.errors import StorageError
-from leeward.files import open_regular, read_regular, sync, sync_folder
+from leeward.files import open_regular, read_regular, storage_errors, sync, sync_folder
 from leeward.wording import json_text
 
 
@@ -23,10 +22,8 @@ class Audit:
         """Append one event durably."""
         self._guard()
         line = json_text({"time": utc_now(), "event": event, **facts}, default=str) + "\n"
-        try:
+        with storage_errors(self.path, "cannot be written"):
             append_line(self.path, line, durable=True)
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be written ({error})") from error
 
 
 def utc_now() -> str:

@@ -30,6 +30,7 @@ from leeward.files import (
     read_regular,
     refresh,
     rename,
+    storage_errors,
     sync,
     sync_folder,
     write_all,
@@ -108,12 +109,10 @@ class Lock:
 
     def check(self) -> None:
         """Raise HeldError if another process has taken the lock over."""
-        try:
+        with storage_errors(self.path, "cannot be read"):
             holder, _ = read_owner(self.path)
             if holder is None:
                 self.path.parent.stat()
-        except OSError as error:
-            raise StorageError(f"{self.path}: cannot be read ({error})") from error
         if holder is None or holder.token != self.owner.token:
             gone = "its lock is gone: it was removed, or taken over by a process that has ended"
             why = f"taken over by {holder}" if holder else gone

@@ -4,9 +4,8 @@ import os
 import secrets
 from pathlib import Path
 
-from leeward.errors import StorageError
 from leeward.events import Emit, ignore
-from leeward.files import rename, replace_file, sync_folder
+from leeward.files import rename, replace_file, storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.format.verdicts import Verdict
 from leeward.store.paths import RunPaths
@@ -32,7 +31,7 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit:
     """
     token = secrets.token_hex(4)
     place = paths.quarantine / f"{path.name}.{token}"
-    try:
+    with storage_errors(path, f"cannot be moved to {place}"):
         before = _moved_before(paths, path)
         if before is not None:
             return before
@@ -53,6 +52,4 @@ def quarantine(paths: RunPaths, path: Path, verdict: Verdict, reason: str, emit:
         rename(path, place)
         sync_folder(paths.quarantine)
         sync_folder(path.parent)
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be moved to {place} ({error})") from error
     return place

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from leeward.errors import LeewardError, StorageError
-from leeward.files import NotAFileError, read_regular, replace_file
+from leeward.files import NotAFileError, read_regular, replace_file, storage_errors
 from leeward.store.directory.audit import utc_now
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -138,15 +138,11 @@ def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: 
 
 def forget_record(paths: RunPaths, key: Key) -> None:
     """Remove the record of a task that has a result or starts over."""
-    try:
+    with storage_errors(paths.failure(key), "cannot be removed"):
         paths.failure(key).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{paths.failure(key)}: cannot be removed ({error})") from error
 
 
 def _write(paths: RunPaths, key: Key, record: Record) -> Record:
-    try:
+    with storage_errors(paths.failure(key), "cannot be written"):
         replace_file(paths.failure(key), json_text(asdict(record)).encode())
-    except OSError as error:
-        raise StorageError(f"{paths.failure(key)}: cannot be written ({error})") from error
     return record

@@ -5,7 +5,7 @@ import errno
 import functools
 import io
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, overload
 
@@ -13,13 +13,13 @@ import h5py
 
 from leeward.carving import Held, Pages
 from leeward.errors import InputError, StorageError
-from leeward.files import NotAFileError, kind_of, open_regular, replace_file, sync_folder
+from leeward.files import NotAFileError, kind_of, open_regular, replace_file, storage_errors, sync_folder
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.format.direct import sealed_results
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.format.keys import Key
-from leeward.store.format.kind import AnyResult
+from leeward.store.format.kind import AnyResult, Value
 from leeward.store.format.kinds import parse_key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
@@ -125,11 +125,17 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
 
 
 def shard_bytes(result: AnyResult) -> bytes:
-    """Return the content of a shard, made in memory, as libhdf5 may crash on a full disk."""
+    """Return the content of a shard."""
+    return file_bytes([result], {})
+
+
+def file_bytes(results: Sequence[AnyResult], attributes: Mapping[str, Value]) -> bytes:
+    """Return the content of a file with these results, made in memory, as libhdf5 may crash on a full disk."""
     image = io.BytesIO()
     with h5py.File(image, "w", libver=LIBVER) as file:
-        write_root(file, root_attributes(result))
-        write_group(file, result)
+        write_root(file, {**attributes, **(root_attributes(results[0]) if results else {})})
+        for result in results:
+            write_group(file, result)
     return image.getvalue()
 
 
@@ -189,7 +195,7 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
     """
     path = paths.shard(result.key)
     content = shard_bytes(result)
-    try:
+    with storage_errors(path, "cannot be stored"):
         if path.exists():
             if _holds(path, result.key):
                 _have_synced(path.parent)
@@ -200,6 +206,4 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
             _make_folder(path.parent)
         _have_synced(path.parent)
         replace_file(path, content, check=lambda handle: _is_stored(handle, result))
-    except OSError as error:
-        raise StorageError(f"{path}: cannot be stored ({error})") from error
     return path

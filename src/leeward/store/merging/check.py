@@ -1,25 +1,22 @@
 """Check files and results, and give each a verdict. Nothing is written."""
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from leeward.store.directory.shards import was_packed
-from leeward.store.directory.sources import Source, gather
+from leeward.store.directory.sources import gather
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import NO_AEP, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
+from leeward.store.merging.contents import read_groups
+from leeward.store.merging.survey import Candidate, Compare, Judge, both
 from leeward.store.paths import RunPaths
 
-__all__ = ["CheckReport", "Source", "check", "gather"]
-
 MOST_PROBLEMS = 1000  # kept in the report; all are counted
-
-Judge = Callable[[Result], str | None]
-Compare = Callable[[Path, Result], str | None]  # a file and a result in it -> why it is not of the campaign
 
 
 @dataclass(eq=False)
@@ -44,8 +41,8 @@ class CheckReport:
     missing: list[Key] = field(default_factory=list)
     extra: list[Key] = field(default_factory=list)
     conflicts: dict[Key, list[Path]] = field(default_factory=dict)
-    _places: dict[Key, "_Place"] = field(default_factory=dict)
-    _copies: dict[Key, list["_Place"]] = field(default_factory=dict)
+    _first: dict[Key, Candidate] = field(default_factory=dict)
+    _copies: dict[Key, list[Candidate]] = field(default_factory=dict)
     _paths: list[str] = field(default_factory=list)
 
     @property
@@ -59,7 +56,7 @@ class CheckReport:
     @property
     def keys(self) -> Collection[Key]:
         """The keys of all valid results."""
-        return self._places.keys()
+        return self._first.keys()
 
     @property
     def duplicates(self) -> dict[Key, list[Path]]:
@@ -73,17 +70,8 @@ class CheckReport:
         return self.files > 0 and not (bad or self.conflicts or self.missing)
 
     def _paths_of(self, key: Key) -> list[Path]:
-        numbers = dict.fromkeys(place.file for place in (self._places[key], *self._copies[key]))
+        numbers = dict.fromkeys(one.source for one in (self._first[key], *self._copies[key]))
         return [Path(self._paths[number]) for number in numbers]
-
-
-@dataclass(frozen=True, slots=True)
-class _Place:
-    """The place of a result. name: its group, "" if that is the key."""
-
-    file: int
-    digest: bytes
-    name: str = ""
 
 
 def check(
@@ -106,10 +94,13 @@ def check(
     if campaign is None:
         campaign = None if expected is None else set(expected)
     report = CheckReport()
-    look = _both(compare, _judge_within(judge, campaign))
-    for source in _joined(gather(paths)):
-        found_there = read_files(source.files, contents=look is not None, limits=limits, processes=processes)
-        for found in _judged(found_there, source.run, look, report.unfit):
+    doubt = both(compare, _judge_within(judge, campaign))
+    sources = gather(paths)
+    plain = [source.path for source in sources if source.run is None]  # read together, by the same child processes
+    runs = [(source.files, source.run) for source in sources if source.run is not None]
+    for files, run in [(iter(plain), None), *runs]:
+        found_there = read_files(files, contents=doubt is not None, limits=limits, processes=processes)
+        for found in _judged(found_there, run, doubt, report.unfit):
             _add(report, found)
             if on_found is not None:
                 on_found(found)
@@ -129,34 +120,8 @@ def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge
     return lambda result: judge(result) if result.key in campaign else None
 
 
-def _both(compare: Compare | None, judge: Judge | None) -> Compare | None:
-    """Return both tests as one. The comparison comes first: the judge recomputes, which takes longer."""
-    if compare is None:
-        return None if judge is None else lambda path, result: judge(result)
-    if judge is None:
-        return compare
-    return lambda path, result: compare(path, result) or judge(result)
-
-
-@dataclass(frozen=True)
-class _Files:
-    files: Iterable[Path]
-    run: RunPaths | None
-
-
-def _joined(sources: Iterable[Source]) -> Iterator[_Files]:
-    """Yield the plain files together, for one child process to read, then each run directory."""
-    sources = list(sources)
-    plain = [source.path for source in sources if source.run is None]
-    if plain:
-        yield _Files(plain, None)
-    for source in sources:
-        if source.run is not None:
-            yield _Files(source.files, source.run)
-
-
 def _judged(
-    all_found: Iterable[Found], run: RunPaths | None, look: Compare | None, unfit: list[Path]
+    all_found: Iterable[Found], run: RunPaths | None, doubt: Compare | None, unfit: list[Path]
 ) -> Iterator[Found]:
     """Refine the verdicts by the place of a file and by the campaign. unfit: collects files that fail the latter."""
     rejected = 0
@@ -171,8 +136,8 @@ def _judged(
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
             verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
-        elif found.is_valid and look is not None and found.result is not None:
-            reason = look(found.path, found.result)
+        elif found.is_valid and doubt is not None and found.result is not None:
+            reason = doubt(found.path, found.result)
             if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
                 unfit.append(found.path)
         rejected += reason is not None
@@ -217,10 +182,9 @@ def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
     report.no_aep += found.status == NO_AEP
     report.plausible += not found.is_verified
     name = "" if found.name == str(key) else found.name
-    place = _Place(len(report._paths), bytes.fromhex(found.digest), name)
-    first = report._places.setdefault(key, place)
-    if first is not place:
-        report._copies.setdefault(key, []).append(place)
+    new = Candidate(key, bytes.fromhex(found.digest), len(report._paths), name)
+    if report._first.setdefault(key, new) is not new:
+        report._copies.setdefault(key, []).append(new)
 
 
 # --- one key in several places ---------------------------------------------------------------------------------------
@@ -229,19 +193,18 @@ def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
 def _compare(report: CheckReport, limits: Limits) -> None:
     """Find the conflicts: keys of which no result covers all the others."""
     rivals = {
-        key: [report._places[key], *copies]
+        key: [report._first[key], *copies]
         for key, copies in report._copies.items()
-        if any(copy.digest != report._places[key].digest for copy in copies)
+        if any(copy.digest != report._first[key].digest for copy in copies)
     }
-    names: dict[Path, list[str]] = {}
-    for key, places in rivals.items():
-        for place in places:
-            names.setdefault(Path(report._paths[place.file]), []).append(place.name or str(key))
-    results: dict[Key, list[Result]] = {}
-    for found in read_files(names, contents=True, keys=names, limits=limits):
-        if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-            results.setdefault(found.key, []).append(found.result)
+    names: dict[Path, list[str]] = defaultdict(list)
+    for candidates in rivals.values():
+        for one in candidates:
+            names[Path(report._paths[one.source])].append(one.group)
+    results: dict[Key | None, list[Result]] = defaultdict(list)
+    for found, result in read_groups(names, limits):
+        results[found.key].append(result)
     for key in sorted(rivals):
-        there = results.get(key, [])
+        there = results[key]
         if not any(all(one.covers(other) for other in there) for one in there):
             report.conflicts[key] = report._paths_of(key)

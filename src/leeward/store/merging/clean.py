@@ -5,8 +5,8 @@ from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
-from leeward.errors import StorageError
 from leeward.events import Emit, OnProgress, ignore
+from leeward.files import storage_errors
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.directory.results import BadFile, BadPack, RunFiles, read_results
 from leeward.store.directory.shards import BadShard, ShardPaths
@@ -54,15 +54,13 @@ def clean(
     """
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)
-    try:
+    with storage_errors(paths.root, "cannot be cleaned"):
         paths.demand_own_places()
         if merged:
             _remove_merged(paths, report, emit, on_progress, processes)
         else:
             _move_bad(paths, report, emit, on_progress, processes)
             _remove_temporary(paths, report, emit)
-    except OSError as error:
-        raise StorageError(f"{paths.root}: cannot be cleaned ({error})") from error
     return report
 
 

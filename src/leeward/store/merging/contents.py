@@ -2,7 +2,7 @@
 
 import contextlib
 import os
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -10,7 +10,7 @@ from leeward.errors import StorageError
 from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.layout_result import Result
-from leeward.store.isolated.reader import read_files
+from leeward.store.isolated.reader import Limits, read_files
 
 Pair = bytes  # the text of a key, then a digest, in one object: there may be a hundred thousand of them
 Identity = tuple[int, int, int, int]
@@ -102,6 +102,16 @@ def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = 
             contents.results += [found] * results
 
 
+def read_groups(
+    names: Mapping[Path, Collection[str]],
+    limits: Limits = Limits(),  # noqa: B008 (it is frozen)
+) -> Iterator[tuple[FoundResult, Result]]:
+    """Yield the valid results among the named groups of some files."""
+    for found in read_files(names, contents=True, keys=names, limits=limits):
+        if isinstance(found, FoundResult) and found.result is not None:
+            yield found, found.result
+
+
 def contents_of(path: Path) -> Contents:
     """Return the contents of one file."""
     return next(iter(read_contents([path])))
@@ -123,13 +133,11 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
         return missing
     names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
     standing: dict[str, Result] = {}
-    for found in read_files(names, contents=True, keys=names):
-        if not isinstance(found, FoundResult) or found.result is None:
-            continue
+    for found, result in read_groups(names):
         key = str(found.key)
         if found.path == new.path:
-            standing[key] = found.result
-        elif key in standing and standing[key].covers(found.result, to_the_letter=to_the_letter):
+            standing[key] = result
+        elif key in standing and standing[key].covers(result, to_the_letter=to_the_letter):
             missing.discard(pair(found))
     return missing
 

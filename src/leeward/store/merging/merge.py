@@ -2,15 +2,15 @@
 
 import contextlib
 import tempfile
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import chain
 from pathlib import Path
 
 from leeward import __version__
-from leeward.errors import InputError, StorageError
+from leeward.errors import InputError
 from leeward.events import Emit, OnProgress, ignore
-from leeward.files import sync_folder
+from leeward.files import storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.directory.results import BadFile, BadPack, Doubled, RunFiles, read_results
 from leeward.store.directory.shards import BadShard, ShardPaths
@@ -22,10 +22,10 @@ from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import Contents, Pair, contents_of, make_pair, pair
 from leeward.store.merging.merge_log import write_logs
-from leeward.store.merging.merge_report import Facts, MergeRefusedError, MergeReport
+from leeward.store.merging.merge_report import MergeRefusedError, MergeReport
 from leeward.store.merging.removal import held_runs, remove_proved, would_be_removed
 from leeward.store.merging.salvage import salvaged_sources
-from leeward.store.merging.survey import Compare, Judge, Recompute, SecondPass, Survey
+from leeward.store.merging.survey import Compare, Judge, Recompute, SecondPass, Survey, both
 from leeward.store.merging.writer import OutputHoldsMoreError, Written, write_merged
 from leeward.store.paths import RunPaths
 
@@ -42,19 +42,19 @@ _TIMELY = ("created", "leeward_version", "successful_configs")  # do not make an
 class RunMerge:
     """The outcome of merging a run.
 
-    count, keys: results in the output. no_aep: results without an AEP. replaced: False if the output was up to date or
-    there was nothing to merge. bad_files: shards that were left out, and packs with any bad result. moved: new path of
-    a damaged output.
+    keys: of the results in the output. replaced: False if the output was up to date or there was nothing to merge.
+    bad_files: shards that were left out, and packs with any bad result. moved: new path of a damaged output.
     """
 
-    output: Path
-    count: int = 0
     keys: frozenset[Key] = frozenset()
-    no_aep: int = 0
-    size: int = 0
     replaced: bool = False
     bad_files: list[BadFile] = field(default_factory=list)
     moved: Path | None = None
+
+    @property
+    def count(self) -> int:
+        """The number of results in the output."""
+        return len(self.keys)
 
 
 def merge_run(
@@ -71,13 +71,12 @@ def merge_run(
     the output holds results that they lack. After a StorageError the same call can be repeated.
     """
     files = RunFiles(paths)
-    merged = RunMerge(paths.output)
+    merged = RunMerge()
     known = contents_of(paths.output) if paths.output.is_file() else None
     current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
     if known is not None and current is not None:
         _sync(paths.output.parent)  # an earlier try may have been cut off after the rename
-        merged.count, merged.keys, merged.size = len(known.pairs), frozenset(current), known.file.size
-        return merged
+        return RunMerge(frozenset(current))
     keys: set[Key] = set()
     results = _results_of_run(files, merged, keys, on_progress, processes)
     first = next(results, None)
@@ -93,19 +92,15 @@ def merge_run(
     except OutputHoldsMoreError as error:
         error.bad_files = merged.bad_files
         raise
-    merged.keys = frozenset(keys)
-    merged.count, merged.no_aep = written.count, written.no_aep
-    merged.size, merged.replaced, merged.moved = written.size, True, written.moved
+    merged.keys, merged.replaced, merged.moved = frozenset(keys), True, written.moved
     moved = None if written.moved is None else str(written.moved)
     emit("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
 
 
 def _sync(folder: Path) -> None:
-    try:
+    with storage_errors(folder, "cannot be synced"):
         sync_folder(folder)
-    except OSError as error:
-        raise StorageError(f"{folder}: cannot be synced ({error})") from error
 
 
 def _keys_if_up_to_date(
@@ -150,15 +145,16 @@ class KnownCampaign:
     """The known facts about the campaign of the sources.
 
     recompute: for layouts without an AEP. judge: returns what is wrong with a result that has no digest of its own, or
-    None. compare: returns why a result does not belong to the campaign of its file, or None. facts: attributes of the
-    output; without them those of the sources count. campaigns: known number of different campaigns. notes: called once
-    all sources are read, returns further lines for the log.
+    None. compare: returns why a result does not match the campaign of its file, or None. attributes: of the output, in
+    addition to those of the sources. expected: the keys of all tasks; None if unknown. campaigns: known number of
+    different campaigns. notes: called once all sources are read, returns further lines for the log.
     """
 
     recompute: Recompute | None = None
     judge: Judge | None = None
     compare: Compare | None = None
-    facts: Facts | None = None
+    attributes: Mapping[str, Value] = field(default_factory=dict)
+    expected: Collection[Key] | None = None
     campaigns: int = 1
     notes: Callable[[], Iterable[str]] = tuple
 
@@ -188,14 +184,12 @@ def merge(
     on_progress = on_progress or (lambda what, done, total: None)
     with contextlib.ExitStack() as stack:
         audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
-        survey = Survey(
-            judge=_judge_of_unproved(campaign.judge), compare=campaign.compare, campaigns=campaign.campaigns
-        )
+        survey = Survey(doubt=both(campaign.compare, _judge_of_unproved(campaign.judge)), campaigns=campaign.campaigns)
         places = _expanded(found)
         if on_bad == "salvage":
             beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
-            found_again = stack.enter_context(salvaged_sources(places, beside, processes, on_progress))
-            places, survey.salvaged = found_again.places, found_again.salvaged
+            salvaged = salvaged_sources(places, beside, processes, on_progress)
+            places, survey.salvaged = stack.enter_context(salvaged)
         _look_at_all(survey, found, places, on_progress, processes)
         survey.settle(prefer)
         report = _report(survey, output, on_bad, prefer, campaign)
@@ -207,7 +201,7 @@ def merge(
             report.logs = write_logs(report)
             raise MergeRefusedError(report)
         second = SecondPass(survey, report, campaign.recompute, on_progress, processes)
-        _write(report, second, _attributes(survey, campaign.facts))
+        _write(report, second, _attributes(survey, campaign))
         if remove_sources:
             folders = [source for source in sources if source.is_dir()]
             report.removals = remove_proved(report, folders, audits, processes)
@@ -276,14 +270,13 @@ def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path
 
 
 def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, campaign: KnownCampaign) -> MergeReport:
-    facts = campaign.facts
     report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
-    if facts is not None:
-        report.missing = sorted(set(facts.expected) - survey.chosen.keys())
-    if len(survey.studies) > 1 and facts is None:
+    if campaign.expected is not None:
+        report.missing = sorted(set(campaign.expected) - survey.chosen.keys())
+    elif len(survey.studies) > 1:
         report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
     report.salvaged = list(survey.salvaged.values())
-    report.notes += [f"{one.place}: {note}" for one in report.salvaged for note in one.notes]
+    report.notes += [f"{one.file.path}: {note}" for one in report.salvaged for note in one.notes]
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
     if damaged and on_bad != "salvage":
         report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")
@@ -326,23 +319,15 @@ def _forgone(report: MergeReport) -> set[Pair]:
     }
 
 
-def _attributes(survey: Survey, facts: Facts | None) -> dict[str, Value]:
-    """Return the attributes of the output, from the facts, else from the newest source with a campaign."""
+def _attributes(survey: Survey, campaign: KnownCampaign) -> dict[str, Value]:
+    """Return the attributes of the output, from the campaign, else from the newest source that has one."""
     own = ("format_version", "created", "successful_configs", "leeward_version")
     attributes = {name: value for name, value in survey.attributes.items() if name not in own}
-    if facts is not None:
-        attributes |= {
-            "campaign": facts.text,
-            "campaign_name": facts.name,
-            "crs": facts.crs,
-            "grid_size": facts.grid_size,
-            "random_pct": facts.random_pct,
-            "total_configs": len(facts.expected),
-        }
-    campaigns = max(survey.campaigns, len(survey.studies) if facts is None else 1)
+    attributes |= campaign.attributes
+    campaigns = max(survey.campaigns, len(survey.studies) if campaign.expected is None else 1)
     if campaigns > 1:
         attributes["campaigns"] = campaigns  # so that its results are not all compared with one of them
-    total = attributes.get("total_configs")
+    total = attributes.get("total_configs") if campaign.expected is None else len(campaign.expected)
     count = len(survey.chosen)
     attributes["total_configs"] = max(total, count) if isinstance(total, int) else count
     return {**attributes, "leeward_version": __version__}

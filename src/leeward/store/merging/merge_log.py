@@ -3,14 +3,16 @@
 import math
 import time
 from collections.abc import Iterable, Iterator
+from itertools import starmap
 from pathlib import Path
 from typing import Any
 
 from leeward.errors import StorageError
-from leeward.files import sync, sync_folder
+from leeward.files import storage_errors, sync, sync_folder
 from leeward.store.directory.audit import append_line, utc_now
 from leeward.store.directory.temporary import Temporary, remove_left_overs
-from leeward.store.merging.merge_report import Conflict, MergeReport, Removal, Salvaged, SourceReport
+from leeward.store.merging.merge_report import Conflict, MergeReport, Removal, SourceReport
+from leeward.store.rescue.recovery import Recovery
 from leeward.wording import json_text, printable
 
 
@@ -19,7 +21,7 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
     folder = report.output.parent
     stamp = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
     number = 0
-    try:
+    with storage_errors(folder, "the merge log cannot be written"):
         remove_left_overs(folder, ".merge_log_")
         while True:
             name = f"merge_log_{stamp}" + (f"-{number}" if number else "")
@@ -30,8 +32,6 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
         _write(text, text_lines(report))
         _write(data, (json_text(line) for line in data_lines(report)))
         sync_folder(folder)
-    except OSError as error:
-        raise StorageError(f"{folder}: the merge log cannot be written ({error})") from error
     return data, text
 
 
@@ -67,9 +67,9 @@ def data_lines(report: MergeReport) -> Iterator[dict[str, Any]]:
         "on_bad": report.on_bad,
         "prefer": report.prefer,
     }
-    for number, (datasets, attributes) in enumerate(report.kinds):
+    for (datasets, attributes), number in report.kinds.items():
         yield {"event": "kind", "kind": number, "datasets": datasets, "attributes": attributes}
-    salvaged = {one.place: one for one in report.salvaged}
+    salvaged = {str(one.file.path): one for one in report.salvaged}
     for file in report.files:
         yield {**_file_data(file), **(_salvage_data(salvaged[file.place]) if file.copy else {})}
     for duplicate in report.duplicates:
@@ -102,8 +102,8 @@ def _file_data(file: SourceReport) -> dict[str, Any]:
     }
 
 
-def _salvage_data(about: Salvaged) -> dict[str, Any]:
-    return {"salvaged": {"verified": about.verified, "plausible": about.plausible, "ways": dict(about.tried)}}
+def _salvage_data(about: Recovery) -> dict[str, Any]:
+    return {"salvaged": {"verified": about.verified, "plausible": about.plausible, "ways": about.tried}}
 
 
 def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
@@ -148,7 +148,7 @@ def text_lines(report: MergeReport) -> Iterator[str]:
         "Totals", (f"{name.replace('_', ' ')}: {_or_unknown(name, value)}" for name, value in totals(report).items())
     )
     yield from _section("Notes", report.notes)
-    yield from _section("Datasets and attributes taken", map(_kind_text, enumerate(report.kinds)))
+    yield from _section("Datasets and attributes taken", starmap(_kind_text, report.kinds.items()))
     yield from _section(f"Files ({len(report.files)})", (line for file in report.files for line in _file_text(file)))
     yield from _section("Salvaged", map(_salvage_text, report.salvaged))
     yield from _section(
@@ -182,8 +182,8 @@ def _or_unknown(name: str, value: Any) -> Any:
     return "no" if name == "moved" else "not known"
 
 
-def _kind_text(numbered: tuple[int, tuple[tuple[str, ...], tuple[str, ...]]]) -> str:
-    number, (datasets, attributes) = numbered
+def _kind_text(names: tuple[tuple[str, ...], tuple[str, ...]], number: int) -> str:
+    datasets, attributes = names
     return f"kind {number}: datasets {', '.join(datasets)}; attributes {', '.join(attributes)}"
 
 
@@ -198,9 +198,9 @@ def _file_text(file: SourceReport) -> Iterator[str]:
         yield f"    {bad.name}: {bad.verdict} ({bad.reason})"
 
 
-def _salvage_text(about: Salvaged) -> str:
-    ways = ", ".join(f"{way} {found}" for way, found in about.tried)
-    return f"{about.place}: {about.verified} verified, {about.plausible} plausible, {len(about.lost)} lost ({ways})"
+def _salvage_text(about: Recovery) -> str:
+    ways = ", ".join(f"{way} {found}" for way, found in about.tried.items())
+    return f"{about.file.path}: {about.verified} verified, {about.plausible} plausible, {len(about.lost)} lost ({ways})"
 
 
 def _conflict_text(report: MergeReport, conflict: Conflict) -> Iterator[str]:

@@ -1,6 +1,5 @@
 """The findings and actions of a merge as plain data, for its log, summary and exit code."""
 
-from collections.abc import Collection
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -8,60 +7,19 @@ from leeward.errors import BadSourceError
 from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import Identity
-
-
-@dataclass(frozen=True)
-class Facts:
-    """The attributes that a campaign gives its output. text: the frozen campaign. expected: the keys of all tasks."""
-
-    text: str
-    name: str
-    crs: str
-    grid_size: int
-    random_pct: float
-    expected: Collection[Key] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class BadResult:
-    """A group that was left out."""
-
-    name: str
-    verdict: Verdict
-    reason: str
-
-
-@dataclass(frozen=True, slots=True)
-class Salvaged:
-    """The results recovered from a file that is, or may be, damaged.
-
-    verified, plausible: number of results with and without a digest. lost: results that were there once. tried: ways,
-    and how many results each found. notes: on ways that were cut off.
-    """
-
-    place: str
-    size: int
-    verdict: Verdict
-    reason: str
-    sha256: bytes
-    verified: int
-    plausible: int
-    lost: tuple[BadResult, ...]
-    tried: tuple[tuple[str, int], ...]
-    notes: tuple[str, ...]
+from leeward.store.rescue.recovery import BadResult, Recovery
 
 
 @dataclass(slots=True)
 class SourceReport:
     """One source file.
 
-    number: its index in the list. valid: number of valid results. plausible: how many of these have no digest of their
+    valid: number of valid results. plausible: how many of these have no digest of their
     own. refused: how many bad results are intact but do not match the campaign. taken: results that went to the output.
     kinds: indices into the report's `kinds`. more: content that is not in the output, or "". copy: the file that its
     results are read from, "" if that is the source itself.
     """
 
-    number: int
     place: str
     size: int
     verdict: Verdict
@@ -132,10 +90,10 @@ class Removal:
 class MergeReport:
     """The full report of a merge.
 
-    kinds: the distinct combinations of dataset and attribute names that were taken. not_recomputed: by key, why a
-    missing AEP could not be computed. missing: expected keys that were not found, None if the expected keys are
-    unknown. salvaged: recoveries from damaged files, in file order. removals: of sources. problem: why nothing was
-    written, or "".
+    kinds: the distinct combinations of dataset and attribute names that were taken, with a number each.
+    not_recomputed: by key, why a missing AEP could not be computed. missing: expected keys that were not found, None if
+    the expected keys are unknown. salvaged: recoveries from damaged files, in file order. removals: of sources.
+    problem: why nothing was written, or "".
     """
 
     output: Path
@@ -145,14 +103,14 @@ class MergeReport:
     files: list[SourceReport] = field(default_factory=list)
     duplicates: list[Duplicate] = field(default_factory=list)
     conflicts: list[Conflict] = field(default_factory=list)
-    kinds: list[tuple[tuple[str, ...], tuple[str, ...]]] = field(default_factory=list)
+    kinds: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = field(default_factory=dict)
     recomputed: list[Key] = field(default_factory=list)
     not_recomputed: dict[Key, str] = field(default_factory=dict)
     no_aep: int = 0
     results: int = 0
     size: int = -1
     missing: list[Key] | None = None
-    salvaged: list[Salvaged] = field(default_factory=list)
+    salvaged: list[Recovery] = field(default_factory=list)
     moved: Path | None = None
     notes: list[str] = field(default_factory=list)
     problem: str = ""

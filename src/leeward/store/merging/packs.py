@@ -12,7 +12,7 @@ from pathlib import Path
 
 from leeward.errors import StorageError
 from leeward.events import Emit, ignore
-from leeward.files import kind_of, sync_folder
+from leeward.files import kind_of, storage_errors, sync_folder
 from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
 from leeward.store.directory.shards import BadShard, judged, store_result
@@ -59,11 +59,9 @@ def pack(
     path resumes where it was cut off.
     """
     packed = Packed(path)
-    try:
+    with storage_errors(paths.packs, "cannot be created"):
         _prepare(paths)
         known = contents_of(path) if os.path.lexists(path) else None
-    except OSError as error:
-        raise StorageError(f"{paths.packs}: cannot be created ({error})") from error
     shards = [paths.shard(key) for key in keys]
     if known is not None and known.is_whole:  # an earlier try wrote it
         packed.count, packed.size = len(known.pairs), known.file.size
@@ -136,15 +134,13 @@ def finish_packing(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ign
     kept: list[Removal] = []
     for path, shards in by_pack.items():
         kept += _remove(read_contents(shards), path, emit)
-    try:
+    with storage_errors(paths.packs, "an index cannot be written"):
         packs = paths.pack_files()
         if packs:
             remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
         for path in packs:
             if told_count(path) is None:
                 _write_index(path)
-    except OSError as error:
-        raise StorageError(f"{paths.packs}: an index cannot be written ({error})") from error
     return kept
 
 
@@ -163,19 +159,18 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
     """
     if kind_of(bad.path) != "file":
         return []
-    try:
-        with Workspace(paths.packs / _WORKSPACE) as folder, Recoverer(folder) as recoverer:
-            recovery = recoverer.recover(bad.path)
-    except OSError as error:
-        raise StorageError(f"{bad.path}: its results cannot be recovered ({error})") from error
+    with (
+        storage_errors(bad.path, "its results cannot be recovered"),
+        Workspace(paths.packs / _WORKSPACE) as folder,
+        Recoverer(folder) as recoverer,
+    ):
+        recovery = recoverer.recover(bad.path)
     found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
     for one in found:
         if one.result is not None:
             store_result(paths, one.result)
     lost = [one.name for one in recovery.lost]
     emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
-    try:
+    with storage_errors(bad.path, "its index cannot be removed"):
         output_index_path(bad.path).unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{bad.path}: its index cannot be removed ({error})") from error
     return found

@@ -8,7 +8,7 @@ from itertools import islice
 from pathlib import Path
 
 from leeward.errors import StorageError
-from leeward.files import sync, sync_folder
+from leeward.files import storage_errors, sync, sync_folder
 from leeward.store.directory.audit import Audit
 from leeward.store.directory.index import output_index_path
 from leeward.store.directory.lock import Lock
@@ -23,8 +23,9 @@ from leeward.store.merging.contents import (
     uncovered,
 )
 from leeward.store.merging.merge_log import append_removals
-from leeward.store.merging.merge_report import BadResult, MergeReport, Removal, SourceReport
+from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport
 from leeward.store.paths import RunPaths, is_pack, is_run
+from leeward.store.rescue.recovery import BadResult
 
 _BATCH = 100
 
@@ -160,14 +161,12 @@ def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -
 
 
 def _remove_one(removal: Removal) -> Removal:
-    try:
+    with storage_errors(removal.path, "cannot be removed"):
         if identity(removal.path) not in (removal.identity, None):
             return replace(removal, reason="it changed after it was read")
         if is_pack(removal.path):  # the index first: without its pack it would be an orphan
             output_index_path(removal.path).unlink(missing_ok=True)
         removal.path.unlink(missing_ok=True)
-    except OSError as error:
-        raise StorageError(f"{removal.path}: cannot be removed ({error})") from error
     return removal
 
 
@@ -177,11 +176,9 @@ def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[
     removed = []
     for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):
         while _is_within(folder, highest) and folder.is_dir() and not any(folder.iterdir()):
-            try:
+            with storage_errors(folder, "cannot be removed"):
                 folder.rmdir()
                 sync_folder(folder.parent)
-            except OSError as error:
-                raise StorageError(f"{folder}: cannot be removed ({error})") from error
             removed.append(folder)
             folder = folder.parent
     return removed

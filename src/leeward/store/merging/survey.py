@@ -1,5 +1,6 @@
 """The two passes of a merge: choose one result for each key, then read the chosen results."""
 
+import contextlib
 import math
 import re
 import sys
@@ -8,7 +9,6 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import NamedTuple
 
 from leeward.errors import BadSourceError, LeewardError
 from leeward.events import OnProgress
@@ -19,19 +19,23 @@ from leeward.store.format.kind import Array, Value
 from leeward.store.format.layout_result import NO_AEP, SUCCESS, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
-from leeward.store.merging.merge_report import (
-    BadResult,
-    Conflict,
-    Duplicate,
-    MergeReport,
-    Rival,
-    Salvaged,
-    SourceReport,
-)
+from leeward.store.merging.contents import read_groups
+from leeward.store.merging.merge_report import Conflict, Duplicate, MergeReport, Rival, SourceReport
+from leeward.store.rescue.recovery import BadResult, Recovery
 
 Recompute = Callable[[Key, Array, Array], tuple[float, float, float]]  # key, x, y -> AEP (GWh), wake loss, spacing (m)
-Judge = Callable[[Result], str | None]
-Compare = Callable[[Path, Result], str | None]
+Judge = Callable[[Result], str | None]  # what is physically wrong with a result, or None
+Compare = Callable[[Path, Result], str | None]  # why a result in a file does not match its campaign, or None
+_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+
+
+def both(compare: Compare | None, judge: Judge | None) -> Compare | None:
+    """Return both tests as one. The comparison comes first: the judge recomputes, which takes longer."""
+    if compare is None:
+        return None if judge is None else lambda path, result: judge(result)
+    if judge is None:
+        return compare
+    return lambda path, result: compare(path, result) or judge(result)
 
 
 @dataclass(slots=True, eq=False)
@@ -52,23 +56,15 @@ class Candidate:
         return self.name or str(self.key)
 
 
-class _Known(NamedTuple):
-    """The data that are needed only for rivals. made: seconds since 1970, NaN if unknown."""
-
-    result: Result
-    made: float
-
-
-_Read = tuple[Candidate, _Known]
-_EXECUTION = re.compile(r"^execution:.*\n?(?:[ \t].*\n?|\n)*", re.MULTILINE)  # how a campaign is run, not what it is
+_Read = tuple[Candidate, Result]
 
 
 @dataclass
 class Survey:
     """The first pass: collects what the reader finds, in its order.
 
-    judge: returns what is wrong with a result, or None. compare: returns why a result does not belong to the campaign
-    of its file, or None. salvaged: by copy, its original. campaigns: known number of different campaigns.
+    doubt: returns what is wrong with a result in a file, or None. salvaged: by copy, the recovery that made it.
+    campaigns: known number of different campaigns.
     """
 
     files: list[SourceReport] = field(default_factory=list)
@@ -80,9 +76,8 @@ class Survey:
     studies: set[str] = field(default_factory=set)
     campaigns: int = 1
     kinds: set[str] = field(default_factory=set)
-    judge: Judge | None = None
-    compare: Compare | None = None
-    salvaged: Mapping[str, Salvaged] = field(default_factory=dict)
+    doubt: Compare | None = None
+    salvaged: Mapping[str, Recovery] = field(default_factory=dict)
     _bad: list[BadResult] = field(default_factory=list)
     _more: str = ""
     _rejected: int = 0
@@ -90,8 +85,7 @@ class Survey:
 
     def look_at(self, paths: Iterable[Path], processes: int, on_file: Callable[[int], None]) -> None:
         """Read all sources. Bad files and results are noted, not raised."""
-        contents = self.judge is not None or self.compare is not None
-        for found in read_files(paths, sha256=True, contents=contents, processes=processes):
+        for found in read_files(paths, sha256=True, contents=self.doubt is not None, processes=processes):
             if isinstance(found, FoundFile):
                 if was_packed(found):  # its pack is read too
                     continue
@@ -102,15 +96,14 @@ class Survey:
 
     def _add_file(self, found: FoundFile) -> None:
         original = self.salvaged.get(str(found.path))
-        about = original or found
+        about = found if original is None else original.file
         self.files.append(
             SourceReport(
-                number=len(self.files),
-                place=str(found.path) if original is None else original.place,
+                place=str(about.path),
                 size=about.size,
                 verdict=about.verdict,
                 reason=about.reason,
-                sha256=bytes.fromhex(found.sha256) if original is None else original.sha256,
+                sha256=bytes.fromhex(about.sha256),
                 sealed=found.sealed,
                 valid=found.valid - self._rejected,
                 bad=(*self._bad, *(() if original is None else original.lost)),
@@ -140,11 +133,13 @@ class Survey:
         if not found.is_valid or found.key is None:
             self._bad.append(BadResult(found.name, found.verdict, found.reason))
             return
-        doubt = None if found.result is None else self._doubt(found.path, found.result)
-        if doubt is not None:
-            self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubt))
-            self._rejected += 1
-            return
+        if self.doubt is not None and found.result is not None:
+            original = self.salvaged.get(str(found.path))
+            reason = self.doubt(found.path if original is None else original.file.path, found.result)
+            if reason is not None:
+                self._bad.append(BadResult(found.name, Verdict.IMPLAUSIBLE, reason))
+                self._rejected += 1
+                return
         self.kinds.add(found.kind)
         self._plausible += not found.is_verified
         name = "" if found.name == str(found.key) else sys.intern(found.name)
@@ -154,11 +149,6 @@ class Survey:
         if not found.sealed and "ignored" in found.attributes:
             self._more = f"there is more in {found.name}: {found.attributes['ignored']}"
         self._add_candidate(new)
-
-    def _doubt(self, path: Path, result: Result) -> str | None:
-        original = self.salvaged.get(str(path))
-        unfit = self.compare and self.compare(path if original is None else Path(original.place), result)
-        return unfit or (self.judge and self.judge(result))
 
     def _add_candidate(self, new: Candidate) -> None:
         first = self.chosen.setdefault(new.key, new)
@@ -179,31 +169,28 @@ class Survey:
         for candidates in self.rivals.values():
             for candidate in candidates:
                 names[self.files[candidate.source].read_from].append(candidate.group)
-        known: dict[tuple[Key, bytes, bytes], _Known] = {}
-        for found in read_files(names, contents=True, keys=names):
-            if isinstance(found, FoundResult) and found.result is not None and found.key is not None:
-                made = _seconds(found.attributes.get("created"))
-                place = found.key, bytes.fromhex(found.digest), found.type.said(found.attributes)
-                known[place] = _Known(found.result, made)
+        known: dict[tuple[Key | None, bytes, bytes], Result] = {}
+        for found, result in read_groups(names):
+            known[found.key, bytes.fromhex(found.digest), found.type.said(found.attributes)] = result
         for key, candidates in self.rivals.items():
             read = [(one, known.get((key, one.digest, one.said))) for one in candidates]
-            self._settle_one(key, [(one, about) for one, about in read if about is not None], prefer)
+            self._settle_one(key, [(one, result) for one, result in read if result is not None], prefer)
 
     def _settle_one(self, key: Key, candidates: list[_Read], prefer: str | None) -> None:
         distinct: list[_Read] = []
-        for new, about in candidates:
-            standing = next((one for one in distinct if one[1].result.covers(about.result)), None)
-            if standing is not None:
-                self._drop(key, (new, about), standing)
+        for new in candidates:
+            winner = next((old for old in distinct if old[1].covers(new[1])), None)
+            if winner is not None:
+                self._drop(key, new, winner)
                 continue
-            for old in [old for old in distinct if about.result.covers(old[1].result)]:
-                self._drop(key, old, (new, about))
+            for old in [old for old in distinct if new[1].covers(old[1])]:
+                self._drop(key, old, new)
                 distinct.remove(old)
-            distinct.append((new, about))
+            distinct.append(new)
         if not distinct:
             return  # they are gone by now: the second pass reports it
         rivals = tuple(
-            Rival(one.source, one.digest.hex(), known.result.merit, self._made(one, known)) for one, known in distinct
+            Rival(one.source, one.digest.hex(), result.merit, self._made(one, result)) for one, result in distinct
         )
         kept = _preferred(rivals, prefer)
         self.chosen[key] = distinct[kept or 0][0]
@@ -211,19 +198,20 @@ class Survey:
             if number != (kept or 0):
                 self.files[loser.source].more = f"not in the output: {key}"
         if len(rivals) > 1:
-            why = distinct[0][1].result.difference(distinct[1][1].result)
+            why = distinct[0][1].difference(distinct[1][1])
             self.conflicts.append(Conflict(key, why, rivals, kept))
 
     def _drop(self, key: Key, loser: _Read, winner: _Read) -> None:
         """Drop a result that another covers."""
         self.duplicates.append(Duplicate(key, winner[0].source, loser[0].source))
-        if not winner[1].result.covers(loser[1].result, to_the_letter=True):
+        if not winner[1].covers(loser[1], to_the_letter=True):
             self.files[loser[0].source].more = f"it says something else of {key} than what is taken"
 
-    def _made(self, candidate: Candidate, known: _Known) -> float:
+    def _made(self, candidate: Candidate, result: Result) -> float:
         """Return when a result was made, in seconds since 1970: by its attributes, else by its file."""
-        if not math.isnan(known.made):
-            return known.made
+        with contextlib.suppress(ValueError):  # not stated, or not a time
+            created = datetime.fromisoformat(str(result.attributes.get("created")))
+            return (created if created.tzinfo else created.replace(tzinfo=UTC)).timestamp()
         try:
             return self.files[candidate.source].path.stat().st_mtime
         except FileNotFoundError:
@@ -235,20 +223,9 @@ def _preferred(rivals: Sequence[Rival], prefer: str | None) -> int | None:
     if prefer == "newest":
         return max(numbers, key=lambda number: rivals[number].made)
     if prefer == "best":
-        return max(numbers, key=lambda number: _or_lowest(rivals[number].aep))
+        aeps = [-math.inf if math.isnan(rival.aep) else rival.aep for rival in rivals]
+        return max(numbers, key=aeps.__getitem__)
     return None
-
-
-def _or_lowest(value: float) -> float:
-    return -math.inf if math.isnan(value) else value
-
-
-def _seconds(created: object) -> float:
-    try:
-        moment = datetime.fromisoformat(str(created))
-    except ValueError:
-        return math.nan
-    return (moment if moment.tzinfo else moment.replace(tzinfo=UTC)).timestamp()
 
 
 # --- the second pass ------------------------------------------------------------------------------------------------
@@ -265,7 +242,6 @@ class SecondPass:
         self._recompute = recompute
         self._on_progress = on_progress
         self._processes = processes
-        self._kinds: dict[tuple[tuple[str, ...], tuple[str, ...]], int] = {}
 
     def results(self) -> Iterator[Result]:
         files = self._report.files
@@ -333,9 +309,7 @@ class SecondPass:
     def _note(self, number: int, result: Result) -> None:
         file = self._report.files[number]
         names = tuple(result.datasets), tuple(result.attributes)
-        kind = self._kinds.setdefault(names, len(self._kinds))
-        if kind == len(self._report.kinds):
-            self._report.kinds.append(names)
+        kind = self._report.kinds.setdefault(names, len(self._report.kinds))
         file.taken += 1
         if kind not in file.kinds:
             file.kinds = (*file.kinds, kind)

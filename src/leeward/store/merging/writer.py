@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import NO_LINKS, drop_cache, rename, sync_folder
+from leeward.files import NO_LINKS, drop_cache, rename, storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.directory.index import IndexLines, write_output_index
 from leeward.store.directory.results import BadFile
@@ -98,7 +98,7 @@ def write_merged(
     _demand_replaceable(output)
     written = Written(output)
     lines = IndexLines()
-    try:
+    with storage_errors(output, "cannot be written"):
         remove_left_overs_of(output)
         with Temporary(output) as temporary:
             _write(temporary.path, results, attributes, written, lines, stall_seconds)
@@ -111,8 +111,6 @@ def write_merged(
             written.moved = _make_way(output, new, old, set(forgone))
             temporary.put_in_place()
             sync_folder(output.parent)
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be written ({error})") from error
     try:
         write_output_index(output, lines)
     except OSError as error:

@@ -8,8 +8,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from types import TracebackType
-from typing import BinaryIO, Self
+from typing import BinaryIO, NamedTuple, Self
 
 from leeward.carving import data_pieces, is_whole, lookup3, signature_place, stated_end
 from leeward.store.format.found import FoundFile, FoundResult
@@ -28,34 +27,31 @@ _LONGEST_EXTENSION = 1 << 30
 _PIECE = 1 << 20
 
 
+class BadResult(NamedTuple):
+    """A group without a valid result. name: of the group."""
+
+    name: str
+    verdict: Verdict
+    reason: str
+
+
 @dataclass
 class Recovery:
     """The results recovered from a file.
 
-    verdict, reason, sha256, attributes: of the file as it is. results: `sealed` separates verified from plausible ones,
-    and the detail "recovered_by" names the way. lost: results that were there once, and why they are lost. tried: the
-    ways that gave results, and how many, including those of earlier ways. notes: ways that were cut off, and why: the
-    file may hold more.
+    file: the file as it is. Its attributes may come from a copy. results: the detail "recovered_by" names the method.
+    verified, plausible: number of results with and without a checksum. lost: groups that left a trace. tried: the
+    methods that found results, and how many, including those of earlier methods. notes: why a method ended early, so
+    that the file may hold more.
     """
 
-    path: Path
-    size: int = -1
-    verdict: Verdict = Verdict.VALID
-    reason: str = ""
-    sha256: str = ""
-    attributes: Mapping[str, Value] = field(default_factory=dict)
+    file: FoundFile = field(init=False)
     results: list[FoundResult] = field(default_factory=list)
-    lost: list[FoundResult] = field(default_factory=list)
+    verified: int = 0
+    plausible: int = 0
+    lost: list[BadResult] = field(default_factory=list)
     tried: dict[str, int] = field(default_factory=dict)
     notes: list[str] = field(default_factory=list)
-
-    @property
-    def verified(self) -> int:
-        return sum(found.is_verified for found in self.results)
-
-    @property
-    def plausible(self) -> int:
-        return len(self.results) - self.verified
 
 
 class Recoverer:
@@ -72,17 +68,16 @@ class Recoverer:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *error: object) -> None:
         self._plain.close()
         self._carving.close()
 
     def recover(self, path: Path) -> Recovery:
         """Recover all results of a file. Damage, or a copy that cannot be made, raises nothing."""
-        harvest = _Harvest(path)
+        harvest = _Harvest()
         harvest.take(AS_IT_IS, self._plain.read(path))
-        if harvest.recovery.size > 0 and not (harvest.is_whole and harvest.is_sealed):
+        file = harvest.recovery.file
+        if file.size > 0 and not (file.is_valid and file.sealed):
             start = _start_of(path)
             if start is not None and start.way:
                 harvest.take(start.way, self._completed(path, start, harvest.recovery.notes))
@@ -110,20 +105,13 @@ class Recoverer:
         yield last
 
 
-def recover(path: Path, workspace: Path, limits: Limits = Limits()) -> Recovery:  # noqa: B008 (it is frozen)
-    """Recover all results of one file. workspace: a folder for temporary copies."""
-    with Recoverer(workspace, limits) as recoverer:
-        return recoverer.recover(path)
-
-
 class _Harvest:
     """The results of all ways. An earlier find stays, unless a later one has a seal."""
 
-    def __init__(self, path: Path) -> None:
-        self.recovery = Recovery(path)
-        self.is_whole = self.is_sealed = False
+    def __init__(self) -> None:
+        self.recovery = Recovery()
         self._found: dict[Key, FoundResult] = {}
-        self._lost: dict[str, FoundResult] = {}
+        self._lost: dict[str, BadResult] = {}
         self._doubts: dict[Key, str] = {}
         self._rivals: set[Key] = set()
 
@@ -135,12 +123,14 @@ class _Harvest:
             elif found.is_valid and found.key is not None and found.result is not None:
                 count += 1
                 self._add(way, found, found.key)
-            elif way == CARVED:
-                self._lost[found.name] = found  # its reason is closer to the bytes
+            else:
+                bad = BadResult(found.name, found.verdict, found.reason)
+                if way != CARVED:
+                    self._lost.setdefault(found.name, bad)
+                    continue
+                self._lost[found.name] = bad  # its reason is closer to the bytes
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
                     self._doubts.setdefault(found.key, found.reason)  # applies to a find of any way
-            else:
-                self._lost.setdefault(found.name, found)
         if count or way == AS_IT_IS:
             self.recovery.tried[way] = count
 
@@ -148,17 +138,14 @@ class _Harvest:
         recovery = self.recovery
         if way == CARVED and found.verdict is not Verdict.VALID:
             recovery.notes.append(f"{way}: broken off, {found.verdict} ({found.reason}); there may be more")
-        if way != AS_IT_IS:
-            if not recovery.attributes and found.verdict is Verdict.VALID:
-                recovery.attributes = found.attributes
-            return
-        recovery.size, recovery.verdict, recovery.reason = found.size, found.verdict, found.reason
-        recovery.sha256, recovery.attributes = found.sha256, found.attributes
-        self.is_whole, self.is_sealed = found.is_valid, found.sealed
+        if way == AS_IT_IS:
+            recovery.file = found
+        elif not recovery.file.attributes and found.verdict is Verdict.VALID:
+            recovery.file = replace(recovery.file, attributes=found.attributes)
 
     def _add(self, way: str, found: FoundResult, key: Key) -> None:
         old = self._found.get(key)
-        if old is None and way == CARVED and self.is_whole:
+        if old is None and way == CARVED and self.recovery.file.is_valid:
             return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
             rivals = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
@@ -172,12 +159,13 @@ class _Harvest:
         doubts = doubtful(self._found.values()) | self._doubts | self._unclear()
         for key, found in sorted(self._found.items()):
             if key in doubts and not found.sealed:
-                lost = replace(found, verdict=Verdict.IMPLAUSIBLE, reason=doubts[key], result=None)
-                recovery.lost.append(lost)
+                recovery.lost.append(BadResult(found.name, Verdict.IMPLAUSIBLE, doubts[key]))
             else:
                 recovery.results.append(found)
-        known = {str(found.key) for found in (*recovery.results, *recovery.lost)}
-        recovery.lost += [found for name, found in self._lost.items() if name.rpartition("/")[2] not in known]
+        recovery.verified = sum(found.is_verified for found in recovery.results)
+        recovery.plausible = len(recovery.results) - recovery.verified
+        known = set(map(str, self._found))
+        recovery.lost += [bad for name, bad in self._lost.items() if name.rpartition("/")[2] not in known]
         return recovery
 
     def _unclear(self) -> dict[Key, str]:
