@@ -91,7 +91,7 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
     if options.new:
         _put_old_aside(paths, options.take_over, emit)
     prepare_folders(paths)
-    lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: emit("waiting", message=text))
+    lock = Lock.take(paths.lock, take_over=options.take_over, emit=emit)
     try:
         refresh(paths.output.parent)  # another machine may just have written the output
         if text := filesystem.remark(paths.root):
@@ -171,8 +171,8 @@ class _Run:
         """Check the disk space, and emit "began"."""
         work, report = self._context.work, self._report
         execution, wanted = work.execution, report.wanted
-        pairs = work.result_bytes(tasks) // 16  # of float64
-        check_space(report.paths, len(tasks), len(report.results), pairs, execution.loose_results)
+        size = work.result_bytes(tasks)
+        check_space(report.paths, len(tasks), len(report.results), size, execution.loose_results)
         done = sum(key in report.results for key in wanted)
         failed = sum(key in report.failures for key in wanted)
         workers = engine_class(execution.engine).worker_count(execution, len(tasks))

@@ -1,6 +1,5 @@
 """Index lines of results, for fast listing. They are a cache: resume, merge and check never trust them."""
 
-import json
 import math
 import os
 import zlib
@@ -9,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from leeward.files import NotAFileError, open_regular, read_regular
+from leeward.store.directory.audit import parse_line
 from leeward.store.directory.temporary import Temporary
 from leeward.store.paths import INDEX, is_pack as is_in_packs
 from leeward.wording import json_text
@@ -89,7 +89,7 @@ def output_index(output: Path, *, is_pack: bool = False) -> bytes | None:
     except (FileNotFoundError, NotAFileError):  # only a cache
         return None
     start = content.find(b"\n") + 1
-    head = parsed(content[:start])
+    head = parse_line(content[:start])
     fits = head.get("format"), head.get("size"), head.get("count")
     if fits != (INDEX_FORMAT, state.st_size, content.count(b"\n") - 1):
         return None
@@ -100,7 +100,7 @@ def told_count(output: Path) -> int | None:
     """Return the number of results in the index of a file, current or not; None without an index."""
     try:
         with os.fdopen(open_regular(output_index_path(output)), "rb") as file:
-            count = parsed(file.readline(1000)).get("count")
+            count = parse_line(file.readline(1000)).get("count")
     except (FileNotFoundError, NotAFileError):
         return None
     return count if isinstance(count, int) else None
@@ -109,15 +109,6 @@ def told_count(output: Path) -> int | None:
 def whole_lines(content: bytes) -> Iterator[dict[str, Any]]:
     """Yield the intact lines, parsed."""
     for text in content.split(b"\n"):
-        line = parsed(text)
+        line = parse_line(text)
         if "key" in line:
             yield line
-
-
-def parsed(text: bytes) -> dict[str, Any]:
-    """Return a line of JSON as a dict, empty if it is not one."""
-    try:
-        found = json.loads(text)
-    except (ValueError, RecursionError):  # nested too deeply to be one of ours
-        return {}
-    return found if isinstance(found, dict) else {}

@@ -22,6 +22,7 @@ from dataclasses import asdict
 from pathlib import Path
 
 from leeward.errors import HeldError, StorageError
+from leeward.events import Emit, ignore
 from leeward.files import (
     NO_LINKS,
     TEMPORARY,
@@ -86,7 +87,7 @@ class Lock:
         self._counter.start()
 
     @classmethod
-    def take(cls, path: Path, *, take_over: bool = False, tell: Callable[[str], None] | None = None) -> "Lock":
+    def take(cls, path: Path, *, take_over: bool = False, emit: Emit = ignore) -> "Lock":
         """Take the lock, or raise a HeldError that names the owner.
 
         take_over: also take a stale lock whose owner may be alive (on another host, or suspended).
@@ -94,7 +95,7 @@ class Lock:
         owner = Owner.myself()
         try:
             while True:
-                _acquire(path, owner, take_over, tell)
+                _acquire(path, owner, take_over, emit)
                 handle = open_regular(path, os.O_RDWR)
                 if os.pread(handle, LARGEST, 0).startswith(_first_line(owner)):
                     return cls(path, owner, handle)
@@ -102,10 +103,6 @@ class Lock:
         except OSError as error:
             _given_back.add(owner.token)  # in case the file is there already
             raise StorageError(f"{path}: cannot be written ({error})") from error
-
-    @property
-    def is_mine(self) -> bool:
-        return _is_held_by(self.path, self.owner.token)
 
     def check(self) -> None:
         """Raise HeldError if another process has taken the lock over."""
@@ -153,28 +150,26 @@ def _is_held_by(path: Path, token: str) -> bool:
     return holder is not None and holder.token == token
 
 
-def _acquire(path: Path, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None) -> None:
+def _acquire(path: Path, owner: Owner, take_over: bool = False, emit: Emit = ignore) -> None:
     """Put a lock (or a claim) of this owner at `path`. Raise HeldError if another process has it."""
     while not _create(path, owner):
         holder, counter = read_owner(path)
         if holder is None:
             continue
         if not (holder.is_gone or holder.token in _given_back):
-            _refuse_or_wait(path, holder, counter, take_over, tell)
-        with _claim(path, holder.token, owner, take_over, tell):
+            _refuse_or_wait(path, holder, counter, take_over, emit)
+        with _claim(path, holder.token, owner, take_over, emit):
             if _is_held_by(path, holder.token):
                 _put(path, owner, rename)
                 return
 
 
 @contextlib.contextmanager
-def _claim(
-    path: Path, token: str, owner: Owner, take_over: bool = False, tell: Callable[[str], None] | None = None
-) -> Iterator[None]:
+def _claim(path: Path, token: str, owner: Owner, take_over: bool = False, emit: Emit = ignore) -> Iterator[None]:
     """Hold the sole right to replace or remove the lock with this token. Raise HeldError if another process has it."""
     name = hashlib.sha256(token.encode()).hexdigest()[:12]
     claim = path.with_name(f".{path.name}.{name}{TEMPORARY}")
-    _acquire(claim, owner, take_over, tell)
+    _acquire(claim, owner, take_over, emit)
     try:
         yield
     finally:
@@ -195,7 +190,7 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
     """Write a lock to a temporary file, then call `name_it(temporary, path)`. The lock is durable or not there."""
     temporary = path.with_name(f".{path.name}.{owner.token}{TEMPORARY}")
     try:
-        _write(temporary, owner)
+        _write(temporary, _first_line(owner) + _COUNTER.format(0).encode())
         try:
             name_it(temporary, path)
         except OSError:
@@ -211,28 +206,8 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
             temporary.unlink(missing_ok=True)
 
 
-def _write(path: Path, owner: Owner) -> None:
-    handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
-    try:
-        write_all(handle, _first_line(owner) + _COUNTER.format(0).encode())
-        sync(handle)
-    finally:
-        os.close(handle)
-
-
-def _link(temporary: Path, path: Path) -> None:
-    """Give a complete file a second name, which must be free. Copy it if the file system has no links."""
-    try:
-        os.link(temporary, path)
-    except OSError as error:
-        if error.errno not in NO_LINKS:
-            raise
-        _copy(temporary, path)
-
-
-def _copy(temporary: Path, path: Path) -> None:
-    """Create the lock exclusively. For a moment it has its name but is incomplete."""
-    content = temporary.read_bytes()
+def _write(path: Path, content: bytes) -> None:
+    """Create a file exclusively, durable or not at all."""
     handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o644)
     try:
         write_all(handle, content)
@@ -244,22 +219,32 @@ def _copy(temporary: Path, path: Path) -> None:
         os.close(handle)
 
 
+def _link(temporary: Path, path: Path) -> None:
+    """Give a complete file a second name, which must be free.
+
+    On a file system without links, copy it: for a moment the lock has its name but is incomplete.
+    """
+    try:
+        os.link(temporary, path)
+    except OSError as error:
+        if error.errno not in NO_LINKS:
+            raise
+        _write(path, temporary.read_bytes())
+
+
 def _remove(path: Path, owner: Owner) -> None:
     if _is_held_by(path, owner.token):
         path.unlink(missing_ok=True)
 
 
-def _refuse_or_wait(
-    path: Path, holder: Owner, counter: int, take_over: bool, tell: Callable[[str], None] | None
-) -> None:
+def _refuse_or_wait(path: Path, holder: Owner, counter: int, take_over: bool, emit: Emit) -> None:
     """Return once the lock is stale. Raise HeldError if it is not, or without `take_over`."""
     if not take_over:
         raise HeldError(
             f"{path.parent}: held by {holder}; wait until it ends, stop it, or choose another output with -o. If it is "
             "dead or suspended and cannot be ended from here, use --take-over"
         )
-    if tell is not None:
-        tell(f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
+    emit("waiting", message=f"watching {holder} for {INTERVALS * INTERVAL_S:g} s before taking over")
     for _ in range(INTERVALS):
         time.sleep(INTERVAL_S)
         now, newer = read_owner(path)

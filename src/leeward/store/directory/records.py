@@ -50,15 +50,14 @@ class Record:
     failure: Failure | None = None
 
     @property
-    def interruptions(self) -> int:
-        return len(self.attempts) - self.deaths
+    def has_failed(self) -> bool:
+        """True if the last attempt failed."""
+        return self.failure is not None and self.failure.attempt == len(self.attempts)
 
     @property
     def unfinished(self) -> str | None:
         """The worker of the last attempt, if the outcome is unknown, else None."""
-        if not self.attempts or (self.failure is not None and self.failure.attempt == len(self.attempts)):
-            return None
-        return str(self.attempts[-1]["worker"])
+        return str(self.attempts[-1]["worker"]) if self.attempts and not self.has_failed else None
 
     def is_hopeless(self, retries: int) -> bool:
         """Return whether no retry is left. Cut-offs are rarely the fault of the task: more of them are allowed."""
@@ -99,7 +98,7 @@ def begin_attempt(paths: RunPaths, key: Key, fingerprint: str, worker: str, host
     old = read_record(paths.failure(key))
     if old is None or old.fingerprint != fingerprint:  # attempts with other settings do not count
         old = Record(str(key), fingerprint)
-    if old.attempts and old.attempts[-1]["worker"] == worker and not _has_failed(old):
+    if old.unfinished == worker:
         attempts = old.attempts  # a repeated call: the record of this attempt was not synced
     else:
         attempts = [*old.attempts, {"worker": worker, "host": host, "began": utc_now()}]
@@ -111,14 +110,10 @@ def record_failure(paths: RunPaths, key: Key, *, final: bool, died: bool, **fact
     old = read_record(paths.failure(key)) or Record(str(key))
     attempts = old.attempts or [{"worker": facts["worker"], "host": facts["host"], "began": ""}]
     facts["traceback"] = facts["traceback"][-LONGEST_TRACEBACK:]
-    if _has_failed(old) and old.failure is not None and old.failure.worker == facts["worker"]:
+    if old.failure is not None and old.has_failed and old.failure.worker == facts["worker"]:
         died = False  # already counted: a repeated call, as the record was not synced
     failure = Failure(**facts, attempt=len(attempts), time=utc_now(), final=final)
     return _write(paths, key, replace(old, attempts=attempts, deaths=old.deaths + died, failure=failure))
-
-
-def _has_failed(record: Record) -> bool:
-    return record.failure is not None and record.failure.attempt == len(record.attempts)
 
 
 def forgive_attempt(paths: RunPaths, key: Key, worker: str | None = None, mark: str = "") -> None:

@@ -5,14 +5,14 @@ import errno
 import functools
 import io
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple
 
 import h5py
 
 from leeward.carving import Held, Pages
-from leeward.errors import InputError, StorageError
+from leeward.errors import StorageError
 from leeward.files import NotAFileError, kind_of, open_regular, replace_file, storage_errors, sync_folder
 from leeward.store.directory.quarantine import quarantine
 from leeward.store.format.direct import sealed_results
@@ -20,7 +20,7 @@ from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.format.groups import LIBVER, root_attributes, write_group, write_root
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import AnyResult, Value
-from leeward.store.format.kinds import parse_key
+from leeward.store.format.kinds import key_or_none, parse_key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths, is_shard
@@ -41,44 +41,31 @@ def key_of_shard(path: Path) -> Any:
     return parse_key(path.name.removesuffix(".h5"))
 
 
-class ShardPaths(Sequence[Path]):
-    """The paths of all shards, kept as keys to save memory. Other files come last."""
+class ShardPaths:
+    """The paths of all shards, kept as keys to save memory. Other files come last.
+
+    keys: of the shards in their proper place, by their names.
+    """
 
     def __init__(self, paths: RunPaths) -> None:
         self._paths = paths
-        self._keys: list[Key] = []
+        self.keys: list[Key] = []
         self._others: list[Path] = []
         for path in paths.shards():
-            try:
-                key = key_of_shard(path)
-            except InputError:
-                self._others.append(path)
-                continue
-            if paths.shard(key) == path:
-                self._keys.append(key)
+            key = key_or_none(path.name.removesuffix(".h5"))
+            if key is not None and paths.shard(key) == path:
+                self.keys.append(key)
             else:
                 self._others.append(path)
-        self._keys.sort()
+        self.keys.sort()
         self._others.sort()
 
-    @property
-    def keys(self) -> Sequence[Key]:
-        """The keys of the shards in their proper place, by their names."""
-        return self._keys
-
     def __len__(self) -> int:
-        return len(self._keys) + len(self._others)
+        return len(self.keys) + len(self._others)
 
-    @overload
-    def __getitem__(self, index: int) -> Path: ...
-    @overload
-    def __getitem__(self, index: slice) -> list[Path]: ...
-    def __getitem__(self, index: int | slice) -> Path | list[Path]:
-        if isinstance(index, slice):
-            return [self[number] for number in range(*index.indices(len(self)))]
-        if index < len(self._keys):
-            return self._paths.shard(self._keys[index])
-        return self._others[index - len(self._keys)]
+    def __iter__(self) -> Iterator[Path]:
+        yield from map(self._paths.shard, self.keys)
+        yield from self._others
 
 
 def was_packed(file: FoundFile) -> bool:
@@ -89,7 +76,7 @@ def was_packed(file: FoundFile) -> bool:
 
 
 def read_shards(
-    paths: Sequence[Path], *, contents: bool = False, processes: int = 1
+    paths: Iterable[Path], *, contents: bool = False, processes: int = 1
 ) -> Iterator[FoundResult | BadShard]:
     """Yield one answer per path, in order. Raise StorageError if the machine cannot open a file now: it may be good."""
     results: list[FoundResult] = []

@@ -10,7 +10,7 @@ from leeward.store.paths import PACK_SIZE, RunPaths
 from leeward.wording import size
 
 BLOCK = 4096
-OVERHEAD = 7000  # bytes of a result besides its coordinates, in a shard or in the merged file
+OVERHEAD = 7000  # bytes of a result besides its numbers, in a shard or in the merged file
 
 
 def prepare_folders(paths: RunPaths) -> None:
@@ -32,13 +32,14 @@ def probe(paths: RunPaths) -> None:
         place.unlink()
 
 
-def check_space(paths: RunPaths, to_do: int, stored: int, turbines: int, loose: int) -> None:
+def check_space(paths: RunPaths, to_do: int, stored: int, result_bytes: int, loose: int) -> None:
     """Raise StorageError if the disk has no room for the results and the merged file. Quotas are not checked.
 
-    loose: number of results that may stay in shards. Of more, each thousand share a pack and its index.
+    to_do, stored: number of results. result_bytes: size of the numbers in one result. loose: number of results that may
+    stay in shards; beyond it, each thousand share a pack and its index.
     """
     place = paths.root if paths.root.exists() else paths.output.absolute().parent
-    each = OVERHEAD + 16 * turbines
+    each = OVERHEAD + result_bytes
     shard = -(-each // BLOCK) * BLOCK
     needed = to_do * shard + (to_do + stored) * each
     free = shutil.disk_usage(place).free

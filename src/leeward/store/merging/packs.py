@@ -16,7 +16,7 @@ from leeward.files import kind_of, storage_errors, sync_folder
 from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
 from leeward.store.directory.shards import BadShard, judged, store_result
-from leeward.store.directory.temporary import Workspace, remove_left_overs
+from leeward.store.directory.temporary import remove_left_overs, workspace
 from leeward.store.format.found import FoundResult
 from leeward.store.format.keys import Key
 from leeward.store.format.kind import Value
@@ -161,7 +161,7 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
         return []
     with (
         storage_errors(bad.path, "its results cannot be recovered"),
-        Workspace(paths.packs / _WORKSPACE) as folder,
+        workspace(paths.packs / _WORKSPACE) as folder,
         Recoverer(folder) as recoverer,
     ):
         recovery = recoverer.recover(bad.path)

@@ -9,7 +9,7 @@ from leeward.errors import StorageError
 from leeward.events import OnProgress
 from leeward.files import storage_errors
 from leeward.store.directory.shards import file_bytes
-from leeward.store.directory.temporary import Workspace
+from leeward.store.directory.temporary import workspace
 from leeward.store.format.found import FoundFile
 from leeward.store.isolated.reader import read_files
 from leeward.store.rescue.recovery import Recoverer, Recovery
@@ -29,7 +29,7 @@ def salvaged_sources(
     sound = set(_sound(places, processes, on_progress))
     with contextlib.ExitStack() as stack:
         with storage_errors(output.parent, "temporary copies cannot be made there"):
-            folder = stack.enter_context(Workspace(output))
+            folder = stack.enter_context(workspace(output))
         with Recoverer(folder) as recoverer:
             for number, place in enumerate(places):
                 on_progress("salvaging", number, len(places))
