@@ -13,7 +13,7 @@ from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import contents_of
 from leeward.store.merging.merge import KnownCampaign, merge, merge_run
-from leeward.store.merging.merge_log import write_logs
+from leeward.store.merging.merge_report import write_logs
 from leeward.store.merging.writer import OutputHoldsMoreError
 from leeward.store.paths import RunPaths
 from merge_cases import damage, digests, events, expected, found_in, recompute, ten_shards, two_rivals

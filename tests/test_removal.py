@@ -185,7 +185,7 @@ def test_a_log_that_cannot_be_written_ends_the_removal(run, output, monkeypatch)
     def fail(path, line, *, durable):
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("leeward.store.merging.merge_log.append_line", fail)
+    monkeypatch.setattr("leeward.store.merging.merge_report.append_line", fail)
     with pytest.raises(StorageError, match="No space"):
         merge([run.root], output, remove_sources=True)
     assert len(list(run.shards())) == 10

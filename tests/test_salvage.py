@@ -25,8 +25,7 @@ from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Limits, read_files
 from leeward.store.merging.merge import merge
 from leeward.store.rescue import recovery
-from leeward.store.rescue.doubts import doubtful
-from leeward.store.rescue.recovery import Recoverer
+from leeward.store.rescue.recovery import Recoverer, doubtful
 from reader_cases import use_faulty_children
 from run_cases import PATIENCE_S, leeward_here, make_campaign, results
 from test_rescue import layout, write_worker_file

@@ -85,7 +85,7 @@ class _Packs:
         self._paths = paths
         self._all = frozenset(paths)
         self._where: dict[Key, int] = {}
-        self._again: dict[int, list[_Again]] = {}
+        self._again: list[_Again] = []
         self._bad: dict[Path, BadPack] = {}
 
     def read(self, contents: bool, processes: int) -> Iterator[FoundResult]:
@@ -115,36 +115,33 @@ class _Packs:
 
     def note_again(self, found: FoundResult, key: Key) -> bool:
         """Return whether a pack already holds this key. If so, note the result for `judged`."""
-        number = self._where.get(key)
-        if number is None:
+        if key not in self._where:
             return False
-        self._again.setdefault(number, []).append(_Again(key, found.path, found.digest))
+        self._again.append(_Again(key, found.path, found.digest))
         return True
 
     def judged(self) -> Iterator[BadShard | BadPack | Doubled]:
         """Yield the bad and the doubled files."""
+        names: dict[Path, list[str]] = {}
+        for one in self._again:
+            names.setdefault(self._pack_of(one.key), []).append(str(one.key))
+        first = {found.key: found.digest for found in read_files(names, keys=names) if isinstance(found, FoundResult)}
         rivals: dict[Path, list[Key]] = {}
-        for number, again in self._again.items():
-            pack = self._paths[number]
-            digests = _digests(pack, {one.key for one in again})
-            for one in again:
-                if one.digest != digests.get(one.key):
-                    rivals.setdefault(one.path, []).append(one.key)
-                elif one.path not in self._all:
-                    yield Doubled(one.key, one.path, pack)
+        for one in self._again:
+            if one.digest != first.get(one.key):
+                rivals.setdefault(one.path, []).append(one.key)
+            elif one.path not in self._all:
+                yield Doubled(one.key, one.path, self._pack_of(one.key))
         for path, keys in rivals.items():
             yield self._rival(path, keys)
         yield from (bad for path, bad in self._bad.items() if path not in rivals)
 
+    def _pack_of(self, key: Key) -> Path:
+        return self._paths[self._where[key]]
+
     def _rival(self, path: Path, keys: list[Key]) -> BadShard | BadPack:
-        first = self._paths[self._where[keys[0]]]
-        reason = f"another result of {min(keys)} was stored before, and is in {first}"
+        reason = f"another result of {min(keys)} was stored before, and is in {self._pack_of(min(keys))}"
         if path not in self._all:
             return BadShard(path, Verdict.WRONG_STRUCTURE, reason)
         bad = self._bad.get(path, BadPack(path, Verdict.WRONG_STRUCTURE, reason))
         return bad._replace(rivals=frozenset(keys))
-
-
-def _digests(pack: Path, keys: set[Key]) -> dict[Key, str]:
-    found = read_files([pack], keys={pack: [str(key) for key in sorted(keys)]})
-    return {one.key: one.digest for one in found if isinstance(one, FoundResult) and one.key is not None}

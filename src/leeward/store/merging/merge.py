@@ -21,8 +21,7 @@ from leeward.store.format.kind import Value
 from leeward.store.format.layout_result import Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.merging.contents import Contents, Pair, contents_of, make_pair, pair
-from leeward.store.merging.merge_log import write_logs
-from leeward.store.merging.merge_report import MergeRefusedError, MergeReport
+from leeward.store.merging.merge_report import MergeRefusedError, MergeReport, write_logs
 from leeward.store.merging.removal import held_runs, remove_proved, would_be_removed
 from leeward.store.merging.salvage import salvaged_sources
 from leeward.store.merging.survey import Compare, Judge, Recompute, SecondPass, Survey, both
@@ -46,7 +45,7 @@ class RunMerge:
     bad_files: shards that were left out, and packs with any bad result. moved: new path of a damaged output.
     """
 
-    keys: frozenset[Key] = frozenset()
+    keys: set[Key] = field(default_factory=set)
     replaced: bool = False
     bad_files: list[BadFile] = field(default_factory=list)
     moved: Path | None = None
@@ -57,14 +56,7 @@ class RunMerge:
         return len(self.keys)
 
 
-def merge_run(
-    paths: RunPaths,
-    attributes: Mapping[str, Value],
-    *,
-    emit: Emit = ignore,
-    on_progress: OnProgress | None = None,
-    processes: int = 1,
-) -> RunMerge:
+def merge_run(paths: RunPaths, attributes: Mapping[str, Value], *, emit: Emit = ignore, processes: int = 1) -> RunMerge:
     """Write the output of a run from its packs and shards, unless it is up to date.
 
     Bad results are left out, and their files are named. Raise OutputHoldsMoreError, which names the bad files too, if
@@ -75,10 +67,10 @@ def merge_run(
     known = contents_of(paths.output) if paths.output.is_file() else None
     current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
     if known is not None and current is not None:
-        _sync(paths.output.parent)  # an earlier try may have been cut off after the rename
-        return RunMerge(frozenset(current))
-    keys: set[Key] = set()
-    results = _results_of_run(files, merged, keys, on_progress, processes)
+        with storage_errors(paths.output.parent, "cannot be synced"):
+            sync_folder(paths.output.parent)  # an earlier try may have been cut off after the rename
+        return RunMerge(current)
+    results = _results_of_run(files, merged, processes)
     first = next(results, None)
     if first is None:
         return merged
@@ -92,15 +84,10 @@ def merge_run(
     except OutputHoldsMoreError as error:
         error.bad_files = merged.bad_files
         raise
-    merged.keys, merged.replaced, merged.moved = frozenset(keys), True, written.moved
+    merged.replaced, merged.moved = True, written.moved
     moved = None if written.moved is None else str(written.moved)
     emit("merged", output=str(paths.output), results=written.count, size=written.size, moved=moved)
     return merged
-
-
-def _sync(folder: Path) -> None:
-    with storage_errors(folder, "cannot be synced"):
-        sync_folder(folder)
 
 
 def _keys_if_up_to_date(
@@ -123,17 +110,12 @@ def _keys_if_up_to_date(
     return keys if len(keys) == len(known.pairs) else None
 
 
-def _results_of_run(
-    files: RunFiles, merged: RunMerge, keys: set[Key], on_progress: OnProgress | None, processes: int
-) -> Iterator[Result]:
-    total = files.likely_results or 0
+def _results_of_run(files: RunFiles, merged: RunMerge, processes: int) -> Iterator[Result]:
     for found in read_results(files, contents=True, processes=processes):
         if isinstance(found, BadShard | BadPack):
             merged.bad_files.append(found)
         elif not isinstance(found, Doubled) and found.result is not None and found.key is not None:
-            keys.add(found.key)
-            if on_progress is not None:
-                on_progress("merging", len(keys), total)
+            merged.keys.add(found.key)
             yield found.result
 
 
@@ -232,12 +214,8 @@ def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]
         report.problem = str(error)
         report.logs = write_logs(report)
         raise
-    report.size, report.moved, report.results, report.no_aep = (
-        written.size,
-        written.moved,
-        written.count,
-        written.no_aep,
-    )
+    report.results, report.no_aep = written.count, written.no_aep
+    report.size, report.moved = written.size, written.moved
     if written.index:
         report.notes.append(f"the cache for listing could not be written: {written.index}")
     report.logs = write_logs(report)
@@ -256,8 +234,8 @@ def _expanded(sources: Iterable[Source]) -> list[str]:
     """Return all files, each once, as text to save memory: there may be a hundred thousand."""
     places: list[str] = []
     for source in sources:
-        places += [str(source.path)] if source.run is None else map(str, ShardPaths(source.run))
-        places += [] if source.run is None else map(str, source.run.pack_files())
+        files = [source.path] if source.run is None else chain(ShardPaths(source.run), source.run.pack_files())
+        places += map(str, files)
     return places
 
 

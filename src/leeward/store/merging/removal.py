@@ -22,8 +22,7 @@ from leeward.store.merging.contents import (
     read_contents,
     uncovered,
 )
-from leeward.store.merging.merge_log import append_removals
-from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport
+from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport, append_removals
 from leeward.store.paths import RunPaths, is_pack, is_run
 from leeward.store.rescue.recovery import BadResult
 
@@ -175,14 +174,10 @@ def remove_empty_folders(emptied: Iterable[Path], tops: Iterable[Path]) -> list[
     highest = {Path(os.path.realpath(top)) for top in tops}
     removed = []
     for folder in sorted({Path(os.path.realpath(path)) for path in emptied}, reverse=True):
-        while _is_within(folder, highest) and folder.is_dir() and not any(folder.iterdir()):
+        while any(map(folder.is_relative_to, highest)) and folder.is_dir() and not any(folder.iterdir()):
             with storage_errors(folder, "cannot be removed"):
                 folder.rmdir()
                 sync_folder(folder.parent)
             removed.append(folder)
             folder = folder.parent
     return removed
-
-
-def _is_within(folder: Path, highest: set[Path]) -> bool:
-    return folder in highest or any(parent in highest for parent in folder.parents)

@@ -1,14 +1,13 @@
 """Write the merged file in a child process, verify it, and put it in place only if no result is lost."""
 
 import os
-import stat
 import time
 from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from leeward.errors import InputError, LeewardError, StorageError
-from leeward.files import NO_LINKS, drop_cache, rename, storage_errors, sync_folder
+from leeward.files import NO_LINKS, drop_cache, kind_of, rename, storage_errors, sync_folder
 from leeward.store.directory.audit import utc_now
 from leeward.store.directory.index import IndexLines, write_output_index
 from leeward.store.directory.results import BadFile
@@ -26,7 +25,6 @@ from leeward.store.merging.contents import (
     identity,
     keys_of,
     make_pair,
-    read_contents,
     uncovered,
 )
 
@@ -61,7 +59,6 @@ class Written:
     index could not be written, or "".
     """
 
-    output: Path
     size: int = 0
     successful: int = 0
     pairs: set[Pair] = field(default_factory=set)
@@ -86,7 +83,6 @@ def write_merged(
     known: Contents | None = None,
     forgone: Collection[Pair] = (),
     before: Callable[[Written], None] | None = None,
-    stall_seconds: float = STALL_SECONDS,
 ) -> Written:
     """Write `output` from these results, each key once, or raise and leave it unchanged.
 
@@ -96,19 +92,19 @@ def write_merged(
     """
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)
-    written = Written(output)
+    written = Written()
     lines = IndexLines()
     with storage_errors(output, "cannot be written"):
         remove_left_overs_of(output)
         with Temporary(output) as temporary:
-            _write(temporary.path, results, attributes, written, lines, stall_seconds)
+            _write(temporary.path, results, attributes, written, lines)
             drop_cache(temporary.handle)
-            new, old = _read_back(temporary.path, output, known)
+            new = contents_of(temporary.path)
             demand(new, written.pairs)
             written.size = new.file.size
             if before is not None:
                 before(written)
-            written.moved = _make_way(output, new, old, set(forgone))
+            written.moved = _make_way(output, new, known, set(forgone))
             temporary.put_in_place()
             sync_folder(output.parent)
     try:
@@ -119,28 +115,17 @@ def write_merged(
 
 
 def _demand_replaceable(output: Path) -> None:
-    try:
-        mode = os.stat(output).st_mode
-    except FileNotFoundError:
-        return
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be examined ({error})") from error
-    if not stat.S_ISREG(mode):
-        raise InputError(
-            f"{output} is {'a folder' if stat.S_ISDIR(mode) else 'not a regular file'}; name another output with -o"
-        )
+    with storage_errors(output, "cannot be examined"):
+        kind = kind_of(output)
+    if kind not in ("", "file"):
+        raise InputError(f"{output} is a {kind}; name another output with -o")
 
 
 def _write(
-    path: Path,
-    results: Iterable[AnyResult],
-    attributes: Mapping[str, Value],
-    written: Written,
-    lines: IndexLines,
-    stall_seconds: float,
+    path: Path, results: Iterable[AnyResult], attributes: Mapping[str, Value], written: Written, lines: IndexLines
 ) -> None:
     kind: dict[str, Value] = {}
-    with WriterProcess(path, stall_seconds) as process:
+    with WriterProcess(path, STALL_SECONDS) as process:
         for result in results:
             own_kind = root_attributes(result)
             if written.pairs and own_kind != kind:
@@ -160,22 +145,12 @@ def _write(
         raise StorageError(f"{path}: {lines.count} results were sent, but {count} were written")
 
 
-def _read_back(path: Path, output: Path, known: Contents | None) -> tuple[Contents, Contents | None]:
-    """Return the contents of the new file, and of an existing output."""
-    is_known = known is not None and known.identity == identity(output)
-    if is_known or not output.exists():
-        return contents_of(path), known if is_known else None
-    new, old = read_contents([path, output])
-    return new, old
-
-
-def _make_way(output: Path, new: Contents, old: Contents | None, forgone: set[Pair]) -> Path | None:
+def _make_way(output: Path, new: Contents, known: Contents | None, forgone: set[Pair]) -> Path | None:
     """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
     now = identity(output)
     if now is None:
         return None
-    if old is None or old.identity != now:  # it has changed
-        old = contents_of(output)
+    old = known if known is not None and known.identity == now else contents_of(output)
     lost = uncovered(old, new) - forgone
     if lost:
         raise OutputHoldsMoreError(output, sorted(set(keys_of(lost))))

@@ -98,12 +98,6 @@ def _read(pages: Pages, place: Place, file_name: str) -> tuple[AnyResult, bool]:
         refuse("its name is lost, and no attributes say which result it is")
     if _lost_a_page(stored[Result.MARK]):
         raise BadGroupError(Verdict.IMPLAUSIBLE, "a piece of its layout is zeros, as a lost page of the disk is")
-    return foreign.result_of(_foreign(attributes, stored, inside), key, file_name), False
-
-
-def _foreign(
-    attributes: Mapping[str, Raw | None], stored: Mapping[str, Stored], inside: Mapping[str, int]
-) -> foreign.Group:
     kept: dict[str, Value] = {}
     ignored = [name for name in inside if name not in ("layout", "aep")]
     for name, raw in attributes.items():
@@ -113,7 +107,7 @@ def _foreign(
         else:
             kept[name] = value
     aep = _floats(stored["aep"]) if "aep" in stored else None
-    return foreign.Group(_floats(stored["layout"]), aep, kept, ignored)
+    return foreign.result_of(key, file_name, _floats(stored["layout"]), aep, kept, ignored), False
 
 
 def _foreign_value(raw: Raw | None) -> Value | None:

@@ -5,7 +5,7 @@ Such a file holds an integer dataset `init`, which is not a result, and one grou
 """
 
 import math
-from dataclasses import dataclass, field
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -37,16 +37,6 @@ _IDENTITY = ("farm_idx", "type_idx", "ss_seed", "n_turbines")
 _RESERVED = (*Result.FIXED, "seal", *Result.DATASETS)  # not allowed as names of details
 
 
-@dataclass(frozen=True)
-class Group:
-    """The content of a group without a seal. aep: None if it is missing. ignored: names that a result leaves out."""
-
-    layout: Array
-    aep: Array | None
-    attributes: dict[str, Value]
-    ignored: list[str] = field(default_factory=list)
-
-
 def read_group(group: Any, key: Key, file_name: str) -> Result:
     """Return the result in a group without a seal. Raise BadGroupError if it is not one."""
     datasets = list(links(group))
@@ -56,20 +46,22 @@ def read_group(group: Any, key: Key, file_name: str) -> Result:
     ignored += [name for name in datasets if name not in ("layout", "aep")]
     ignored += [text for name in ("layout", "aep") if name in datasets for text in attributes_of(group, name)]
     aep = read_dataset(group, "aep", most=1) if "aep" in datasets else None
-    return result_of(
-        Group(read_dataset(group, "layout", Result.MOST_NUMBERS), aep, attributes, ignored), key, file_name
-    )
+    return result_of(key, file_name, read_dataset(group, "layout", Result.MOST_NUMBERS), aep, attributes, ignored)
 
 
-def result_of(group: Group, key: Key, file_name: str) -> Result:
-    """Return the content of a group as a result of this key. Raise BadGroupError if it is implausible."""
-    layout = _layout(group.layout)
-    attributes = dict(group.attributes)
+def result_of(
+    key: Key, file_name: str, layout: Array, aeps: Array | None, attributes: dict[str, Value], ignored: Iterable[str]
+) -> Result:
+    """Return the content of a group without a seal as a result. Raise BadGroupError if it is implausible.
+
+    aeps: the dataset `aep`, None if it is missing. ignored: names of content that the result leaves out.
+    """
+    layout, attributes = _layout(layout), dict(attributes)
     _agree(attributes, key, layout.shape[1])
     details: dict[str, Value] = {"source": file_name.encode("utf-8", "replace").decode(), "evidence": PLAUSIBLE}
-    aep, details["aep_note"] = (math.nan, "no aep in the source") if group.aep is None else _aep(group.aep)
+    aep, details["aep_note"] = (math.nan, "no aep in the source") if aeps is None else _aep(aeps)
     diameter, details["diameter_note"] = _diameter(attributes)
-    details["ignored"] = ", ".join(group.ignored)[:1000]
+    details["ignored"] = ", ".join(ignored)[:1000]
     details = {name: value for name, value in details.items() if value != ""}
     details |= {_detail_name(name): value for name, value in attributes.items()}
     try:
