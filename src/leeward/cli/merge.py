@@ -175,7 +175,7 @@ def _lines(report: "MergeReport", dry_run: bool) -> Iterator[str]:
         yield from _left_out(report)
     yield from merge_remarks(report)
     for conflict in [conflict for conflict in report.conflicts if conflict.kept is not None][:MOST_LISTED]:
-        kept = conflict.rivals[conflict.kept or 0]
+        kept = conflict.alternatives[conflict.kept or 0]
         yield f"  {conflict.key}: {conflict.why}; taken from {report.files[kept.source].path}"
     yield from (f"  {key}: AEP not recomputed, {why}" for key, why in list(report.not_recomputed.items())[:MOST_LISTED])
     yield from noted(report)

@@ -83,7 +83,7 @@ from leeward.store.merging.merge_report import (
     SourceReport as SourceReport,
 )
 from leeward.store.merging.packs import finish_packing as finish_packing, pack as pack, unpack as unpack
-from leeward.store.merging.survey import Judge as Judge
+from leeward.store.merging.selection import Judge as Judge
 from leeward.store.merging.writer import OutputHoldsMoreError as OutputHoldsMoreError
 from leeward.store.paths import (
     CREDENTIALS as CREDENTIALS,

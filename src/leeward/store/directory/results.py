@@ -12,8 +12,7 @@ from leeward.store.format.keys import Key
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import read_files
 from leeward.store.paths import RunPaths
-
-_MOST_NAMED = 5
+from leeward.wording import listed
 
 
 class BadPack(NamedTuple):
@@ -96,7 +95,7 @@ class _Packs:
                 self._note_file(found, reasons)
                 number, reasons = number + 1, []
             elif not found.is_valid or not found.sealed or found.key is None:
-                reasons.append(f"{found.name}: {found.verdict}, {found.reason or 'it has no seal'}")
+                reasons.append(f"{found.name}: {found.verdict} ({found.reason or 'it has no seal'})")
             elif not self.note_again(found, found.key):
                 self._where[found.key] = number
                 yield found
@@ -109,9 +108,7 @@ class _Packs:
         if file.verdict is not Verdict.VALID:
             self._bad[file.path] = BadPack(file.path, file.verdict, file.reason)
         elif reasons:
-            more = f" and {len(reasons) - _MOST_NAMED} more" if len(reasons) > _MOST_NAMED else ""
-            reason = "; ".join(reasons[:_MOST_NAMED]) + more
-            self._bad[file.path] = BadPack(file.path, Verdict.WRONG_STRUCTURE, reason)
+            self._bad[file.path] = BadPack(file.path, Verdict.WRONG_STRUCTURE, listed(reasons))
 
     def note_again(self, found: FoundResult, key: Key) -> bool:
         """Return whether a pack already holds this key. If so, note the result for `judged`."""

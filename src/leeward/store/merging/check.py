@@ -13,17 +13,17 @@ from leeward.store.format.layout_result import NO_AEP, Result
 from leeward.store.format.verdicts import Verdict
 from leeward.store.isolated.reader import Found, Limits, read_files
 from leeward.store.merging.contents import read_groups
-from leeward.store.merging.survey import Candidate, Compare, Judge, both
+from leeward.store.merging.selection import Candidate, Compare, Judge, both
 from leeward.store.paths import RunPaths
 
-MOST_PROBLEMS = 1000  # kept in the report; all are counted
+MOST_UNFIT = 1000  # files that do not match the campaign and are named in the report
 
 
 @dataclass(eq=False)
 class CheckReport:
     """The findings of a check, in little memory for any number of results.
 
-    file_verdicts, result_verdicts: counts. problems: the first thousand invalid files and results. no_aep: valid
+    file_verdicts, result_verdicts: counts. no_aep: valid
     layouts of unknown AEP. plausible: valid results without a digest: complete and consistent, but unproved. unfit: the
     first thousand files whose results are intact but do not match the campaign. expected: number of results, 0 if
     unknown. missing: expected keys that were not found. extra: keys that are not in the campaign. Both are empty if the
@@ -33,7 +33,6 @@ class CheckReport:
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
     result_verdicts: Counter[Verdict] = field(default_factory=Counter)
     size: int = 0
-    problems: list[Found] = field(default_factory=list)
     no_aep: int = 0
     plausible: int = 0
     unfit: list[Path] = field(default_factory=list)
@@ -110,7 +109,6 @@ def check(
         report.missing = sorted(set(expected).difference(report.keys))
     if campaign is not None:
         report.extra = sorted(key for key in report.keys if key not in campaign)
-    report.problems.sort(key=lambda found: found.path)
     return report
 
 
@@ -138,7 +136,7 @@ def _judged(
             verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
         elif found.is_valid and doubt is not None and found.result is not None:
             reason = doubt(found.path, found.result)
-            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_PROBLEMS:
+            if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_UNFIT:
                 unfit.append(found.path)
         rejected += reason is not None
         yield found if reason is None else replace(found, verdict=verdict, reason=reason, result=None)
@@ -174,15 +172,12 @@ def _add(report: CheckReport, found: Found) -> None:
         report.result_verdicts[found.verdict] += 1
         if found.is_valid and found.key is not None:
             _add_valid(report, found, found.key)
-    if found.verdict is not Verdict.VALID and len(report.problems) < MOST_PROBLEMS:
-        report.problems.append(found)
 
 
 def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
     report.no_aep += found.status == NO_AEP
     report.plausible += not found.is_verified
-    name = "" if found.name == str(key) else found.name
-    new = Candidate(key, bytes.fromhex(found.digest), len(report._paths), name)
+    new = Candidate.of(found, key, len(report._paths))
     if report._first.setdefault(key, new) is not new:
         report._copies.setdefault(key, []).append(new)
 

@@ -24,7 +24,7 @@ from leeward.store.merging.contents import Contents, Pair, contents_of, make_pai
 from leeward.store.merging.merge_report import MergeRefusedError, MergeReport, write_logs
 from leeward.store.merging.removal import held_runs, remove_proved, would_be_removed
 from leeward.store.merging.salvage import salvaged_sources
-from leeward.store.merging.survey import Compare, Judge, Recompute, SecondPass, Survey, both
+from leeward.store.merging.selection import Compare, Judge, Recompute, Selection, both
 from leeward.store.merging.writer import OutputHoldsMoreError, Written, write_merged
 from leeward.store.paths import RunPaths
 
@@ -166,37 +166,31 @@ def merge(
     on_progress = on_progress or (lambda what, done, total: None)
     with contextlib.ExitStack() as stack:
         audits = stack.enter_context(held_runs(found if remove_sources and not dry_run else ()))
-        survey = Survey(doubt=both(campaign.compare, _judge_of_unproved(campaign.judge)), campaigns=campaign.campaigns)
+        report = MergeReport(output, utc_now(), on_bad, prefer)
+        doubt = both(campaign.compare, _judge_of_unproved(campaign.judge))
+        selection = Selection(report, doubt, campaign.recompute, on_progress, processes, campaign.campaigns)
         places = _expanded(found)
         if on_bad == "salvage":
             beside = Path(tempfile.gettempdir()) / output.name if dry_run else output
             salvaged = salvaged_sources(places, beside, processes, on_progress)
-            places, survey.salvaged = stack.enter_context(salvaged)
-        _look_at_all(survey, found, places, on_progress, processes)
-        survey.settle(prefer)
-        report = _report(survey, output, on_bad, prefer, campaign)
+            places, selection.salvaged = stack.enter_context(salvaged)
+        selection.read(map(Path, places), len(places))
+        late = _packed_since(found, places)
+        selection.read(late, len(places) + len(late))
+        selection.resolve(prefer)
+        _complete(report, selection, campaign)
         if dry_run:
-            report.results = len(survey.chosen)
+            report.results = len(selection.chosen)
             report.removals = would_be_removed(report) if remove_sources and not report.problem else []
             return report
         if report.problem:
             report.logs = write_logs(report)
             raise MergeRefusedError(report)
-        second = SecondPass(survey, report, campaign.recompute, on_progress, processes)
-        _write(report, second, _attributes(survey, campaign))
+        _write(report, selection, _attributes(selection, campaign))
         if remove_sources:
             folders = [source for source in sources if source.is_dir()]
             report.removals = remove_proved(report, folders, audits, processes)
     return report
-
-
-def _look_at_all(
-    survey: Survey, found: Iterable[Source], places: Sequence[str], on_progress: OnProgress, processes: int
-) -> None:
-    """Read all sources, and the packs that appear meanwhile."""
-    survey.look_at(map(Path, places), processes, lambda done: on_progress("checking", done, len(places)))
-    late = _packed_since(found, places)
-    survey.look_at(late, processes, lambda done: on_progress("checking", done, len(places) + len(late)))
 
 
 def _judge_of_unproved(judge: Judge | None) -> Judge | None:
@@ -206,10 +200,10 @@ def _judge_of_unproved(judge: Judge | None) -> Judge | None:
     return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
 
 
-def _write(report: MergeReport, second: SecondPass, attributes: dict[str, Value]) -> None:
+def _write(report: MergeReport, selection: Selection, attributes: dict[str, Value]) -> None:
     """Write the output, then the logs. A refused merge has logs too."""
     try:
-        written = write_merged(report.output, second.results(), attributes, forgone=_forgone(report))
+        written = write_merged(report.output, selection.results(), attributes, forgone=_forgone(report))
     except OutputHoldsMoreError as error:
         report.problem = str(error)
         report.logs = write_logs(report)
@@ -247,26 +241,25 @@ def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path
     return [pack for pack in packs if str(pack) not in known]
 
 
-def _report(survey: Survey, output: Path, on_bad: str, prefer: str | None, campaign: KnownCampaign) -> MergeReport:
-    report = MergeReport(output, utc_now(), on_bad, prefer, survey.files, survey.duplicates, survey.conflicts)
+def _complete(report: MergeReport, selection: Selection, campaign: KnownCampaign) -> None:
+    """Add missing results, notes and the problem to the report, once all sources are read."""
     if campaign.expected is not None:
-        report.missing = sorted(set(campaign.expected) - survey.chosen.keys())
-    elif len(survey.studies) > 1:
-        report.notes.append(f"the sources are of {len(survey.studies)} different campaigns; the newest text is kept")
-    report.salvaged = list(survey.salvaged.values())
+        report.missing = sorted(set(campaign.expected) - selection.chosen.keys())
+    elif len(selection.studies) > 1:
+        report.notes.append(f"the sources are of {len(selection.studies)} different campaigns; the newest text is kept")
+    report.salvaged = list(selection.salvaged.values())
     report.notes += [f"{one.file.path}: {note}" for one in report.salvaged for note in one.notes]
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
-    if damaged and on_bad != "salvage":
+    if damaged and report.on_bad != "salvage":
         report.notes.append(f"{len(damaged)} damaged files may still hold results: keep them, and try --on-bad salvage")
     report.notes += campaign.notes()
-    report.problem = _problem(report, survey)
-    return report
+    report.problem = _problem(report, selection)
 
 
-def _problem(report: MergeReport, survey: Survey) -> str:
+def _problem(report: MergeReport, selection: Selection) -> str:
     """Return why nothing can be written, or ""."""
-    if len(survey.kinds) > 1:
-        return f"the sources hold results of more than one kind: {', '.join(sorted(survey.kinds))}; merge each apart"
+    if len(selection.kinds) > 1:
+        return f"the sources hold results of more than one kind: {', '.join(sorted(selection.kinds))}; merge each apart"
     lines = []
     if report.on_bad == "abort":
         for file in report.bad_files:
@@ -275,14 +268,14 @@ def _problem(report: MergeReport, survey: Survey) -> str:
             lines += [f"{file.path}: {bad.name}: {bad.verdict} ({bad.reason})" for bad in file.bad]
     way_out = "leave them out with --on-bad skip" if lines else ""
     for conflict in report.unsettled:
-        where = " and ".join(str(report.files[rival.source].path) for rival in conflict.rivals)
+        where = " and ".join(str(report.files[one.source].path) for one in conflict.alternatives)
         lines.append(f"{conflict.key}: {conflict.why}, in {where}")
     if report.unsettled:
         way_out += ("; " if way_out else "") + "choose between different results with --prefer newest or best"
     if lines:
         named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
         return "\n".join([f"{len(lines)} files or results cannot be merged ({way_out}):", *named])
-    if not survey.chosen:
+    if not selection.chosen:
         return f"no valid result was found in {len(report.files)} files"
     return ""
 
@@ -290,22 +283,22 @@ def _problem(report: MergeReport, survey: Survey) -> str:
 def _forgone(report: MergeReport) -> set[Pair]:
     """Return the results that lost to a preferred one."""
     return {
-        make_pair(conflict.key, rival.digest)
+        make_pair(conflict.key, one.digest)
         for conflict in report.conflicts
-        for number, rival in enumerate(conflict.rivals)
+        for number, one in enumerate(conflict.alternatives)
         if conflict.kept is not None and number != conflict.kept
     }
 
 
-def _attributes(survey: Survey, campaign: KnownCampaign) -> dict[str, Value]:
+def _attributes(selection: Selection, campaign: KnownCampaign) -> dict[str, Value]:
     """Return the attributes of the output, from the campaign, else from the newest source that has one."""
     own = ("format_version", "created", "successful_configs", "leeward_version")
-    attributes = {name: value for name, value in survey.attributes.items() if name not in own}
+    attributes = {name: value for name, value in selection.attributes.items() if name not in own}
     attributes |= campaign.attributes
-    campaigns = max(survey.campaigns, len(survey.studies) if campaign.expected is None else 1)
+    campaigns = max(selection.campaigns, len(selection.studies) if campaign.expected is None else 1)
     if campaigns > 1:
         attributes["campaigns"] = campaigns  # so that its results are not all compared with one of them
     total = attributes.get("total_configs") if campaign.expected is None else len(campaign.expected)
-    count = len(survey.chosen)
+    count = len(selection.chosen)
     attributes["total_configs"] = max(total, count) if isinstance(total, int) else count
     return {**attributes, "leeward_version": __version__}

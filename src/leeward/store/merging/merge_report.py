@@ -22,20 +22,20 @@ from leeward.wording import json_text, printable
 class SourceReport:
     """One source file.
 
-    valid: number of valid results. plausible: how many of these have no digest of their
-    own. refused: how many bad results are intact but do not match the campaign. taken: results that went to the output.
-    kinds: indices into the report's `kinds`. more: content that is not in the output, or "". copy: the file that its
-    results are read from, "" if that is the source itself.
+    valid: number of valid results. plausible: how many of these have no digest of their own. bad: the other results.
+    refused: how many of these are intact but do not match the campaign. taken: number of results in the output. kinds:
+    numbers in the report's `kinds`. more: content that is not in the output, or "". copy: the file that its results are
+    read from, "" if that is the source itself.
     """
 
-    place: str
-    size: int
-    verdict: Verdict
-    reason: str
-    sha256: bytes
-    sealed: bool
-    valid: int
-    bad: tuple[BadResult, ...] = ()
+    place: str = ""
+    size: int = -1
+    verdict: Verdict = Verdict.VALID
+    reason: str = ""
+    sha256: bytes = b""
+    sealed: bool = False
+    valid: int = 0
+    bad: list[BadResult] = field(default_factory=list)
     taken: int = 0
     kinds: tuple[int, ...] = ()
     more: str = ""
@@ -66,8 +66,8 @@ class Duplicate:
 
 
 @dataclass(frozen=True, slots=True)
-class Rival:
-    """One of several different results of a key. made: seconds since 1970; aep: GWh."""
+class Alternative:
+    """One of several different results of a key. source: number of its file. aep: GWh. made: seconds since 1970."""
 
     source: int
     digest: str
@@ -77,11 +77,11 @@ class Rival:
 
 @dataclass(frozen=True)
 class Conflict:
-    """Different results of one key. kept: the index of the preferred rival, None without a preference."""
+    """Different results of one key. kept: index of the preferred one, None without a preference."""
 
     key: Key
     why: str
-    rivals: tuple[Rival, ...]
+    alternatives: tuple[Alternative, ...]
     kept: int | None
 
 
@@ -225,12 +225,12 @@ def _file_data(file: SourceReport, about: Recovery | None) -> dict[str, Any]:
 def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
     rivals = [
         {
-            "path": str(report.files[rival.source].path),
-            "digest": rival.digest,
-            "aep": None if math.isnan(rival.aep) else rival.aep,
+            "path": str(report.files[one.source].path),
+            "digest": one.digest,
+            "aep": None if math.isnan(one.aep) else one.aep,
             "kept": number == conflict.kept,
         }
-        for number, rival in enumerate(conflict.rivals)
+        for number, one in enumerate(conflict.alternatives)
     ]
     return {"key": str(conflict.key), "why": conflict.why, "rivals": rivals}
 
@@ -318,7 +318,6 @@ def _salvage_text(about: Recovery) -> str:
 
 def _conflict_text(report: MergeReport, conflict: Conflict) -> Iterator[str]:
     yield f"{conflict.key}: {conflict.why}"
-    for number, rival in enumerate(conflict.rivals):
-        path = report.files[rival.source].path
+    for number, one in enumerate(conflict.alternatives):
         kept = "  kept" if number == conflict.kept else ""
-        yield f"    {rival.aep:.6f} GWh  digest {rival.digest[:12]}  {path}{kept}"
+        yield f"    {one.aep:.6f} GWh  digest {one.digest[:12]}  {report.files[one.source].path}{kept}"

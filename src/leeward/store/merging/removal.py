@@ -25,6 +25,7 @@ from leeward.store.merging.contents import (
 from leeward.store.merging.merge_report import MergeReport, Removal, SourceReport, append_removals
 from leeward.store.paths import RunPaths, is_pack, is_run
 from leeward.store.rescue.recovery import BadResult
+from leeward.wording import listed
 
 _BATCH = 100
 
@@ -133,8 +134,7 @@ def _why_not(contents: Contents, proof: Contents) -> str:
         return contents.file.reason or f"there is more in {contents.beyond[0]}"
     lacking = uncovered(contents, proof, to_the_letter=True)
     absent = lacking - proof.pairs
-    keys = sorted(keys_of(absent or lacking))
-    named = f"{', '.join(keys[:5])}{', …' * (len(keys) > 5)}"
+    named = listed(sorted(keys_of(absent or lacking)))
     if absent:
         return f"not in the output: {named}"
     return f"the attributes say something else than in the output: {named}" if lacking else ""

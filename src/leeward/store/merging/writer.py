@@ -27,6 +27,7 @@ from leeward.store.merging.contents import (
     make_pair,
     uncovered,
 )
+from leeward.wording import listed
 
 _MOST_NAMED = 10
 
@@ -41,11 +42,9 @@ class OutputHoldsMoreError(LeewardError):
         self.output = output
         self.keys = keys
         self.bad_files: list[BadFile] = []
-        named = ", ".join(keys[:_MOST_NAMED]) + (
-            f" and {len(keys) - _MOST_NAMED} more" if len(keys) > _MOST_NAMED else ""
-        )
         super().__init__(
-            f"{output} is not replaced: it holds {len(keys)} results that the new file would not have ({named}); "
+            f"{output} is not replaced: it holds {len(keys)} results that the new file would not have "
+            f"({listed(keys, _MOST_NAMED)}); "
             f"write to another file with -o, or take them in: with 'leeward run --adopt {output}', or by naming it a "
             "source of the merge"
         )
