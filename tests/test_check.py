@@ -76,7 +76,7 @@ def test_shards_in_the_wrong_place(run):
     assert report.result_verdicts[Verdict.WRONG_STRUCTURE] == 2 + 4
     assert report.file_verdicts[Verdict.WRONG_STRUCTURE] == 2
     reasons = {found.path: found.reason for found in heard if found.verdict is not Verdict.VALID}
-    assert reasons[two] == f"it belongs in {one}"
+    assert reasons[two] == f"it is in the wrong place; expected {one}"
 
 
 def test_the_folder_of_the_crash(tmp_path):

@@ -14,7 +14,7 @@ from foreign_files import own_result, write_own_file
 from leeward.errors import InputError
 from leeward.runs import resume
 from leeward.store.directory.audit import append_line, read_lines
-from leeward.store.directory.index import output_index, output_index_path, told_count
+from leeward.store.directory.index import indexed_count, output_index, output_index_path
 from leeward.store.directory.records import BadRecordError, read_record
 from leeward.store.directory.shards import store_result
 from leeward.store.format.keys import Key
@@ -340,4 +340,4 @@ def test_readers_and_appenders_accept_regular_files_only(odd):
     output = write_own_file(odd.with_name("layouts.h5"), [own_result()])
     odd.rename(output_index_path(output))
     assert output_index(output) is None
-    assert told_count(output) is None
+    assert indexed_count(output) is None

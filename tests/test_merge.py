@@ -280,7 +280,7 @@ def test_the_newest_or_the_best_is_preferred(rivals, output):
     paths, first, second = rivals
     report = merge(paths, output, prefer="newest")
     assert digests(output)["farm0_t0_s0"] == first.digest
-    assert [(one.kept, len(one.rivals)) for one in report.conflicts] == [(0, 2)]
+    assert [(one.kept, len(one.alternatives)) for one in report.conflicts] == [(0, 2)]
     with pytest.raises(OutputHoldsMoreError):  # the output was not among the sources
         merge(paths[1:], output, prefer="best")
     merge([*paths, output], output, prefer="best")

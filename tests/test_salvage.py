@@ -178,7 +178,7 @@ def test_a_full_disk(tmp_path, monkeypatch):
     monkeypatch.setattr(recovery, "_copy_data", full)
     found = recover(path, tmp_path)
     assert len(found.results) >= 11
-    assert found.notes == [f"extended: no copy could be made in {tmp_path.parent} (No space left on device)"]
+    assert found.notes == [f"extended: no copy could be written to {tmp_path.parent} (No space left on device)"]
     assert [entry.name for entry in tmp_path.iterdir()] == ["worker_1.h5"]
 
 
@@ -226,7 +226,7 @@ def test_a_carver_that_comes_to_no_end_is_told(tmp_path, monkeypatch):
     use_faulty_children(monkeypatch, tmp_path, "farm0_t0_s1 sleep")
     monkeypatch.setattr("leeward.store.isolated.reader._MOST_TIMEOUTS", 1)
     found = recover(path, tmp_path, Limits(seconds=0.3))  # `use_faulty_children` waits for slow ones
-    assert any("carved: broken off, timed-out-reader" in note for note in found.notes), found
+    assert any("carved: ended early, timed-out-reader" in note for note in found.notes), found
 
 
 def test_a_file_that_hangs_every_reader(tmp_path, monkeypatch):
@@ -252,7 +252,7 @@ def test_a_turbine_in_another_country(tmp_path):
         moved = file["farm0_t0_s4/layout"][:]
         moved[1, 3] = 3e8
         file["farm0_t0_s4/layout"][:] = moved
-    assert "turbine 3 stands at" in doubtful(found_in(path))[Key(0, 0, 4)]
+    assert "turbine 3 is at" in doubtful(found_in(path))[Key(0, 0, 4)]
     found = recover(path, tmp_path)
     assert "farm0_t0_s4" not in names(found.results)
     assert [(one.name, one.verdict) for one in found.lost] == [("farm0_t0_s4", Verdict.IMPLAUSIBLE)]

@@ -7,7 +7,7 @@ name, and reads in the new file that it is no longer the owner.
 Only the process that holds the claim on the token of a lock may replace or remove it. The claim is a file of the same
 kind beside the lock, so a dead claimant is succeeded in the same way. This needs atomic renames and links (or exclusive
 creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a lost
-answer reports an error although it succeeded: the token in the file tells which.
+answer may fail although it was done: the token in the file shows whether it was.
 """
 
 import contextlib
@@ -43,7 +43,7 @@ INTERVAL_S = 2.0
 INTERVALS = 10  # a lock whose counter stops for this many intervals is stale
 LARGEST = 1 << 16  # bytes of a lock file
 STALE_TRIES = 3
-_given_back: set[str] = set()  # tokens of locks of this process whose file could not be removed
+_abandoned: set[str] = set()  # tokens of locks that this process released, but whose file it could not remove
 _COUNTER = "counter {:020d}\n"
 
 
@@ -101,7 +101,7 @@ class Lock:
                     return cls(path, owner, handle)
                 os.close(handle)  # taken over before it was opened
         except OSError as error:
-            _given_back.add(owner.token)  # in case the file is there already
+            _abandoned.add(owner.token)  # in case the lock was already created
             raise StorageError(f"{path}: cannot be written ({error})") from error
 
     def check(self) -> None:
@@ -111,7 +111,7 @@ class Lock:
             if holder is None:
                 self.path.parent.stat()
         if holder is None or holder.token != self.owner.token:
-            gone = "its lock is gone: it was removed, or taken over by a process that has ended"
+            gone = "the lock is gone: it was removed, or taken over by a process that has ended"
             why = f"taken over by {holder}" if holder else gone
             raise HeldError(f"{self.path.parent}: {why}; this run stops here and leaves the stored results as they are")
 
@@ -125,11 +125,11 @@ class Lock:
                 _remove(self.path, self.owner)
         except HeldError:
             return  # it is being taken over
-        except OSError:  # disk full, no claim possible; a race with a successor is rare
+        except OSError:  # disk full: remove it without a claim, as a race with a successor is rare
             try:
                 _remove(self.path, self.owner)
             except OSError:
-                _given_back.add(self.owner.token)  # the file stays; others see that this process has ended
+                _abandoned.add(self.owner.token)  # the file stays; others see that this process has ended
 
     def _count(self) -> None:
         counter = 0
@@ -156,7 +156,7 @@ def _acquire(path: Path, owner: Owner, take_over: bool = False, emit: Emit = ign
         holder, counter = read_owner(path)
         if holder is None:
             continue
-        if not (holder.is_gone or holder.token in _given_back):
+        if not (holder.is_gone or holder.token in _abandoned):
             _refuse_or_wait(path, holder, counter, take_over, emit)
         with _claim(path, holder.token, owner, take_over, emit):
             if _is_held_by(path, holder.token):
@@ -166,14 +166,14 @@ def _acquire(path: Path, owner: Owner, take_over: bool = False, emit: Emit = ign
 
 @contextlib.contextmanager
 def _claim(path: Path, token: str, owner: Owner, take_over: bool = False, emit: Emit = ignore) -> Iterator[None]:
-    """Hold the sole right to replace or remove the lock with this token. Raise HeldError if another process has it."""
+    """Hold the exclusive right to replace or remove the lock with this token, or raise HeldError."""
     name = hashlib.sha256(token.encode()).hexdigest()[:12]
     claim = path.with_name(f".{path.name}.{name}{TEMPORARY}")
     _acquire(claim, owner, take_over, emit)
     try:
         yield
     finally:
-        with contextlib.suppress(OSError):  # void as soon as the lock has another token
+        with contextlib.suppress(OSError):  # it has no effect once the lock has another token
             _remove(claim, owner)
 
 
@@ -251,4 +251,4 @@ def _refuse_or_wait(path: Path, holder: Owner, counter: int, take_over: bool, em
         if now is None or now.token != holder.token:
             return
         if newer != counter:
-            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its counter advances; not taken over")
+            raise HeldError(f"{path.parent}: held by {holder}, which is alive: its heartbeat advances; not taken over")

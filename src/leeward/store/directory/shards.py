@@ -101,10 +101,10 @@ def judged(file: FoundFile, results: Sequence[FoundResult]) -> FoundResult | Bad
         return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {len(results)} results; expected one")
     result = results[0]
     if result.key is None or file.path.name != f"{result.key}.h5":
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which its name does not say")
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it holds {result.key}, which is not its name")
     folder = _ANY.shard(result.key).parent.name
     if file.path.parent.name != folder:  # it may exist twice
-        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it belongs into the folder {folder}")
+        return BadShard(file.path, Verdict.WRONG_STRUCTURE, f"it is in the wrong folder; expected {folder}")
     return result
 
 
@@ -163,14 +163,14 @@ def _make_folder(folder: Path) -> None:
     try:
         sync_folder(folder.parent)
     except OSError:
-        with contextlib.suppress(OSError):  # not empty: whoever put a file there syncs it
+        with contextlib.suppress(OSError):  # not empty: the process that put a file there syncs it
             folder.rmdir()
         raise
 
 
 @functools.cache
 def _have_synced(folder: Path) -> None:
-    """Sync the name of a folder, once per process: its creator may have been killed before."""
+    """Sync the name of a folder, once per process, in case its creator was killed before it did."""
     sync_folder(folder.parent)
 
 
@@ -186,9 +186,9 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
         if path.exists():
             if _holds(path, result.key):
                 _have_synced(path.parent)
-                sync_folder(path.parent)  # an earlier try may have been cut off after the rename
+                sync_folder(path.parent)  # an earlier call may have been killed after the rename
                 return path
-            quarantine(paths, path, Verdict.UNREADABLE, "it stood in the place of a result that was to be stored")
+            quarantine(paths, path, Verdict.UNREADABLE, "an invalid file in the place of a new result")
         if kind_of(path.parent) != "folder":
             _make_folder(path.parent)
         _have_synced(path.parent)

@@ -26,7 +26,7 @@ def prepare_folders(paths: RunPaths) -> None:
 def probe(paths: RunPaths) -> None:
     """Write, read back, rename and remove a file, as storing a result does."""
     place = paths.results / f".probe-{secrets.token_hex(4)}{TEMPORARY}"
-    with storage_errors(paths.root, "a probe file could not be written there"):
+    with storage_errors(paths.root, "a probe file cannot be written there"):
         content = os.urandom(BLOCK)
         replace_file(place, content, check=lambda handle: os.read(handle, 2 * BLOCK) == content)
         place.unlink()

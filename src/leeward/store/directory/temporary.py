@@ -1,7 +1,7 @@
 """Temporary files and folders whose names identify the process that writes them.
 
-A killed process leaves its temporary file behind. A left-over is a temporary file whose process has ended, or, if the
-process was on another machine, that has not changed for a day.
+A killed process leaves its temporary file behind. A leftover is a temporary file whose process has ended or, if the
+process was on another machine, a file that has not changed for a day.
 """
 
 import contextlib
@@ -68,7 +68,7 @@ def _new_name(target: Path, end: str) -> Path:
 
 
 def start_of(target: Path) -> str:
-    """Return the prefix of the temporary files of `target`, and of files named after it."""
+    """Return the prefix of the temporary files of `target`, and of files whose names begin with its name."""
     return f".{target.name}."
 
 
@@ -81,12 +81,12 @@ def left_overs(folder: Path, start: str, end: str = TEMPORARY) -> list[Path]:
 
 
 def remove_left_overs_of(target: Path) -> list[Path]:
-    """Remove the left-over temporary files of `target`, and return them."""
+    """Remove the leftover temporary files of `target`, and return them."""
     return remove_left_overs(target.parent, start_of(target))
 
 
 def remove_left_overs(folder: Path, start: str) -> list[Path]:
-    """Remove the left-over temporary files whose names begin with `start`, and return them."""
+    """Remove the leftover temporary files whose names begin with `start`, and return them."""
     left = left_overs(folder, start)
     for path in left:
         path.unlink(missing_ok=True)

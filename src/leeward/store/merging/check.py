@@ -1,4 +1,4 @@
-"""Check files and results, and give each a verdict. Nothing is written."""
+"""Check files and results, and give each a verdict. Write nothing."""
 
 from collections import Counter, defaultdict
 from collections.abc import Callable, Collection, Container, Iterable, Iterator
@@ -21,13 +21,13 @@ MOST_UNFIT = 1000  # files that do not match the campaign and are named in the r
 
 @dataclass(eq=False)
 class CheckReport:
-    """The findings of a check, in little memory for any number of results.
+    """The findings of a check, in little memory even for many results.
 
-    file_verdicts, result_verdicts: counts. no_aep: valid
-    layouts of unknown AEP. plausible: valid results without a digest: complete and consistent, but unproved. unfit: the
-    first thousand files whose results are intact but do not match the campaign. expected: number of results, 0 if
-    unknown. missing: expected keys that were not found. extra: keys that are not in the campaign. Both are empty if the
-    expected keys are unknown. conflicts: keys with different results.
+    file_verdicts, result_verdicts: counts. no_aep: valid layouts of unknown AEP. plausible: valid results without a
+    digest: complete and consistent, but not verified. unfit: the first thousand files whose results are intact but do
+    not match the campaign. expected: number of results, 0 if unknown. missing: expected keys that were not found.
+    extra: keys that are not in the campaign. Both are empty if the expected keys are unknown. conflicts: keys with
+    different results.
     """
 
     file_verdicts: Counter[Verdict] = field(default_factory=Counter)
@@ -84,11 +84,11 @@ def check(
     on_found: Callable[[Found], None] | None = None,
     processes: int = 1,
 ) -> CheckReport:
-    """Judge files, folders, run directories and the worker files of other scripts.
+    """Check files, folders, run directories and the worker files of other scripts.
 
-    judge: returns what is physically wrong with a result, or None. compare: returns why a result does not belong to the
+    judge: returns what is physically wrong with a result, or None. compare: returns why a result does not match the
     campaign of its file, or None. campaign: the keys that have a task; other results are reported as extra and not
-    judged. expected: the keys that must be there. on_found: called with each finding.
+    judged. expected: the keys that must be there. on_found: called with each file and each result.
     """
     if campaign is None:
         campaign = None if expected is None else set(expected)
@@ -121,7 +121,7 @@ def _judge_within(judge: Judge | None, campaign: Container[Key] | None) -> Judge
 def _judged(
     all_found: Iterable[Found], run: RunPaths | None, doubt: Compare | None, unfit: list[Path]
 ) -> Iterator[Found]:
-    """Refine the verdicts by the place of a file and by the campaign. unfit: collects files that fail the latter."""
+    """Also check the place of each file and its results. unfit: collects files with results that fail `doubt`."""
     rejected = 0
     for found in all_found:
         if isinstance(found, FoundFile):
@@ -133,7 +133,7 @@ def _judged(
         verdict = Verdict.IMPLAUSIBLE
         home = None if run is None or found.key is None else _misplaced(found.path, run, found.key)
         if found.is_valid and home is not None:
-            verdict, reason = Verdict.WRONG_STRUCTURE, f"it belongs in {home}"
+            verdict, reason = Verdict.WRONG_STRUCTURE, f"it is in the wrong place; expected {home}"
         elif found.is_valid and doubt is not None and found.result is not None:
             reason = doubt(found.path, found.result)
             if reason is not None and found.path not in unfit[-1:] and len(unfit) < MOST_UNFIT:
@@ -156,11 +156,9 @@ def _judged_file(found: FoundFile, run: RunPaths | None, rejected: int) -> Found
     is_pack = found.path.parent == run.packs
     if found.sealed and (is_pack or count == 1):
         return found
-    if is_pack:
-        reason = "a file of other origin in the place of a pack"
-        return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
-    what = f"{count} results" if found.sealed else "a file of other origin"
-    return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=f"{what} in the place of a shard, which has one")
+    foreign = f"it was not written by leeward; expected a {'pack' if is_pack else 'shard'}"
+    reason = f"it holds {count} results; expected one" if found.sealed else foreign
+    return replace(found, verdict=Verdict.WRONG_STRUCTURE, reason=reason)
 
 
 def _add(report: CheckReport, found: Found) -> None:
@@ -186,20 +184,20 @@ def _add_valid(report: CheckReport, found: FoundResult, key: Key) -> None:
 
 
 def _compare(report: CheckReport, limits: Limits) -> None:
-    """Find the conflicts: keys of which no result covers all the others."""
-    rivals = {
+    """Find the conflicts: keys whose results differ, so that none makes all the others redundant."""
+    different = {
         key: [report._first[key], *copies]
         for key, copies in report._copies.items()
         if any(copy.digest != report._first[key].digest for copy in copies)
     }
     names: dict[Path, list[str]] = defaultdict(list)
-    for candidates in rivals.values():
+    for candidates in different.values():
         for one in candidates:
             names[Path(report._paths[one.source])].append(one.group)
     results: dict[Key | None, list[Result]] = defaultdict(list)
     for found, result in read_groups(names, limits):
         results[found.key].append(result)
-    for key in sorted(rivals):
+    for key in sorted(different):
         there = results[key]
         if not any(all(one.covers(other) for other in there) for one in there):
             report.conflicts[key] = report._paths_of(key)

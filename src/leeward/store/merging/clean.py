@@ -13,18 +13,18 @@ from leeward.store.directory.shards import BadShard, ShardPaths
 from leeward.store.directory.temporary import left_overs, start_of
 from leeward.store.merging.contents import read_contents
 from leeward.store.merging.merge_report import Removal
-from leeward.store.merging.packs import PACK_IN_THE_MAKING, unpack
+from leeward.store.merging.packs import TEMPORARY_PACK, unpack
 from leeward.store.merging.removal import proved, remove, remove_empty_folders
 from leeward.store.paths import RunPaths
 
 
 @dataclass
 class CleanReport:
-    """The actions of a cleaning, done or (with `dry_run`) planned.
+    """What was cleaned or, with `dry_run`, what would be.
 
-    bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: results of bad packs
-    that became shards again. temporary: files left by writers that have ended. removed: shards and packs whose results
-    are in the output. kept: the others, with the reason. folders: removed empty folders.
+    bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: number of results of
+    bad packs that became shards again. temporary: leftover temporary files. removed: shards and packs whose results are
+    in the output. kept: the others, with the reason. folders: removed empty folders.
     """
 
     dry_run: bool
@@ -82,7 +82,7 @@ def _move_bad(paths: RunPaths, report: CleanReport, emit: Emit, on_progress: OnP
 def _remove_temporary(paths: RunPaths, report: CleanReport, emit: Emit) -> None:
     of_shards = sorted(paths.temporary_shards())
     of_output = left_overs(paths.output.parent, start_of(paths.output)) if paths.output.parent.is_dir() else []
-    of_packs = left_overs(paths.packs, PACK_IN_THE_MAKING) if paths.packs.is_dir() else []
+    of_packs = left_overs(paths.packs, TEMPORARY_PACK) if paths.packs.is_dir() else []
     report.temporary = of_shards + of_packs + of_output
     if report.dry_run or not report.temporary:
         return

@@ -1,4 +1,4 @@
-"""The results that a file holds, in little memory, to compare files before one is replaced or removed."""
+"""The contents of a file in little memory, to compare files before one is replaced or removed."""
 
 import contextlib
 import os
@@ -118,7 +118,7 @@ def contents_of(path: Path) -> Contents:
 
 
 def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> set[Pair]:
-    """Return the results of `old` that `new` neither holds nor covers by another result.
+    """Return the results of `old` that are not in `new` and are not redundant because of another result there.
 
     to_the_letter: also require the other attributes of a foreign result, beyond its layout and AEP.
     """
@@ -132,12 +132,12 @@ def uncovered(old: Contents, new: Contents, *, to_the_letter: bool = False) -> s
     if not keys:
         return missing
     names = {new.path: new.names_of(keys), old.path: old.names_of(keys)}
-    standing: dict[str, Result] = {}
+    newer: dict[str, Result] = {}
     for found, result in read_groups(names):
         key = str(found.key)
         if found.path == new.path:
-            standing[key] = result
-        elif key in standing and standing[key].covers(result, to_the_letter=to_the_letter):
+            newer[key] = result
+        elif key in newer and newer[key].covers(result, to_the_letter=to_the_letter):
             missing.discard(pair(found))
     return missing
 

@@ -27,11 +27,12 @@ from leeward.store.merging.salvage import salvaged_sources
 from leeward.store.merging.selection import Compare, Judge, Recompute, Selection, both
 from leeward.store.merging.writer import OutputHoldsMoreError, Written, write_merged
 from leeward.store.paths import RunPaths
+from leeward.wording import listed
 
 ON_BAD = ("abort", "skip", "salvage")
 PREFER = (None, "newest", "best")
 _MOST_NAMED = 20
-_TIMELY = ("created", "leeward_version", "successful_configs")  # do not make an output out of date
+_TIMELY = ("created", "leeward_version", "successful_configs")  # may differ in an output that is up to date
 
 
 # --- a run directory -------------------------------------------------------------------------------------------------
@@ -59,8 +60,8 @@ class RunMerge:
 def merge_run(paths: RunPaths, attributes: Mapping[str, Value], *, emit: Emit = ignore, processes: int = 1) -> RunMerge:
     """Write the output of a run from its packs and shards, unless it is up to date.
 
-    Bad results are left out, and their files are named. Raise OutputHoldsMoreError, which names the bad files too, if
-    the output holds results that they lack. After a StorageError the same call can be repeated.
+    Bad results are left out, and their files are reported. Raise OutputHoldsMoreError, with the bad files, if the
+    output holds results that packs and shards lack. After a StorageError the same call can be repeated.
     """
     files = RunFiles(paths)
     merged = RunMerge()
@@ -68,7 +69,7 @@ def merge_run(paths: RunPaths, attributes: Mapping[str, Value], *, emit: Emit = 
     current = None if known is None else _keys_if_up_to_date(known, files, attributes, processes)
     if known is not None and current is not None:
         with storage_errors(paths.output.parent, "cannot be synced"):
-            sync_folder(paths.output.parent)  # an earlier try may have been cut off after the rename
+            sync_folder(paths.output.parent)  # an earlier call may have been killed after the rename
         return RunMerge(current)
     results = _results_of_run(files, merged, processes)
     first = next(results, None)
@@ -93,7 +94,10 @@ def merge_run(paths: RunPaths, attributes: Mapping[str, Value], *, emit: Emit = 
 def _keys_if_up_to_date(
     known: Contents, files: RunFiles, attributes: Mapping[str, Value], processes: int
 ) -> set[Key] | None:
-    """Return all keys if the output holds what packs and shards do. They are read only if their number may match."""
+    """Return all keys if the output holds the same results as packs and shards, else None.
+
+    Packs and shards are read only if their number of results may match.
+    """
     if not known.is_whole or files.likely_results not in (None, len(known.pairs)):
         return None
     if any(known.file.attributes.get(name) != value for name, value in attributes.items() if name not in _TIMELY):
@@ -155,11 +159,11 @@ def merge(
 ) -> MergeReport:
     """Write `output` from all valid results of the sources: files, folders and run directories.
 
-    All sources are read first. on_bad: for an invalid file or result, "abort", "skip" it, or "salvage": try all ways to
-    recover its results. prefer: which of several different results of a key to take; None makes them an error.
-    remove_sources: remove each source whose every result is found in the output, and hold the lock of its run directory
-    meanwhile. dry_run: change nothing, only report. Raise MergeRefusedError, after writing the log, if the sources do
-    not allow a merge. Raise HeldError if a live process holds a run directory that would lose shards.
+    All sources are read first. on_bad: the reaction to an invalid file or result: "abort", "skip" it, or "salvage" what
+    it holds. prefer: which of several different results of a key to take, "newest" or "best"; None makes them an error.
+    remove_sources: remove each source whose results are all found in the output, and hold the lock of its run directory
+    meanwhile. dry_run: only report. Raise MergeRefusedError, after writing the log, if the sources cannot be merged.
+    Raise HeldError if a live process holds a run directory that would lose shards.
     """
     _demand_options(output, on_bad, prefer)
     found = gather(sources)
@@ -194,7 +198,7 @@ def merge(
 
 
 def _judge_of_unproved(judge: Judge | None) -> Judge | None:
-    """Restrict a judge to results made without a digest. `check --deep` judges the others."""
+    """Restrict a judge to results that were made without a digest. `check --deep` judges the others too."""
     if judge is None:
         return None
     return lambda result: judge(result) if result.details.get("evidence") == PLAUSIBLE else None
@@ -211,7 +215,7 @@ def _write(report: MergeReport, selection: Selection, attributes: dict[str, Valu
     report.results, report.no_aep = written.count, written.no_aep
     report.size, report.moved = written.size, written.moved
     if written.index:
-        report.notes.append(f"the cache for listing could not be written: {written.index}")
+        report.notes.append(f"the index could not be written: {written.index}")
     report.logs = write_logs(report)
 
 
@@ -246,7 +250,8 @@ def _complete(report: MergeReport, selection: Selection, campaign: KnownCampaign
     if campaign.expected is not None:
         report.missing = sorted(set(campaign.expected) - selection.chosen.keys())
     elif len(selection.studies) > 1:
-        report.notes.append(f"the sources are of {len(selection.studies)} different campaigns; the newest text is kept")
+        count = len(selection.studies)
+        report.notes.append(f"the sources have {count} different campaigns; the output stores the newest")
     report.salvaged = list(selection.salvaged.values())
     report.notes += [f"{one.file.path}: {note}" for one in report.salvaged for note in one.notes]
     damaged = [file for file in report.bad_files if file.verdict in (Verdict.TRUNCATED, Verdict.UNREADABLE)]
@@ -259,7 +264,7 @@ def _complete(report: MergeReport, selection: Selection, campaign: KnownCampaign
 def _problem(report: MergeReport, selection: Selection) -> str:
     """Return why nothing can be written, or ""."""
     if len(selection.kinds) > 1:
-        return f"the sources hold results of more than one kind: {', '.join(sorted(selection.kinds))}; merge each apart"
+        return f"the sources hold results of different kinds ({listed(sorted(selection.kinds))}); merge each kind alone"
     lines = []
     if report.on_bad == "abort":
         for file in report.bad_files:
@@ -281,7 +286,7 @@ def _problem(report: MergeReport, selection: Selection) -> str:
 
 
 def _forgone(report: MergeReport) -> set[Pair]:
-    """Return the results that lost to a preferred one."""
+    """Return the results that were not chosen because another one is preferred."""
     return {
         make_pair(conflict.key, one.digest)
         for conflict in report.conflicts

@@ -141,7 +141,7 @@ class MergeReport:
 
 
 class MergeRefusedError(BadSourceError):
-    """The sources do not allow a merge; the report says why."""
+    """The sources cannot be merged. report.problem: the reason."""
 
     def __init__(self, report: MergeReport) -> None:
         self.report = report
@@ -171,7 +171,7 @@ def write_logs(report: MergeReport) -> tuple[Path, Path]:
 
 
 def _write(path: Path, lines: Iterable[str]) -> None:
-    """Write line by line: the log of a hundred thousand sources is never in memory as a whole."""
+    """Write line by line, so that the log of a hundred thousand sources is never in memory as a whole."""
     with Temporary(path) as temporary:
         with open(temporary.handle, "wb", closefd=False) as file:
             file.writelines(f"{printable(line)}\n".encode() for line in lines)
@@ -253,7 +253,7 @@ def totals(report: MergeReport) -> dict[str, Any]:
 
 
 def text_lines(report: MergeReport) -> Iterator[str]:
-    settings = f"bad sources: {report.on_bad}; different results of one key: {report.prefer or 'an error'}"
+    settings = f"bad sources: {report.on_bad}; different results of one key: {report.prefer or 'error'}"
     yield f"leeward merge into {report.output}"
     yield f"began {report.began}; {settings}"
     yield f"outcome: {'nothing was written: ' + report.problem if report.problem else 'written and verified'}"
@@ -292,7 +292,7 @@ def _section(title: str, lines: Iterable[str]) -> Iterator[str]:
 def _or_unknown(name: str, value: Any) -> Any:
     if value is not None:
         return value
-    return "no" if name == "moved" else "not known"
+    return "no" if name == "moved" else "unknown"
 
 
 def _kind_text(kind: tuple[tuple[tuple[str, ...], tuple[str, ...]], int]) -> str:
@@ -305,7 +305,7 @@ def _file_text(file: SourceReport) -> Iterator[str]:
     results = f"{file.valid} valid, {len(file.bad)} bad, {file.taken} taken{kinds}"
     reason = f" ({file.reason})" if file.reason else ""
     yield file.place
-    digest = file.sha256.hex() or "not known"
+    digest = file.sha256.hex() or "unknown"
     yield f"    {file.verdict}{reason}; {file.size} bytes; sha256 {digest}; results: {results}"
     for bad in file.bad:
         yield f"    {bad.name}: {bad.verdict} ({bad.reason})"

@@ -1,7 +1,7 @@
-"""Packs: many verified results in one file, so that a million results are not a million files.
+"""Packs: many verified results in one file, so that a million results do not need a million files.
 
-A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. The
-good results of a pack that is damaged later become shards again before the pack is quarantined.
+A pack is a merged file that never changes. A shard is removed only after its result was found in the pack on disk. If
+a pack is damaged later, its valid results become shards again before it goes to quarantine.
 """
 
 import os
@@ -13,7 +13,7 @@ from pathlib import Path
 from leeward.errors import StorageError
 from leeward.events import Emit, ignore
 from leeward.files import kind_of, storage_errors, sync_folder
-from leeward.store.directory.index import IndexLines, index_line, output_index_path, told_count, write_output_index
+from leeward.store.directory.index import IndexLines, index_line, indexed_count, output_index_path, write_output_index
 from leeward.store.directory.results import BadPack, Doubled
 from leeward.store.directory.shards import BadShard, judged, store_result
 from leeward.store.directory.temporary import remove_left_overs, workspace
@@ -29,9 +29,9 @@ from leeward.store.merging.writer import Written, write_merged
 from leeward.store.paths import RunPaths
 from leeward.store.rescue.recovery import Recoverer
 
-PACK_IN_THE_MAKING = ".pack-"  # prefix of temporary names
+TEMPORARY_PACK = ".pack-"  # prefix of temporary names
 
-_WORKSPACE = "unpacking"  # one name for all: the next workspace removes what a killed process left
+_WORKSPACE = "unpacking"  # the same name for all packs: the next workspace removes that of a killed process
 _BATCH = 1000  # shards whose removal is announced and confirmed together
 
 
@@ -39,8 +39,8 @@ _BATCH = 1000  # shards whose removal is announced and confirmed together
 class Packed:
     """The outcome of packing.
 
-    count: results in the pack. bad: invalid shards, left in place. kept: shards that stay although their results were
-    packed, with the reason.
+    count: results in the pack. bad: invalid shards, which stay in their place. kept: shards whose results are packed,
+    but that were not removed, with the reason.
     """
 
     path: Path
@@ -56,7 +56,7 @@ def pack(
     """Write the results of these shards to one file, and remove the shards that it is proved to hold.
 
     path: from `RunPaths.new_pack`. attributes: those of a merged file. After a StorageError the same call with the same
-    path resumes where it was cut off.
+    path resumes where it was interrupted.
     """
     packed = Packed(path)
     with storage_errors(paths.packs, "cannot be created"):
@@ -80,8 +80,8 @@ def pack(
 def _prepare(paths: RunPaths) -> None:
     """Create the folder durably, and remove temporary files of killed processes."""
     paths.packs.mkdir(parents=True, exist_ok=True)
-    sync_folder(paths.root)  # even if it exists: its creator may have been killed before
-    remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+    sync_folder(paths.root)  # even if it exists: its creator may have been killed before it did
+    remove_left_overs(paths.packs, TEMPORARY_PACK)
 
 
 def _write(shards: Sequence[Path], packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> list[Contents]:
@@ -127,7 +127,7 @@ def _remove(shards: Iterable[Contents], pack: Path, emit: Emit) -> list[Removal]
 
 
 def finish_packing(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ignore) -> list[Removal]:
-    """Finish interrupted packing: remove packed shards and write indexes. Return the shards that stay, with reasons."""
+    """Finish interrupted packing: remove packed shards and write indexes. Return the kept shards, with reasons."""
     by_pack: dict[Path, list[Path]] = {}
     for one in doubled:
         by_pack.setdefault(one.pack, []).append(one.path)
@@ -137,9 +137,9 @@ def finish_packing(paths: RunPaths, doubled: Iterable[Doubled], emit: Emit = ign
     with storage_errors(paths.packs, "an index cannot be written"):
         packs = paths.pack_files()
         if packs:
-            remove_left_overs(paths.packs, PACK_IN_THE_MAKING)
+            remove_left_overs(paths.packs, TEMPORARY_PACK)
         for path in packs:
-            if told_count(path) is None:
+            if indexed_count(path) is None:
                 _write_index(path)
     return kept
 
@@ -155,7 +155,7 @@ def _write_index(path: Path) -> None:
 def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResult]:
     """Recover the sealed results of a bad pack, store them as shards, and return them.
 
-    The pack stays, and can go to quarantine afterwards. A link or a pipe in its place is ignored.
+    The pack stays, so that the caller can move it to quarantine. A link or a pipe in its place is ignored.
     """
     if kind_of(bad.path) != "file":
         return []
@@ -165,12 +165,12 @@ def unpack(paths: RunPaths, bad: BadPack, emit: Emit = ignore) -> list[FoundResu
         Recoverer(folder) as recoverer,
     ):
         recovery = recoverer.recover(bad.path)
-    found = [one for one in recovery.results if one.sealed and one.key not in bad.rivals]
+    found = [one for one in recovery.results if one.sealed and one.key not in bad.superseded]
     for one in found:
         if one.result is not None:
             store_result(paths, one.result)
     lost = [one.name for one in recovery.lost]
-    emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.rivals)))
+    emit("unpacked", pack=str(bad.path), results=len(found), lost=lost, other=sorted(map(str, bad.superseded)))
     with storage_errors(bad.path, "its index cannot be removed"):
         output_index_path(bad.path).unlink(missing_ok=True)
     return found

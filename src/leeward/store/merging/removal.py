@@ -1,4 +1,4 @@
-"""Remove sources. A file is removed only after all it holds was found in the output on disk."""
+"""Remove sources. A file is removed only after all its results were found in the output on disk."""
 
 import contextlib
 import os
@@ -7,7 +7,6 @@ from dataclasses import replace
 from itertools import islice
 from pathlib import Path
 
-from leeward.errors import StorageError
 from leeward.files import storage_errors, sync, sync_folder
 from leeward.store.directory.audit import Audit
 from leeward.store.directory.index import output_index_path
@@ -35,9 +34,10 @@ Announce = Callable[[str, list[Removal]], None]  # first argument: "removing", "
 def remove_proved(
     report: MergeReport, folders: Iterable[Path], audits: Iterable[Audit] = (), processes: int = 1
 ) -> list[Removal]:
-    """Remove the sources of a merge. Record each removal before and after, in the logs and in the audit of its run.
+    """Remove the sources of a merge whose results are in the output. Log each removal before and after it is done.
 
-    folders: the folders that were given as sources. audits: of the run directories of the sources, which are held.
+    folders: the folders that were given as sources. audits: of the run directories of the sources, whose locks the
+    caller holds.
     """
     by_root: dict[Path | None, Audit] = {Path(os.path.realpath(audit.path.parent)): audit for audit in audits}
 
@@ -58,7 +58,7 @@ def remove_proved(
 
 
 def would_be_removed(report: MergeReport) -> list[Removal]:
-    """Return what `remove_proved` would do after this merge, as far as the report tells."""
+    """Return the removals that `remove_proved` would do after this merge, as far as the report shows."""
     output = identity(report.output)
     return [
         Removal(file.path, "it is the output" if output and identity(file.path) == output else _why_kept(file))
@@ -77,9 +77,9 @@ def _first_problem(file: SourceReport | FoundFile, bad: Sequence[BadResult | Fou
 
 @contextlib.contextmanager
 def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
-    """Hold the lock of every run directory that sources lie in or beside, and yield their audit logs.
+    """Hold the lock of every run directory that contains a source or is beside it. Yield their audit logs.
 
-    No live run loses a shard: raise HeldError if a live process holds one of the locks.
+    Raise HeldError if a live process holds one of the locks, so that no active run loses a shard.
     """
     roots = {root for source in sources if (root := _run_root(source.path)) is not None}
     with contextlib.ExitStack() as stack:
@@ -94,7 +94,7 @@ def held_runs(sources: Iterable[Source]) -> Iterator[list[Audit]]:
 
 
 def _run_root(path: Path) -> Path | None:
-    """Return the run directory that this path is, lies in, or is the output of; None if there is none."""
+    """Return the run directory at this path, above it, or beside it as that of an output; None if there is none."""
     real = Path(os.path.realpath(path))
     beside = [real.with_suffix(".run")] if real.suffix == ".h5" else []
     return next((folder for folder in (real, *real.parents, *beside) if is_run(folder)), None)
@@ -110,17 +110,13 @@ def proved(sources: Iterable[Contents], output: Path) -> Iterator[Removal]:
 
 def _sync(output: Path) -> None:
     """Sync the output: a merge may have been killed after its rename, or a user may have copied the file there."""
-    try:
-        handle = os.open(output, os.O_RDONLY)
-        try:
-            sync(handle)
-        finally:
-            os.close(handle)
+    with (
+        storage_errors(output, "cannot be synced, so nothing is removed"),
+        contextlib.suppress(FileNotFoundError),  # then it proves nothing
+        output.open("rb") as file,
+    ):
+        sync(file.fileno())
         sync_folder(output.parent)
-    except FileNotFoundError:
-        return  # then it proves nothing
-    except OSError as error:
-        raise StorageError(f"{output}: cannot be synced, so nothing is removed ({error})") from error
 
 
 def _why_not(contents: Contents, proof: Contents) -> str:
@@ -131,13 +127,13 @@ def _why_not(contents: Contents, proof: Contents) -> str:
     if not contents.file.is_valid:
         return _first_problem(contents.file, contents.bad)
     if contents.file.reason or contents.beyond:
-        return contents.file.reason or f"there is more in {contents.beyond[0]}"
+        return contents.file.reason or f"it has content that no result includes: {contents.beyond[0]}"
     lacking = uncovered(contents, proof, to_the_letter=True)
     absent = lacking - proof.pairs
     named = listed(sorted(keys_of(absent or lacking)))
     if absent:
         return f"not in the output: {named}"
-    return f"the attributes say something else than in the output: {named}" if lacking else ""
+    return f"the attributes differ from those in the output: {named}" if lacking else ""
 
 
 def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -> list[Removal]:

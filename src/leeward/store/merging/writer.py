@@ -35,7 +35,7 @@ _MOST_NAMED = 10
 class OutputHoldsMoreError(LeewardError):
     """An existing output holds results that its replacement lacks.
 
-    bad_files: files of a run that were left out. They may be the ones that should hold these results.
+    bad_files: files of a run that were left out, which may be those of these results.
     """
 
     def __init__(self, output: Path, keys: list[str]) -> None:
@@ -44,9 +44,8 @@ class OutputHoldsMoreError(LeewardError):
         self.bad_files: list[BadFile] = []
         super().__init__(
             f"{output} is not replaced: it holds {len(keys)} results that the new file would not have "
-            f"({listed(keys, _MOST_NAMED)}); "
-            f"write to another file with -o, or take them in: with 'leeward run --adopt {output}', or by naming it a "
-            "source of the merge"
+            f"({listed(keys, _MOST_NAMED)}); write to another file with -o, or include these results: add {output} to the "
+            f"sources of the merge, or use 'leeward run --adopt {output}'"
         )
 
 
@@ -86,7 +85,7 @@ def write_merged(
     """Write `output` from these results, each key once, or raise and leave it unchanged.
 
     attributes: of the file; the number of results is added here. known: the contents of `output`, if just read.
-    forgone: results of an existing output that may be lost. before: called when all is verified, right before the
+    forgone: results of an existing output that need not be kept. before: called when all is verified, right before the
     rename. After a StorageError the same call can be repeated.
     """
     output = Path(os.path.realpath(output))

@@ -1,7 +1,7 @@
 """Recover every result that a damaged file still holds. The file itself is only read.
 
-The ways are: read it as it is, group by group; clear the mark that a killed writer leaves; extend it to its stated
-length; and carve results from its bytes. Changes are made to copies only.
+The methods are: read the file as it is, group by group; clear the flag that a killed writer leaves; extend the file to
+its stated length; and carve results from its bytes. Only copies are changed.
 """
 
 import os
@@ -63,9 +63,9 @@ class Recovery:
 
 
 class Recoverer:
-    """A recoverer of files, one by one, with the same child processes for all.
+    """Recovers files one by one, with the same child processes for all.
 
-    workspace: a folder for temporary copies. limits: of the children.
+    workspace: a folder for temporary copies. limits: of the child processes.
     """
 
     def __init__(self, workspace: Path, limits: Limits = Limits()) -> None:  # noqa: B008 (it is frozen)
@@ -81,7 +81,7 @@ class Recoverer:
         self._carving.close()
 
     def recover(self, path: Path) -> Recovery:
-        """Recover all results of a file. Damage, or a copy that cannot be made, raises nothing."""
+        """Recover all results of a file. Damage raises nothing, nor does a copy that cannot be written."""
         harvest = _Harvest()
         harvest.take(AS_IT_IS, self._plain.read(path))
         file = harvest.recovery.file
@@ -100,8 +100,8 @@ class Recoverer:
             try:
                 _write_copy(path, start, copy, filler)
                 *found, last = self._plain.read(copy)
-            except OSError as error:  # usually a full disk; ways without a copy are still tried
-                notes.append(f"{start.way}: no copy could be made in {self._workspace.parent} ({error.strerror})")
+            except OSError as error:  # usually a full disk; methods without a copy are still tried
+                notes.append(f"{start.way}: no copy could be written to {self._workspace.parent} ({error.strerror})")
                 return
             finally:
                 copy.unlink(missing_ok=True)
@@ -114,14 +114,14 @@ class Recoverer:
 
 
 class _Harvest:
-    """The results of all ways. An earlier find stays, unless a later one has a seal."""
+    """Collects the results of all methods. A later one replaces an earlier one only if it alone has a seal."""
 
     def __init__(self) -> None:
         self.recovery = Recovery()
         self._found: dict[Key, FoundResult] = {}
         self._lost: dict[str, BadResult] = {}
         self._doubts: dict[Key, str] = {}
-        self._rivals: set[Key] = set()
+        self._ambiguous: set[Key] = set()
 
     def take(self, way: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
         count = 0
@@ -138,14 +138,14 @@ class _Harvest:
                     continue
                 self._lost[found.name] = bad  # its reason is closer to the bytes
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
-                    self._doubts.setdefault(found.key, found.reason)  # applies to a find of any way
+                    self._doubts.setdefault(found.key, found.reason)  # applies to the results of all methods
         if count or way == AS_IT_IS:
             self.recovery.tried[way] = count
 
     def _about(self, way: str, found: FoundFile) -> None:
         recovery = self.recovery
         if way == CARVED and found.verdict is not Verdict.VALID:
-            recovery.notes.append(f"{way}: broken off, {found.verdict} ({found.reason}); there may be more")
+            recovery.notes.append(f"{way}: ended early, {found.verdict} ({found.reason}); the file may hold more")
         if way == AS_IT_IS:
             recovery.file = found
         elif not recovery.file.attributes and found.verdict is Verdict.VALID:
@@ -156,9 +156,9 @@ class _Harvest:
         if old is None and way == CARVED and self.recovery.file.is_valid:
             return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
-            rivals = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
-            if rivals and not old.sealed:
-                self._rivals.add(key)
+            are_different = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
+            if are_different and not old.sealed:
+                self._ambiguous.add(key)
             return
         self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": way})
 
@@ -177,13 +177,13 @@ class _Harvest:
         return recovery
 
     def _unclear(self) -> dict[Key, str]:
-        """Return carved results with a rival of the same key. If there are many, all carved results are doubtful."""
+        """Return the carved results whose key has another layout. If these are many, return all carved results."""
         unclear = dict.fromkeys(
-            self._rivals, "there are two different layouts of this key, and nothing says which counts"
+            self._ambiguous, "the file holds two different layouts of this key, and nothing shows which one is valid"
         )
         carved = [key for key, found in self._found.items() if found.attributes.get("recovered_by") == CARVED]
-        if 2 * len(self._rivals) >= len(carved) > 0:
-            reason = "most keys have two different layouts in this file, and nothing says which of them this one is"
+        if 2 * len(self._ambiguous) >= len(carved) > 0:
+            reason = "most keys of this file have two different layouts, so that its layout may be the invalid one"
             unclear = {**dict.fromkeys(carved, reason), **unclear}
         return unclear
 
@@ -195,8 +195,8 @@ class _Harvest:
 class _Start:
     """The first block of a file.
 
-    place: of its signature. unmarked: the block without the mark of a writer, None if it has no mark. missing: number
-    of bytes that the file lacks, 0 if there are too many.
+    place: of its signature. unmarked: the block without the flag of a writer, None if the flag is not set. missing:
+    number of bytes that the file lacks, 0 if they are too many to extend it.
     """
 
     place: int
@@ -205,7 +205,7 @@ class _Start:
 
     @property
     def way(self) -> str:
-        """The changes that a copy needs to be readable, or ""."""
+        """The changes that make a copy readable, or ""."""
         ways = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
         return " and ".join(ways)
 
@@ -227,7 +227,7 @@ def _start_of(path: Path) -> _Start | None:
 
 
 def _without_mark(block: bytes) -> bytes:
-    """Return the first block without the mark of a writer (section II.A of the HDF5 file format specification)."""
+    """Return the first block without the flag of a writer (section II.A of the HDF5 file format specification)."""
     plain = block[:11] + b"\0" + block[12:-4]
     return plain + lookup3(plain).to_bytes(4, "little")
 
@@ -259,7 +259,7 @@ def _copy_data(source: int, target: BinaryIO) -> None:
 
 
 def _write_copy(path: Path, start: _Start, copy: Path, filler: bytes) -> None:
-    """Write a copy of the stated length, without the mark of a writer."""
+    """Write a copy of the stated length, without the flag of a writer."""
     with path.open("rb") as source, copy.open("wb") as target:
         _copy_data(source.fileno(), target)
         if filler == b"\0":
@@ -288,7 +288,7 @@ def doubtful(all_found: Iterable[FoundResult]) -> dict[Key, str]:
         turbine = _stray(result.layout)
         if turbine is not None:
             place = ", ".join(f"{coordinate:.6g}" for coordinate in result.layout[:, turbine])
-            doubts[result.key] = f"turbine {turbine} stands at ({place}) m, far from all others"
+            doubts[result.key] = f"turbine {turbine} is at ({place}) m, far from all others"
     return doubts
 
 
@@ -298,7 +298,7 @@ def _odd_diameter(results: Sequence[Result]) -> dict[Key, str]:
     (usual, count), *others = diameters.most_common()
     if count < _FEWEST or len(others) != 1 or others[0][1] != 1:
         return {}
-    reason = f"its rotor diameter is {others[0][0]:g} m, that of all others of its type {usual:g} m"
+    reason = f"its rotor diameter is {others[0][0]:g} m; all others of its type have {usual:g} m"
     return {result.key: reason for result in results if result.diameter == others[0][0]}
 
 
@@ -309,7 +309,7 @@ def _odd_aep(results: Sequence[Result]) -> dict[Key, str]:
         return {}
     usual = statistics.median(yields.values())
     return {
-        key: f"its AEP is {each:.6g} a turbine, that of others of its type about {usual:.6g}"
+        key: f"its AEP is {each:.6g} GWh per turbine; the median of its type is {usual:.6g} GWh"
         for key, each in yields.items()
         if not usual / _AEP_RATIO <= each <= usual * _AEP_RATIO
     }
