@@ -44,8 +44,8 @@ class OutputHoldsMoreError(LeewardError):
         self.bad_files: list[BadFile] = []
         super().__init__(
             f"{output} is not replaced: it holds {len(keys)} results that the new file would not have "
-            f"({listed(keys, _MOST_NAMED)}); write to another file with -o, or include these results: add {output} to the "
-            f"sources of the merge, or use 'leeward run --adopt {output}'"
+            f"({listed(keys, _MOST_NAMED)}); write to another file with -o, or include these results: add {output} to "
+            f"the sources of the merge, or use 'leeward run --adopt {output}'"
         )
 
 
