@@ -53,9 +53,9 @@ def preflight(work: Work, output: Path, options: Options, tasks: int, processes:
             ]
         )
     if tasks and paths.output.absolute().parent.is_dir():
-        size = work.result_bytes(None)
+        needs = {"result_bytes": work.result_bytes(None), "loose": execution.loose_results}
         left = max(tasks - len(found.done), 0)
-        found.try_all([lambda: check_space(paths, left, len(found.done), size, execution.loose_results)])
+        found.try_all([lambda: check_space(paths, left, len(found.done), **needs)])
     return found
 
 

@@ -171,8 +171,8 @@ class _Run:
         """Check the disk space, and emit "began"."""
         work, report = self._context.work, self._report
         execution, wanted = work.execution, report.wanted
-        size = work.result_bytes(tasks)
-        check_space(report.paths, len(tasks), len(report.results), size, execution.loose_results)
+        needs = {"result_bytes": work.result_bytes(tasks), "loose": execution.loose_results}
+        check_space(report.paths, len(tasks), len(report.results), **needs)
         done = sum(key in report.results for key in wanted)
         failed = sum(key in report.failures for key in wanted)
         workers = engine_class(execution.engine).worker_count(execution, len(tasks))

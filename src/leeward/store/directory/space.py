@@ -32,7 +32,7 @@ def probe(paths: RunPaths) -> None:
         place.unlink()
 
 
-def check_space(paths: RunPaths, to_do: int, stored: int, result_bytes: int, loose: int) -> None:
+def check_space(paths: RunPaths, to_do: int, stored: int, *, result_bytes: int, loose: int) -> None:
     """Raise StorageError if the disk has no room for the results and the merged file. Quotas are not checked.
 
     to_do, stored: number of results. result_bytes: size of the numbers in one result. loose: number of results that may

@@ -99,7 +99,8 @@ def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = 
             contents = Contents()
         else:
             contents.add(found)
-            contents.results += [found] * results
+            if results:
+                contents.results.append(found)
 
 
 def read_groups(
