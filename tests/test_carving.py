@@ -195,7 +195,7 @@ def test_a_chunk_of_zeros(carve, tmp_path):
         group["aep"] = 3.0
         layout[0, 8:16] = 0.0
     (one,) = carve(path).values()
-    assert "a part of its layout is zeros" in one.reason
+    assert "a piece of its layout is zeros" in one.reason
 
 
 def test_chunks_on_top_of_each_other(carve, tmp_path):

@@ -115,7 +115,7 @@ def test_a_foreign_duplicate_that_says_something_else_stays(tmp_path, output, dr
     assert report.results == 1
     stays = {one.path: one.reason for one in report.removals if one.reason}
     assert sorted(stays) == [other, wider, cost]
-    assert "something else" in stays[other]
+    assert "the attributes differ" in stays[other]
     assert all(path.exists() for path in ([other, wider, cost] if not dry_run else paths))
 
 
