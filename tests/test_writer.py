@@ -429,7 +429,7 @@ def test_an_output_that_holds_more_stays(output):
 def test_what_somebody_decided_against_may_go(output):
     old = own_result(aep=1.0)
     write_merged(output, [old], FACTS)
-    write_merged(output, [own_result()], FACTS, forgone={contents.make_pair(old.key, old.digest)})
+    write_merged(output, [own_result()], FACTS, expendable={contents.make_pair(old.key, old.digest)})
     assert held(output) == digests([own_result()])
 
 

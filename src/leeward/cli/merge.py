@@ -227,7 +227,7 @@ def _ways_out(report: "MergeReport", options: MergeOptions, words: list[str]) ->
     sources, named = options.sources, campaign_words(options.campaign)
     skip = ["--on-bad", "skip"] if report.bad_files and "--on-bad" not in words else []
     again = ["merge", *sources, "-o", report.output, *words, *skip]
-    if report.unsettled:
+    if report.unresolved:
         yield from ways_to_prefer(again, named)
     elif skip:
         yield f"To merge what is valid: {command(*again, *named)}"

@@ -68,7 +68,7 @@ def salvage(options: SalvageOptions) -> None:
 
 def _is_well(report: "MergeReport") -> bool:
     """Return whether no expected result is lost, or, if those are not known, whether no file is damaged."""
-    if report.problem or report.unsettled:
+    if report.problem or report.unresolved:
         return False
     return not report.missing if report.missing is not None else not report.bad_files
 
@@ -128,7 +128,7 @@ def _next(report: "MergeReport", options: SalvageOptions) -> Iterator[str]:
     if refused:
         yield f"{count(refused, 'result')} rejected by the campaign; is it the one that the files were made for?"
         yield f"To keep them without checking against the campaign: {command(*again, *preferred)}"
-    if report.unsettled:
+    if report.unresolved:
         yield from ways_to_prefer(again, campaign_words(campaign))
     if report.problem:
         return

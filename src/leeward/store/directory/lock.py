@@ -5,9 +5,9 @@ The lock is a file that a hard link creates complete. As a heartbeat, its owner 
 name, and reads in the new file that it is no longer the owner.
 
 Only the process that holds the claim on the token of a lock may replace or remove it. The claim is a file of the same
-kind beside the lock, so a dead claimant is succeeded in the same way. This needs atomic renames and links (or exclusive
-creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a lost
-answer may fail although it was done: the token in the file shows whether it was.
+kind beside the lock, so the claim of a dead process can be taken over too. This needs atomic renames and links (or
+exclusive creation), but no file locks, which many cluster file systems lack. On NFS a request that is repeated after a
+lost answer may fail although it was done: the token in the file shows whether it was.
 """
 
 import contextlib
@@ -202,7 +202,7 @@ def _put(path: Path, owner: Owner, name_it: Callable[[Path, Path], None]) -> Non
             _remove(path, owner)
             raise
     finally:
-        with contextlib.suppress(OSError):  # a left-over is harmless
+        with contextlib.suppress(OSError):  # a leftover is harmless
             temporary.unlink(missing_ok=True)
 
 

@@ -169,7 +169,7 @@ def _make_folder(folder: Path) -> None:
 
 
 @functools.cache
-def _have_synced(folder: Path) -> None:
+def _sync_name(folder: Path) -> None:
     """Sync the name of a folder, once per process, in case its creator was killed before it did."""
     sync_folder(folder.parent)
 
@@ -185,12 +185,12 @@ def store_result(paths: RunPaths, result: AnyResult) -> Path:
     with storage_errors(path, "cannot be stored"):
         if path.exists():
             if _holds(path, result.key):
-                _have_synced(path.parent)
+                _sync_name(path.parent)
                 sync_folder(path.parent)  # an earlier call may have been killed after the rename
                 return path
             quarantine(paths, path, Verdict.UNREADABLE, "an invalid file in the place of a new result")
         if kind_of(path.parent) != "folder":
             _make_folder(path.parent)
-        _have_synced(path.parent)
+        _sync_name(path.parent)
         replace_file(path, content, check=lambda handle: _is_stored(handle, result))
     return path

@@ -20,7 +20,7 @@ from leeward.store.paths import RunPaths
 
 @dataclass
 class CleanReport:
-    """What was cleaned or, with `dry_run`, what would be.
+    """The actions of a cleaning. With `dry_run` they are only planned.
 
     bad: invalid shards, and packs with any invalid result. quarantined: their new paths. unpacked: number of results of
     bad packs that became shards again. temporary: leftover temporary files. removed: shards and packs whose results are

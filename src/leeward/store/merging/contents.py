@@ -40,8 +40,8 @@ class Contents:
             self.bad.append(found)
             return
         self.pairs.add(pair(found))
-        if said := found.type.said(found.attributes):
-            self.foreign[pair(found)] = said
+        if other := found.type.said(found.attributes):
+            self.foreign[pair(found)] = other
         if found.name != str(found.key):
             self.names.setdefault(str(found.key), []).append(found.name)
         if not found.sealed and "ignored" in found.attributes:
@@ -70,14 +70,17 @@ def identity(path: Path) -> Identity | None:
 
 
 def make_pair(key: Key | None, digest: str) -> Pair:
+    """Return a key and a digest as one object."""
     return str(key).encode() + bytes.fromhex(digest)
 
 
 def pair(found: FoundResult) -> Pair:
+    """Return the key and the digest of a result."""
     return make_pair(found.key, found.digest)
 
 
 def keys_of(pairs: Iterable[Pair]) -> Iterator[str]:
+    """Yield the texts of the keys."""
     return (one[:-_DIGEST].decode() for one in pairs)
 
 

@@ -207,7 +207,7 @@ def _judge_of_unproved(judge: Judge | None) -> Judge | None:
 def _write(report: MergeReport, selection: Selection, attributes: dict[str, Value]) -> None:
     """Write the output, then the logs. A refused merge has logs too."""
     try:
-        written = write_merged(report.output, selection.results(), attributes, forgone=_forgone(report))
+        written = write_merged(report.output, selection.results(), attributes, expendable=_expendable(report))
     except OutputHoldsMoreError as error:
         report.problem = str(error)
         report.logs = write_logs(report)
@@ -239,10 +239,9 @@ def _expanded(sources: Iterable[Source]) -> list[str]:
 
 def _packed_since(sources: Iterable[Source], places: Sequence[str]) -> list[Path]:
     """Return packs that appeared while the sources were read: an active run may have packed shards."""
+    known = set(places)
     runs = [source.run for source in sources if source.run is not None]
-    packs = [pack for run in runs for pack in run.pack_files()]
-    known = set(places) if packs else set()
-    return [pack for pack in packs if str(pack) not in known]
+    return [pack for run in runs for pack in run.pack_files() if str(pack) not in known]
 
 
 def _complete(report: MergeReport, selection: Selection, campaign: KnownCampaign) -> None:
@@ -272,10 +271,10 @@ def _problem(report: MergeReport, selection: Selection) -> str:
                 lines.append(f"{file.path}: {file.verdict} ({file.reason})")
             lines += [f"{file.path}: {bad.name}: {bad.verdict} ({bad.reason})" for bad in file.bad]
     way_out = "leave them out with --on-bad skip" if lines else ""
-    for conflict in report.unsettled:
+    for conflict in report.unresolved:
         where = " and ".join(str(report.files[one.source].path) for one in conflict.alternatives)
         lines.append(f"{conflict.key}: {conflict.why}, in {where}")
-    if report.unsettled:
+    if report.unresolved:
         way_out += ("; " if way_out else "") + "choose between different results with --prefer newest or best"
     if lines:
         named = lines[:_MOST_NAMED] + ([f"and {len(lines) - _MOST_NAMED} more"] if len(lines) > _MOST_NAMED else [])
@@ -285,7 +284,7 @@ def _problem(report: MergeReport, selection: Selection) -> str:
     return ""
 
 
-def _forgone(report: MergeReport) -> set[Pair]:
+def _expendable(report: MergeReport) -> set[Pair]:
     """Return the results that were not chosen because another one is preferred."""
     return {
         make_pair(conflict.key, one.digest)

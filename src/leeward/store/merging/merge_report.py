@@ -131,13 +131,14 @@ class MergeReport:
         return [file for file in self.files if not file.is_good]
 
     @property
-    def unsettled(self) -> list[Conflict]:
+    def unresolved(self) -> list[Conflict]:
+        """Conflicts without a preferred result."""
         return [conflict for conflict in self.conflicts if conflict.kept is None]
 
     @property
     def is_all_well(self) -> bool:
         """True if nothing is bad, missing, in conflict or without its AEP."""
-        return not (self.problem or self.bad_files or self.unsettled or self.missing or self.no_aep)
+        return not (self.problem or self.bad_files or self.unresolved or self.missing or self.no_aep)
 
 
 class MergeRefusedError(BadSourceError):
@@ -192,6 +193,7 @@ def append_removals(logs: Iterable[Path], event: str, removals: list[Removal]) -
 
 
 def data_lines(report: MergeReport) -> Iterator[dict[str, Any]]:
+    """Yield the log as data, one event at a time."""
     settings = {"output": str(report.output), "on_bad": report.on_bad, "prefer": report.prefer}
     yield {"event": "merge", "time": report.began, **settings}
     for (datasets, attributes), number in report.kinds.items():
@@ -236,6 +238,7 @@ def _conflict_data(report: MergeReport, conflict: Conflict) -> dict[str, Any]:
 
 
 def totals(report: MergeReport) -> dict[str, Any]:
+    """Return the counts of a merge by name."""
     return {
         "files": len(report.files),
         "bad_files": len(report.bad_files),
@@ -253,6 +256,7 @@ def totals(report: MergeReport) -> dict[str, Any]:
 
 
 def text_lines(report: MergeReport) -> Iterator[str]:
+    """Yield the log as text, line by line."""
     settings = f"bad sources: {report.on_bad}; different results of one key: {report.prefer or 'error'}"
     yield f"leeward merge into {report.output}"
     yield f"began {report.began}; {settings}"
@@ -312,8 +316,9 @@ def _file_text(file: SourceReport) -> Iterator[str]:
 
 
 def _salvage_text(about: Recovery) -> str:
-    ways = ", ".join(f"{way} {found}" for way, found in about.tried.items())
-    return f"{about.file.path}: {about.verified} verified, {about.plausible} plausible, {len(about.lost)} lost ({ways})"
+    tried = ", ".join(f"{method} {found}" for method, found in about.tried.items())
+    counts = f"{about.verified} verified, {about.plausible} plausible, {len(about.lost)} lost"
+    return f"{about.file.path}: {counts} ({tried})"
 
 
 def _conflict_text(report: MergeReport, conflict: Conflict) -> Iterator[str]:

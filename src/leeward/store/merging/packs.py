@@ -60,7 +60,9 @@ def pack(
     """
     packed = Packed(path)
     with storage_errors(paths.packs, "cannot be created"):
-        _prepare(paths)
+        paths.packs.mkdir(parents=True, exist_ok=True)
+        sync_folder(paths.root)  # even if it exists: its creator may have been killed before it did
+        remove_left_overs(paths.packs, TEMPORARY_PACK)
         known = contents_of(path) if os.path.lexists(path) else None
     shards = [paths.shard(key) for key in keys]
     if known is not None and known.is_whole:  # an earlier try wrote it
@@ -75,13 +77,6 @@ def pack(
     packed.kept = _remove(sources, packed.path, emit)
     emit("packed", pack=str(packed.path), results=packed.count, size=packed.size, kept=len(packed.kept))
     return packed
-
-
-def _prepare(paths: RunPaths) -> None:
-    """Create the folder durably, and remove temporary files of killed processes."""
-    paths.packs.mkdir(parents=True, exist_ok=True)
-    sync_folder(paths.root)  # even if it exists: its creator may have been killed before it did
-    remove_left_overs(paths.packs, TEMPORARY_PACK)
 
 
 def _write(shards: Sequence[Path], packed: Packed, attributes: Mapping[str, Value], emit: Emit) -> list[Contents]:

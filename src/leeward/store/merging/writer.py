@@ -79,14 +79,14 @@ def write_merged(
     attributes: Mapping[str, Value],
     *,
     known: Contents | None = None,
-    forgone: Collection[Pair] = (),
+    expendable: Collection[Pair] = (),
     before: Callable[[Written], None] | None = None,
 ) -> Written:
     """Write `output` from these results, each key once, or raise and leave it unchanged.
 
     attributes: of the file; the number of results is added here. known: the contents of `output`, if just read.
-    forgone: results of an existing output that need not be kept. before: called when all is verified, right before the
-    rename. After a StorageError the same call can be repeated.
+    expendable: results of an existing output that need not be kept. before: called when all is verified, right before
+    the rename. After a StorageError the same call can be repeated.
     """
     output = Path(os.path.realpath(output))
     _demand_replaceable(output)
@@ -102,7 +102,7 @@ def write_merged(
             written.size = new.file.size
             if before is not None:
                 before(written)
-            written.moved = _make_way(output, new, known, set(forgone))
+            written.moved = _make_way(output, new, known, set(expendable))
             temporary.put_in_place()
             sync_folder(output.parent)
     try:
@@ -143,13 +143,13 @@ def _write(
         raise StorageError(f"{path}: {lines.count} results were sent, but {count} were written")
 
 
-def _make_way(output: Path, new: Contents, known: Contents | None, forgone: set[Pair]) -> Path | None:
+def _make_way(output: Path, new: Contents, known: Contents | None, expendable: set[Pair]) -> Path | None:
     """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
     now = identity(output)
     if now is None:
         return None
     old = known if known is not None and known.identity == now else contents_of(output)
-    lost = uncovered(old, new) - forgone
+    lost = uncovered(old, new) - expendable
     if lost:
         raise OutputHoldsMoreError(output, sorted(set(keys_of(lost))))
     if old.is_whole:

@@ -87,8 +87,8 @@ class Recoverer:
         file = harvest.recovery.file
         if file.size > 0 and not (file.is_valid and file.sealed):
             start = _start_of(path)
-            if start is not None and start.way:
-                harvest.take(start.way, self._completed(path, start, harvest.recovery.notes))
+            if start is not None and start.changes:
+                harvest.take(start.changes, self._completed(path, start, harvest.recovery.notes))
             harvest.take(CARVED, self._carving.read(path))
         return harvest.finished()
 
@@ -101,7 +101,9 @@ class Recoverer:
                 _write_copy(path, start, copy, filler)
                 *found, last = self._plain.read(copy)
             except OSError as error:  # usually a full disk; methods without a copy are still tried
-                notes.append(f"{start.way}: no copy could be written to {self._workspace.parent} ({error.strerror})")
+                notes.append(
+                    f"{start.changes}: no copy could be written to {self._workspace.parent} ({error.strerror})"
+                )
                 return
             finally:
                 copy.unlink(missing_ok=True)
@@ -123,46 +125,48 @@ class _Harvest:
         self._doubts: dict[Key, str] = {}
         self._ambiguous: set[Key] = set()
 
-    def take(self, way: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+    def take(self, method: str, all_found: Iterable[FoundResult | FoundFile]) -> None:
+        """Add the findings of a method."""
         count = 0
         for found in all_found:
             if isinstance(found, FoundFile):
-                self._about(way, found)
+                self._add_file(method, found)
             elif found.is_valid and found.key is not None and found.result is not None:
                 count += 1
-                self._add(way, found, found.key)
+                self._add(method, found, found.key)
             else:
                 bad = BadResult(found.name, found.verdict, found.reason)
-                if way != CARVED:
+                if method != CARVED:
                     self._lost.setdefault(found.name, bad)
                     continue
                 self._lost[found.name] = bad  # its reason is closer to the bytes
                 if found.verdict is Verdict.IMPLAUSIBLE and found.key is not None:
                     self._doubts.setdefault(found.key, found.reason)  # applies to the results of all methods
-        if count or way == AS_IT_IS:
-            self.recovery.tried[way] = count
+        if count or method == AS_IT_IS:
+            self.recovery.tried[method] = count
 
-    def _about(self, way: str, found: FoundFile) -> None:
+    def _add_file(self, method: str, found: FoundFile) -> None:
         recovery = self.recovery
-        if way == CARVED and found.verdict is not Verdict.VALID:
-            recovery.notes.append(f"{way}: ended early, {found.verdict} ({found.reason}); the file may hold more")
-        if way == AS_IT_IS:
+        if method == CARVED and found.verdict is not Verdict.VALID:
+            recovery.notes.append(f"{method}: ended early, {found.verdict} ({found.reason}); the file may hold more")
+        if method == AS_IT_IS:
             recovery.file = found
         elif not recovery.file.attributes and found.verdict is Verdict.VALID:
             recovery.file = replace(recovery.file, attributes=found.attributes)
 
-    def _add(self, way: str, found: FoundResult, key: Key) -> None:
+    def _add(self, method: str, found: FoundResult, key: Key) -> None:
         old = self._found.get(key)
-        if old is None and way == CARVED and self.recovery.file.is_valid:
+        if old is None and method == CARVED and self.recovery.file.is_valid:
             return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
-            are_different = way == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
+            are_different = method == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
             if are_different and not old.sealed:
                 self._ambiguous.add(key)
             return
-        self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": way})
+        self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": method})
 
     def finished(self) -> Recovery:
+        """Return the recovery, without doubtful results."""
         recovery = self.recovery
         doubts = doubtful(self._found.values()) | self._doubts | self._unclear()
         for key, found in sorted(self._found.items()):
@@ -204,10 +208,10 @@ class _Start:
     missing: int
 
     @property
-    def way(self) -> str:
+    def changes(self) -> str:
         """The changes that make a copy readable, or ""."""
-        ways = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
-        return " and ".join(ways)
+        changes = [UNMARKED] * (self.unmarked is not None) + [EXTENDED] * (self.missing > 0)
+        return " and ".join(changes)
 
 
 def _start_of(path: Path) -> _Start | None:
