@@ -48,9 +48,9 @@ def clean(
 ) -> CleanReport:
     """Clean a run directory whose lock the caller holds.
 
-    Move invalid files to quarantine and remove stale temporary files. The good results of a bad pack become shards
-    first. With `merged`, instead remove the shards and packs whose every result is in the verified output on disk.
-    dry_run: only report. Raise InputError if a link, pipe or device replaces a folder or a side file.
+    Move invalid files to quarantine and remove leftover temporary files. The valid results of a bad pack become shards
+    first. With `merged`, instead remove the shards and packs whose results are all in the verified output on disk.
+    dry_run: only report. Raise InputError if a link, pipe or device is in the place of a folder or a side file.
     """
     report = CleanReport(dry_run)
     on_progress = on_progress or (lambda what, done, total: None)

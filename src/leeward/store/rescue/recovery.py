@@ -159,8 +159,8 @@ class _Harvest:
         if old is None and method == CARVED and self.recovery.file.is_valid:
             return  # the file is intact: the script deleted this group, or it is not in a place for results
         if old is not None and (old.sealed or not found.sealed):
-            are_different = method == CARVED == old.attributes.get("recovered_by") and old.digest != found.digest
-            if are_different and not old.sealed:
+            is_carved_twice = method == CARVED == old.attributes.get("recovered_by")
+            if is_carved_twice and not old.sealed and old.digest != found.digest:
                 self._ambiguous.add(key)
             return
         self._found[key] = found if found.sealed else _with_details(found, {"recovered_by": method})
