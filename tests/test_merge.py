@@ -162,7 +162,7 @@ def test_sources_of_all_kinds_and_the_same_again(run, tmp_path, output):
 def test_an_existing_output_is_not_robbed(run, output):
     merge([run.root], output)
     run.shard(Key(0, 0, 3)).unlink()
-    with pytest.raises(OutputHoldsMoreError, match="source of the merge"):
+    with pytest.raises(OutputHoldsMoreError, match="sources of the merge"):
         merge([run.root], output)
     assert merge([run.root, output], output).results == 10
     logs = sorted(path.name for path in output.parent.glob("merge_log_*.txt"))
