@@ -14,23 +14,27 @@ import os
 import pickle
 import platform
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeVar
 
 import llvmlite.binding
 import numba
-from numba.core import serialize
-from numba.core.compiler import CompileResult
+from numba.core import serialize, types
+from numba.core.caching import NullCache
+from numba.core.codegen import JITCodeLibrary
+from numba.core.compiler import Compiler, CompileResult
+from numba.core.registry import CPUDispatcher
 
 from leeward.compiling import CompiledElsewhereError, notify, waits
 from leeward.wind.cache import cache_folder, fetch, open_private, private_folder, store
-from leeward.wind.kernels.pieces import Piece
 
 WAIT_FOR_OTHERS_S = 300.0  # for another process that compiles the same kernel; then compile it here
 
 # allow fused multiply-add and ignore the sign of zero, but keep the order of additions
 FAST_MATH = {"contract", "nsz"}
+
+ENVIRONMENT = "_ZN08NumbaEnv"  # prefix of the names of numba's pointers to the constants of a function
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -57,6 +61,53 @@ def _piece(function: F, **options: bool) -> F:
     return piece  # type: ignore[no-any-return]
 
 
+class Piece(CPUDispatcher):
+    """A function that is compiled only as part of the kernels that use it. From Python it runs as plain Python.
+
+    By default, numba makes machine code and a Python wrapper for every function that a kernel calls. For the sixty or
+    so small functions of the wake engine, that is a third of the compile time. It also compiles one version of a
+    function for each constant that is passed to it, and for each first guess of a variable that starts as a constant.
+    """
+
+    def __init__(self, function: Callable[..., Any], options: dict[str, Any]) -> None:
+        without = {"nopython": True, "boundscheck": None, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+        super().__init__(function, {}, {**options, **without}, _PieceCompiler)
+
+    def get_call_template(self, args: Any, kws: Any) -> Any:
+        """Compile the piece for the types of its arguments, also for constants."""
+        plain = {name: types.unliteral(kind) for name, kind in dict(kws).items()}
+        return super().get_call_template(tuple(types.unliteral(kind) for kind in args), plain)
+
+    def __call__(self, *arguments: Any) -> Any:
+        return self.py_func(*arguments)
+
+
+class _PieceCompiler(Compiler):
+    def define_pipelines(self) -> Any:
+        state = self.state
+        state.library = _PieceLibrary(state.targetctx.codegen(), state.func_id.func_qualname)
+        state.library.enable_object_caching()
+        return super().define_pipelines()
+
+
+class _PieceLibrary(JITCodeLibrary):
+    """Optimised LLVM code for other libraries to link."""
+
+    def get_pointer_to_function(self, name: str) -> int:
+        self._ensure_finalized()
+        return 0
+
+    def _finalize_final_module(self) -> None:
+        """Load only the module's pointers to constants into memory; kernels share these."""
+        self._finalize_dynamic_globals()
+        self._verify_declare_only_symbols()
+        names = [v.name for v in self._final_module.global_variables if v.name.startswith(ENVIRONMENT)]
+        pointers = llvmlite.binding.parse_assembly("\n".join(f'@"{name}" = common global ptr null' for name in names))
+        self._codegen._add_module(pointers)
+        self._codegen._engine.finalize_object()
+        self._finalized = True
+
+
 def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
     """Return a loop for use from Python: it runs without the interpreter lock and is cached on disk under `label`.
 
@@ -78,7 +129,7 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
         try:
             return dispatcher(*arguments)
         except BaseException:
-            cache.give_up()
+            cache.release()
             raise
 
     return call
@@ -105,10 +156,9 @@ def kernel_folder(source: Path) -> Path | None:
     return private_folder(base / f"kernels-{digest.hexdigest()[:24]}")
 
 
-class NoCache:
-    """An empty cache with the interface of `numba.core.caching._Cache`. It reports when compilation starts and ends."""
+class NoCache(NullCache):
+    """An empty cache, which reports when compilation starts and ends."""
 
-    cache_path = ""
     _is_compiling = False
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
@@ -119,18 +169,9 @@ class NoCache:
         """Save nothing."""
         self._note(False)
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Report the end of a compilation that failed."""
         self._note(False)
-
-    def enable(self) -> None:
-        """Do nothing: always on."""
-
-    def disable(self) -> None:
-        """Do nothing: always on."""
-
-    def flush(self) -> None:
-        """Do nothing: there is no buffer."""
 
     def _note(self, starts: bool) -> None:
         if starts != self._is_compiling:
@@ -142,7 +183,6 @@ class KernelCache(NoCache):
     """The disk cache of one kernel."""
 
     def __init__(self, folder: Path, label: str) -> None:
-        self.cache_path = str(folder)
         self._folder = folder
         self._label = label
         self._locks: dict[Path, int] = {}
@@ -166,7 +206,7 @@ class KernelCache(NoCache):
         self._unlock(path)
         self._note(False)
 
-    def give_up(self) -> None:
+    def release(self) -> None:
         """Release the locks, so that other processes can compile."""
         for path in list(self._locks):
             self._unlock(path)
@@ -215,13 +255,6 @@ def source_file(thing: type) -> Path | None:
     return path if path.is_file() else None
 
 
-def _until(seconds: float) -> Iterator[None]:
-    end = time.monotonic() + seconds
-    while time.monotonic() < end:
-        yield
-        time.sleep(0.05)
-
-
 def _flock(handle: int) -> bool:
     """Wait for the lock and return True; False after the time limit, or without file locking.
 
@@ -231,13 +264,15 @@ def _flock(handle: int) -> bool:
         import fcntl
     except ImportError:  # Windows
         return False
+    end = time.monotonic() + WAIT_FOR_OTHERS_S
     try:
-        for _ in _until(WAIT_FOR_OTHERS_S):
+        while time.monotonic() < end:
             with contextlib.suppress(BlockingIOError):
                 fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 return True
             if not waits():
                 raise CompiledElsewhereError
+            time.sleep(0.05)
     except OSError:  # Lustre without -o flock, some FUSE and NFS mounts: ENOLCK, ENOSYS, EOPNOTSUPP, EBADF
         return False
     return False
