@@ -2,7 +2,7 @@
 
 import functools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import Conditions
-from leeward.wind.kernels.data import ELEMENTS, Indices, Kernels, Kinds, Known, Model, Places, Wind, curves_of
+from leeward.wind.kernels.data import ELEMENTS, Kernels, Kinds, Known, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 
@@ -20,8 +20,7 @@ LANES = 4  # several speeds per direction are padded to a multiple of this, for 
 BLOCK = 16384  # most turbines x directions x speeds in a block: they fit the second-level cache
 
 LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
-NOWHERE = np.empty(0)
-NO_KIND = np.empty(0, dtype=np.uint32)
+NO_PLACES = Places(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
 NO_SPEEDS = np.empty((0, 0))
 
 
@@ -46,31 +45,37 @@ class Block:
 
 
 def wind_of(conditions: Conditions) -> Wind:
-    """Return the conditions in the form that the kernels need."""
-    conditions = _narrow(conditions)
+    """Return the conditions in the form that the kernels need.
+
+    A direction with more than ELEMENTS speeds is repeated, each time with a part of them. Several speeds are padded to
+    a multiple of LANES: speed and turbulence with the last value, weight with 0.
+    """
+    directions, speeds = conditions.speed.shape
+    parts = -(-speeds // ELEMENTS)
+
+    def lanes(values: Array, mode: Literal["edge", "constant"]) -> Array:
+        rows = _padded(values, parts, mode).reshape(directions * parts, -1)
+        filled = _padded(rows, LANES, mode) if rows.shape[1] > 1 else rows
+        return np.array(filled, order="C")  # the kernels are compiled for writable C arrays
+
     return Wind(
-        *_cosine_and_sine(conditions.direction),
-        _fill(conditions.speed, "edge"),
-        _fill(conditions.weight, "constant"),
-        _fill(conditions.turbulence_intensity, "edge"),
+        *_cosine_and_sine(np.repeat(conditions.direction, parts)),
+        lanes(conditions.speed, "edge"),
+        lanes(conditions.weight, "constant"),
+        lanes(conditions.turbulence_intensity, "edge"),
     )
 
 
-def blocks(
-    wind: Wind, x: Array, y: Array, kinds: Indices, at: tuple[Array, Array, Indices] | None = None
-) -> Iterator[Block]:
-    """Yield all conditions in blocks of a fixed size."""
+def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator[Block]:
+    """Yield all conditions in blocks of a fixed size. points: to evaluate."""
     # differences of large coordinates are exact; sums of their products are not
-    origin_x, origin_y = (x[0], y[0]) if len(x) else (0.0, 0.0)
-    places = Places(x - origin_x, y - origin_y, kinds)
-    points = Places(NOWHERE, NOWHERE, NO_KIND)
-    if at is not None:
-        points = Places(at[0] - origin_x, at[1] - origin_y, at[2])
-    extent = _extent((places.x, points.x), (places.y, points.y))
+    x, y = (turbines.x[0], turbines.y[0]) if len(turbines.x) else (0.0, 0.0)
+    places, at = (Places(each.x - x, each.y - y, each.kind) for each in (turbines, points))
+    extent = _extent(np.r_[places.x, at.x], np.r_[places.y, at.y])
     directions, lanes = wind.speed.shape
-    size = max(1, min(BLOCK // max(len(x), 1), ELEMENTS) // lanes)
+    size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
-        yield Block(places, wind, begin, min(begin + size, directions), extent, points)
+        yield Block(places, wind, begin, min(begin + size, directions), extent, at)
 
 
 class Engine:
@@ -205,39 +210,13 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
     return np.where(quarter, np.round(cosine), cosine), np.where(quarter, np.round(sine), sine)
 
 
-def _extent(x: Iterable[Array], y: Iterable[Array]) -> float:
+def _extent(x: Array, y: Array) -> float:
     """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
-    diagonal = math.hypot(_range(x), _range(y))
+    diagonal = math.hypot(np.ptp(x), np.ptp(y)) if len(x) else 0.0
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
 
-def _range(values: Iterable[Array]) -> float:
-    ends = [end for part in values if len(part) for end in (float(part.min()), float(part.max()))]
-    return max(ends) - min(ends) if ends else 0.0
-
-
-def _narrow(conditions: Conditions) -> Conditions:
-    """Return the conditions with at most ELEMENTS speeds per direction; directions are repeated if necessary."""
-    directions, speeds = conditions.speed.shape
-    if speeds <= ELEMENTS:
-        return conditions
-    parts = -(-speeds // ELEMENTS)
-    missing = -speeds % parts
-
-    def folded(values: Array, mode: Literal["edge", "constant"]) -> Array:
-        return np.pad(values, ((0, 0), (0, missing)), mode=mode).reshape(directions * parts, -1)
-
-    return Conditions(
-        np.repeat(conditions.direction, parts),
-        folded(conditions.speed, "edge"),
-        folded(conditions.weight, "constant"),
-        folded(conditions.turbulence_intensity, "edge"),
-    )
-
-
-def _fill(values: Array, mode: Literal["edge", "constant"]) -> Array:
-    """Pad several lanes to a multiple of LANES, with the last value or with 0."""
-    lanes = values.shape[1]
-    missing = -lanes % LANES if lanes > 1 else 0
-    filled = np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values
-    return np.array(filled, order="C")  # the kernels are compiled for writable C arrays
+def _padded(values: Array, multiple: int, mode: Literal["edge", "constant"]) -> Array:
+    """Return the values with a multiple of this many columns, padded with the last value or with 0."""
+    missing = -values.shape[1] % multiple
+    return np.pad(values, ((0, 0), (0, missing)), mode=mode) if missing else values

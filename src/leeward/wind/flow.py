@@ -9,8 +9,8 @@ import numpy.typing as npt
 from leeward.errors import InputError
 from leeward.wind.checks import coordinates, finite, positive, turbulence
 from leeward.wind.conditions import Conditions
-from leeward.wind.engine import NO_KIND, Block, Engine, blocks, wind_of
-from leeward.wind.maps import PlacedTurbines
+from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, wind_of
+from leeward.wind.kernels.data import Places
 from leeward.wind.turbine import Turbine
 
 Array = npt.NDArray[np.float64]
@@ -30,7 +30,7 @@ class Flow:
         self,
         engine: Engine,
         conditions: Conditions,
-        placed: PlacedTurbines,
+        placed: Places,
         farm_turbines: Sequence[Turbine],
         in_order: InOrder,
     ) -> None:
@@ -110,7 +110,7 @@ class Flow:
         if shape != np.shape(at_y):
             raise InputError(f"at_x has the shape {shape} and at_y has {np.shape(at_y)}; expected the same")
         x, y = coordinates(np.ravel(at_x), np.ravel(at_y), "at_")
-        parts = blocks(wind_of(conditions), *self._placed, at=(x, y, NO_KIND))
+        parts = blocks(wind_of(conditions), self._placed, Places(x, y, NO_PLACES.kind))
         total = np.zeros(len(x))
         for part in self._in_order(lambda block: engine.flow(block, height), parts):
             total += part

@@ -6,11 +6,10 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.wind.conditions import GWH_PER_MW
-from leeward.wind.engine import Engine, blocks
-from leeward.wind.kernels.data import Indices, Known, Wind
+from leeward.wind.engine import NO_PLACES, Engine, blocks
+from leeward.wind.kernels.data import Known, Places, Wind
 
 Array = npt.NDArray[np.float64]
-PlacedTurbines = tuple[Array, Array, Indices]  # x, y (m) and index of the type
 
 
 class NextTurbineMap:
@@ -24,8 +23,8 @@ class NextTurbineMap:
         self,
         engine: Engine,
         wind: Wind,
-        with_neighbours: Callable[[npt.ArrayLike, npt.ArrayLike], PlacedTurbines],
-        at: PlacedTurbines,
+        with_neighbours: Callable[[npt.ArrayLike, npt.ArrayLike], Places],
+        at: Places,
         rotor_average: bool,
     ) -> None:
         self._engine = engine
@@ -33,29 +32,27 @@ class NextTurbineMap:
         self._with_neighbours = with_neighbours
         self._at = at
         self._rotor_average = rotor_average
-        self._power = np.full((len(at[0]), len(wind.cosine)), np.nan)
-        self._known: PlacedTurbines = (np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
+        self._power = np.full((len(at.x), len(wind.cosine)), np.nan)
+        self._known = NO_PLACES
         self._state = Known(np.empty((0, wind.speed.size)), np.empty((0, engine.source_fields, wind.speed.size)))
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Drop all other points."""
-        x, y, kinds = self._at
-        self._at = x[which], y[which], kinds[which]
+        self._at = Places(*(values[which] for values in self._at))
         self._power = self._power[which]
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
         """Return the AEP (GWh) of one more turbine at each point, given the turbines at x, y."""
         turbines = self._with_neighbours(x, y)
         self._prepare(turbines)
-        for block in blocks(self._wind, *turbines, self._at):
+        for block in blocks(self._wind, turbines, self._at):
             self._engine.points(block, self._rotor_average, self._state, self._power)
         return np.asarray(self._power.sum(axis=1) * GWH_PER_MW)
 
-    def _prepare(self, turbines: PlacedTurbines) -> None:
+    def _prepare(self, turbines: Places) -> None:
         """Mark the turbines to compute: those added since the last call, or all if an earlier one changed."""
-        known, count = len(self._known[0]), len(turbines[0])
-        same = [np.array_equal(self._known[i], turbines[i][:known]) for i in range(3)]
-        if not all(same):
+        known, count = len(self._known.x), len(turbines.x)
+        if not all(np.array_equal(old, new[:known]) for old, new in zip(self._known, turbines, strict=True)):
             known = 0
             self._power[:] = np.nan
         held = len(self._state.speeds)

@@ -6,10 +6,8 @@ from typing import TYPE_CHECKING
 from leeward.wind.kernels.compile import kernel, source_file
 from leeward.wind.kernels.data import Kernels
 from leeward.wind.kernels.differences import with_differences
-from leeward.wind.kernels.flow import make_flow
-from leeward.wind.kernels.gains import make_gains, make_marginal
 from leeward.wind.kernels.gradient import make_gradient
-from leeward.wind.kernels.maps import make_points
+from leeward.wind.kernels.maps import make_flow, make_gains, make_marginal, make_points
 from leeward.wind.kernels.pairs import make_reaches
 from leeward.wind.kernels.sweep import make_energy, make_sweep
 

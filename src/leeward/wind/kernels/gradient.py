@@ -2,13 +2,11 @@
 
 import numpy as np
 
-from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import formula
-from leeward.wind.kernels.curves import power_and_thrust_slopes
 from leeward.wind.kernels.data import ELEMENTS, Slopes
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
-from leeward.wind.kernels.numerics import effective_speed_slope
-from leeward.wind.kernels.pairs import find_pairs
+from leeward.wind.kernels.numerics import effective_speed_slope, power_and_thrust_slopes
+from leeward.wind.kernels.pairs import arrange, find_pairs
 from leeward.wind.kernels.rows import tuple_rows
 from leeward.wind.kernels.sweep import (
     SOURCE,

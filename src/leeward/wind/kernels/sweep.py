@@ -17,13 +17,11 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from leeward.wind.kernels.arrange import arrange
 from leeward.wind.kernels.compile import allocating, allocating_inline, formula
-from leeward.wind.kernels.curves import power_and_thrust
 from leeward.wind.kernels.data import ELEMENTS, Scratch, Solved, State
 from leeward.wind.kernels.formulas import Formulas, Rotor, result_type
-from leeward.wind.kernels.numerics import effective_speed
-from leeward.wind.kernels.pairs import find_pairs
+from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
+from leeward.wind.kernels.pairs import arrange, find_pairs
 from leeward.wind.kernels.rows import TupleRows, tuple_rows
 
 ROTOR_ROWS = tuple_rows(Rotor)
