@@ -11,19 +11,33 @@ SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
 FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 
-def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
-    """Return `values` as an array of finite floats with one of the allowed numbers of dimensions."""
+def reject(values: Array, is_bad: npt.NDArray[np.bool_], what: str, expected: str) -> None:
+    """Raise InputError for the first bad value, if there is one."""
+    for place in np.argwhere(is_bad)[:1]:
+        index = ", ".join(str(i) for i in place)
+        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}; expected {expected}")
+
+
+def check_increasing(values: Array, what: str, expected: str) -> None:
+    """Raise InputError for the first value that is not above the one before it."""
+    for i in np.flatnonzero(np.diff(values) <= 0)[:1]:
+        raise InputError(f"{what}[{i + 1}] is {values[i + 1]:g} after {values[i]:g}; expected {expected}")
+
+
+def _numbers(values: npt.ArrayLike, what: str) -> Array:
     try:
-        array = np.array(values, dtype=np.float64)
+        return np.array(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
+
+
+def finite_array(values: npt.ArrayLike, what: str, dimensions: tuple[int, ...] = (1,)) -> Array:
+    """Return `values` as an array of finite floats with one of the allowed numbers of dimensions."""
+    array = _numbers(values, what)
     if array.ndim not in dimensions:
         allowed = " or ".join(str(d) for d in dimensions)
         raise InputError(f"{what}: expected {allowed} dimension(s), found the shape {array.shape}")
-    if not np.isfinite(array).all():
-        place = np.argwhere(~np.isfinite(array))[0]
-        index = ", ".join(str(i) for i in place)
-        raise InputError(f"{what}[{index}] is {array[tuple(place)]}; expected a finite number")
+    reject(array, ~np.isfinite(array), what, "a finite number")
     return array
 
 
@@ -48,9 +62,7 @@ def positive(value: float, what: str) -> float:
 
 def probabilities(values: Array, what: str) -> Array:
     """Return `values`; raise InputError if one is negative or they add up to more than 1.01."""
-    for place in np.argwhere(values < 0)[:1]:
-        index = ", ".join(str(i) for i in place)
-        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}; expected 0 or more")
+    reject(values, values < 0, what, "0 or more")
     total = float(values.sum())
     if total > 1 + SLACK:
         hint = " (per cent? divide by 100)" if 99 < total < 101 else ""
@@ -60,10 +72,7 @@ def probabilities(values: Array, what: str) -> Array:
 
 def turbulence(values: npt.ArrayLike, what: str) -> Array:
     """Return turbulence intensities, fractions, as an array of the same shape as `values`."""
-    try:
-        array = np.array(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise InputError(f"{what}: expected numbers, found {values!r:.100}") from error
+    array = _numbers(values, what)
     bad = ~(np.isfinite(array) & (array >= 0) & (array < 1))
     if bad.any():
         found = array[bad].flat[0]
@@ -79,8 +88,7 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
     if len(east) != len(north):
         raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected the same number")
     for name, values in (("x", east), ("y", north)):
-        for i in np.flatnonzero(np.abs(values) > FARTHEST_M)[:1]:
-            raise InputError(f"{what}{name}[{i}] is {values[i]:g} m; expected metres, at most {FARTHEST_M:g}")
+        reject(values, np.abs(values) > FARTHEST_M, f"{what}{name}", f"metres, at most {FARTHEST_M:g}")
     return east, north
 
 
@@ -107,6 +115,6 @@ def one_or_more(values: npt.ArrayLike, what: str) -> Array:
 
 def angles(directions: Array) -> Array:
     """Return `directions`; raise InputError if one is not from 0 to 360 degrees."""
-    for i in np.flatnonzero((directions < 0) | (directions > 360))[:1]:
-        raise InputError(f"direction [{i}] is {directions[i]:g}; expected degrees from 0 to 360 (take them % 360)")
+    is_outside = (directions < 0) | (directions > 360)
+    reject(directions, is_outside, "direction ", "degrees from 0 to 360 (take them % 360)")
     return directions

@@ -1,20 +1,21 @@
 """The layer between farm and kernels: checks, allocation and conversion."""
 
 import functools
+import itertools
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Literal
+from typing import Literal, TypeVar
 
 import numpy as np
-import numpy.typing as npt
 
-from leeward.wind.conditions import Conditions
+from leeward.wind.conditions import Array, Conditions
 from leeward.wind.kernels.data import ELEMENTS, Kernels, Kinds, Known, Model, Places, Wind, curves_of
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models.base import WakeModel, result_type
 
-Array = npt.NDArray[np.float64]
+T = TypeVar("T")
 
 LANES = 4  # several speeds per direction are padded to a multiple of this, for the vector loops
 BLOCK = 16384  # most turbines x directions x speeds in a block: they fit the second-level cache
@@ -78,6 +79,16 @@ def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator
         yield Block(places, wind, begin, min(begin + size, directions), extent, at)
 
 
+def each_block(work: Callable[[Block], T], parts: Iterator[Block], threads: int) -> Iterator[T]:
+    """Yield the results in the order of the blocks, so that sums do not depend on the number of threads."""
+    if threads == 1:
+        yield from map(work, parts)
+        return
+    with ThreadPoolExecutor(threads) as pool:
+        while some := list(itertools.islice(parts, 4 * threads)):  # a few at a time, to save memory
+            yield from pool.map(work, some)
+
+
 class Engine:
     """The kernels of a wake model for some turbine types.
 
@@ -99,18 +110,11 @@ class Engine:
         """Return an engine with the same turbines and model for other turbulence intensities."""
         return Engine(self.turbines, self._model, turbulence_intensity)
 
-    def power(self, block: Block) -> Array:
-        """Return the weighted power of each turbine, MW."""
+    def power(self, block: Block, speeds: Array = NO_SPEEDS) -> Array:
+        """Return the weighted power of each turbine, MW. Fill `speeds` of shape (turbines, elements), if given."""
         power = np.zeros(len(block.places.x))
-        self._kernels.energy(*self._arguments(block), power, NO_SPEEDS)
-        return power
-
-    def power_and_speeds(self, block: Block) -> tuple[Array, Array]:
-        """Return the weighted power of each turbine (MW), and effective speeds of shape (turbines, elements)."""
-        power = np.zeros(len(block.places.x))
-        speeds = np.empty((len(power), block.elements))
         self._kernels.energy(*self._arguments(block), power, speeds)
-        return power, speeds
+        return power
 
     def gradient(self, block: Block, counted: Array) -> Array:
         """Return the weighted power of each turbine (MW), and derivatives of the counted sum by x and by y (MW/m)."""

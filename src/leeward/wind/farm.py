@@ -1,11 +1,8 @@
 """Wind farms: the energy of a layout and its gradient."""
 
 import functools
-import itertools
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -13,18 +10,14 @@ import numpy.typing as npt
 from leeward.deprecation import Renamed
 from leeward.errors import InputError
 from leeward.wind import wake_models as models
-from leeward.wind.checks import coordinates, positions
+from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
-from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, wind_of
-from leeward.wind.flow import Flow
+from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, wind_of
 from leeward.wind.kernels.data import Places, Wind
-from leeward.wind.maps import NextTurbineMap
+from leeward.wind.maps import Flow, NextTurbineMap
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel
-
-Array = npt.NDArray[np.float64]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -230,7 +223,7 @@ class WindFarm:
         places = self._placed(x, y)
         engine, at = self._next_turbines(turbine, at_x, at_y)
         counted = self._counted(places)
-        parts = self._map(lambda block: engine.gains(block, counted), blocks(self._wind, places, at))
+        parts = each_block(lambda block: engine.gains(block, counted), blocks(self._wind, places, at), self.threads)
         return np.asarray(sum(parts) * GWH_PER_MW)
 
     def marginal_aep_gwh(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
@@ -246,7 +239,7 @@ class WindFarm:
     def flow(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Flow:
         """Return the wind between the turbines of a layout: `speed` in one wind, `mean_speed` weighted by energy."""
         places = self._placed(x, y)
-        return Flow(self._engine, self.site.conditions, places, self._farm_turbines(places), self._map)
+        return Flow(self._engine, self.site.conditions, places, self._farm_turbines(places), self.threads)
 
     def _placed(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Places:
         """Return the farm's turbines, then the neighbours."""
@@ -297,14 +290,20 @@ class WindFarm:
 
     def _total(self, work: Callable[[Block], Array], places: Places, wind: Wind) -> Array:
         """Return the sum over all blocks of the wind, for the farm's turbines only; shape (..., turbines)."""
-        return np.asarray(sum(self._map(work, blocks(wind, places))))[..., : self._farm_size(places)]
+        total = sum(each_block(work, blocks(wind, places), self.threads))
+        return np.asarray(total)[..., : self._farm_size(places)]
 
     def _with_speeds(self, places: Places) -> tuple[Array, Array]:
         """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
+
+        def power_and_speeds(block: Block) -> tuple[Array, Array]:
+            speeds = np.empty((len(places.x), block.elements))
+            return self._engine.power(block, speeds), speeds
+
         farm = self._farm_size(places)
         power = np.zeros(len(places.x))
         speeds = []
-        for part, speed in self._map(self._engine.power_and_speeds, blocks(self._wind, places)):
+        for part, speed in each_block(power_and_speeds, blocks(self._wind, places), self.threads):
             power += part
             speeds.append(speed)
         directions, count = self.site.conditions.speed.shape
@@ -312,18 +311,6 @@ class WindFarm:
         parts = rows // directions
         by_row = np.concatenate(speeds, axis=1)[:farm].reshape(farm, rows, filled)[:, :, : -(-count // parts)]
         return power[:farm], by_row.reshape(farm, directions, parts * by_row.shape[2])[:, :, :count]
-
-    def _map(self, work: Callable[[Block], T], parts: Iterable[Block]) -> Iterable[T]:
-        """Return results in order, so that sums do not depend on the number of threads."""
-        if self.threads == 1:
-            return map(work, parts)
-        return self._map_in_threads(work, iter(parts))
-
-    def _map_in_threads(self, work: Callable[[Block], T], parts: Iterator[Block]) -> Iterator[T]:
-        """Take a few blocks at a time, to save memory."""
-        with ThreadPoolExecutor(self.threads) as pool:
-            while some := list(itertools.islice(parts, 4 * self.threads)):
-                yield from pool.map(work, some)
 
 
 def _turbines(turbines: object, what: str) -> list[Turbine]:

@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import finite_array
+from leeward.wind.checks import Array, finite_array
 from leeward.wind.conditions import Distribution
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
@@ -23,7 +23,6 @@ from leeward.wind.weibull import (
 if TYPE_CHECKING:
     import xarray
 
-Array = npt.NDArray[np.float64]
 
 WEIBULL = ("Sector_frequency", "Weibull_A", "Weibull_k")
 UNSUPPORTED = ("Speedup", "Turning", "WS", "WD")  # with these, PyWake changes the wind

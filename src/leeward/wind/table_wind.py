@@ -7,7 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import angles, finite_array, one_or_more, probabilities, turbulence
+from leeward.wind.checks import angles, check_increasing, finite_array, one_or_more, probabilities, reject, turbulence
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 
 KINDS = ("bins", "exact")
@@ -46,8 +46,7 @@ class TableWind(Distribution):
                 "expected the shape (directions, speeds), or (directions,) with one speed for each or for all"
                 + ("; if the speeds are the edges of bins, set speed_bins: edges" if edges else "")
             )
-        for i in np.flatnonzero(speeds < 0)[:1]:
-            raise InputError(f"{what}: speed [{i}] is {speeds[i]:g}; expected 0 m/s or more")
+        reject(speeds, speeds < 0, f"{what}: speed ", "0 m/s or more")
         speeds = np.maximum(speeds, CALM)
         if checked:  # bins that cover part of the circle may add up to more than 1
             probabilities(probability, f"{what}: probabilities")
@@ -255,8 +254,7 @@ def _centres(edges: Array) -> Array:
     """Return the centres between the edges of speed bins."""
     if len(edges) < 2:
         raise InputError(f"table: speed_bins is edges, but the number of speeds is {len(edges)}; expected at least 2")
-    for i in np.flatnonzero(np.diff(edges) <= 0)[:1]:
-        raise InputError(f"table: speed [{i + 1}] is {edges[i + 1]:g} after {edges[i]:g}; expected increasing edges")
+    check_increasing(edges, "table: speed ", "increasing edges")
     return np.asarray(0.5 * (edges[:-1] + edges[1:]))
 
 

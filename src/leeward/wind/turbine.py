@@ -7,9 +7,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import finite_array, positive, turbulence
-
-Array = npt.NDArray[np.float64]
+from leeward.wind.checks import Array, check_increasing, finite_array, positive, reject, turbulence
 
 # W per m^2 of rotor; turbines built so far lie between about 150 and 600
 LOWEST_SPECIFIC_POWER = 20.0
@@ -202,14 +200,10 @@ def _check_curve(name: str, speeds: Array, power: Array, thrust: Array) -> None:
         )
     if len(speeds) < 2:
         raise InputError(f"{name}: the curves have {len(speeds)} point(s); expected at least 2")
-    for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
-        raise InputError(
-            f"{name}: wind speed [{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds"
-        )
-    for i in np.flatnonzero(power < 0)[:1]:
-        raise InputError(f"{name}: power_mw[{i}] is {power[i]:g}; expected 0 or more")
-    for i in np.flatnonzero((thrust < 0) | (thrust > HIGHEST_THRUST))[:1]:
-        raise InputError(f"{name}: thrust_coefficient[{i}] is {thrust[i]:g}; expected 0 to {HIGHEST_THRUST:g}")
+    check_increasing(speeds, f"{name}: wind speed ", "increasing speeds")
+    reject(power, power < 0, f"{name}: power_mw", "0 or more")
+    is_impossible = (thrust < 0) | (thrust > HIGHEST_THRUST)
+    reject(thrust, is_impossible, f"{name}: thrust_coefficient", f"0 to {HIGHEST_THRUST:g}")
 
 
 def _check_specific_power(name: str, rated_mw: float, diameter: float) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import angles, finite_array, one_or_more, probabilities, turbulence
+from leeward.wind.checks import angles, check_increasing, finite_array, one_or_more, probabilities, reject, turbulence
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 from leeward.wind.table_wind import TableWind, speed_bin_edges
 
@@ -40,8 +40,7 @@ class WeibullWind(Distribution):
         for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
             if len(values) != sectors:
                 raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
-            for i in np.flatnonzero(values <= 0)[:1]:
-                raise InputError(f"{name}[{i}] is {values[i]:g}; expected a number above 0")
+            reject(values, values <= 0, name, "a number above 0")
         if intensity.ndim > 1 or intensity.size not in (1, sectors):
             raise InputError(
                 f"turbulence_intensity has the shape {intensity.shape}; expected one number, or one for "
@@ -172,10 +171,7 @@ def direction_bin_width(directions: Array) -> float:
 def check_directions(directions: Array) -> Array:
     if len(directions) == 0:
         raise InputError("directions is empty; expected at least one")
-    for i in np.flatnonzero(np.diff(directions) <= 0)[:1]:
-        raise InputError(
-            f"directions[{i + 1}] is {directions[i + 1]:g} after {directions[i]:g}; expected increasing degrees"
-        )
+    check_increasing(directions, "directions", "increasing degrees")
     if len(directions) > 1 and directions[-1] - directions[0] >= 360:
         raise InputError(f"directions go from {directions[0]:g} to {directions[-1]:g}: one direction would count twice")
     return angles(directions)
@@ -184,8 +180,6 @@ def check_directions(directions: Array) -> Array:
 def _check_speeds(speeds: Array) -> Array:
     if len(speeds) == 0:
         raise InputError("speeds is empty; expected at least one")
-    for i in np.flatnonzero(speeds <= 0)[:1]:
-        raise InputError(f"speeds[{i}] is {speeds[i]:g}; expected a number above 0 m/s")
-    for i in np.flatnonzero(np.diff(speeds) <= 0)[:1]:
-        raise InputError(f"speeds[{i + 1}] is {speeds[i + 1]:g} after {speeds[i]:g}; expected increasing speeds")
+    reject(speeds, speeds <= 0, "speeds", "a number above 0 m/s")
+    check_increasing(speeds, "speeds", "increasing speeds")
     return speeds

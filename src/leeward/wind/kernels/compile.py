@@ -116,7 +116,7 @@ def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function
     folder = kernel_folder(source) if source is not None else None
-    cache = NoCache() if folder is None else KernelCache(folder, f"{label}-{function.__name__}")
+    cache = KernelCache(folder, f"{label}-{function.__name__}")
     # numba distinguishes functions of one name and signature by a counter per process. It confuses functions that
     # different processes compiled, unless their names differ.
     function.__qualname__ += f" of {label} in {folder.name if folder else 'memory'}"
@@ -156,64 +156,50 @@ def kernel_folder(source: Path) -> Path | None:
     return private_folder(base / f"kernels-{digest.hexdigest()[:24]}")
 
 
-class NoCache(NullCache):
-    """An empty cache, which reports when compilation starts and ends."""
+class KernelCache(NullCache):
+    """The disk cache of one kernel; an empty one without a folder. It reports when compilation starts and ends."""
 
-    _is_compiling = False
+    def __init__(self, folder: Path | None, label: str) -> None:
+        self._folder = folder
+        self._label = label
+        self._locks: dict[Path, int] = {}
+        self._is_compiling = False
 
     def load_overload(self, signature: Any, target_context: Any) -> Any:
-        """Return None, so that the dispatcher compiles and then saves."""
-        self._note(True)
+        """Return the stored kernel. If there is none, take its lock and return None: numba then compiles and saves."""
+        if self._folder is None:
+            self._report(True)
+            return None
+        target_context.refresh()  # cached code needs numba's runtime, which is set up on first use
+        path = self._path(self._folder, signature)
+        result = self._read(path, target_context)
+        if result is None:
+            self._report(True)
+            self._lock(path)
+            result = self._read(path, target_context)  # another process may have compiled it meanwhile
+            if result is not None:
+                self.release()
+        return result
 
     def save_overload(self, signature: Any, result: Any) -> None:
-        """Save nothing."""
-        self._note(False)
+        """Store a compiled kernel and release its lock."""
+        if self._folder is not None:
+            store(self._path(self._folder, signature), serialize.dumps(result._reduce()))
+        self.release()
 
     def release(self) -> None:
-        """Report the end of a compilation that failed."""
-        self._note(False)
+        """Release the locks, so that other processes can compile, and report the end of the compilation."""
+        while self._locks:
+            os.close(self._locks.popitem()[1])
+        self._report(False)
 
-    def _note(self, starts: bool) -> None:
+    def _report(self, starts: bool) -> None:
         if starts != self._is_compiling:
             self._is_compiling = starts
             notify(starts)
 
-
-class KernelCache(NoCache):
-    """The disk cache of one kernel."""
-
-    def __init__(self, folder: Path, label: str) -> None:
-        self._folder = folder
-        self._label = label
-        self._locks: dict[Path, int] = {}
-
-    def load_overload(self, signature: Any, target_context: Any) -> Any:
-        target_context.refresh()  # cached code needs numba's runtime, which is set up on first use
-        path = self._path(signature)
-        result = self._read(path, target_context)
-        if result is None:
-            self._note(True)
-            self._lock(path)
-            result = self._read(path, target_context)  # another process may have compiled it meanwhile
-            if result is not None:
-                self._unlock(path)
-                self._note(False)
-        return result
-
-    def save_overload(self, signature: Any, result: Any) -> None:
-        path = self._path(signature)
-        store(path, serialize.dumps(result._reduce()))
-        self._unlock(path)
-        self._note(False)
-
-    def release(self) -> None:
-        """Release the locks, so that other processes can compile."""
-        for path in list(self._locks):
-            self._unlock(path)
-        self._note(False)
-
-    def _path(self, signature: Any) -> Path:
-        return self._folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
+    def _path(self, folder: Path, signature: Any) -> Path:
+        return folder / f"{self._label}-{hashlib.sha256(str(signature).encode()).hexdigest()[:16]}.kernel"
 
     def _read(self, path: Path, target_context: Any) -> Any:
         stored = fetch(path)
@@ -239,11 +225,6 @@ class KernelCache(NoCache):
                 self._locks[path] = handle
             else:
                 os.close(handle)
-
-    def _unlock(self, path: Path) -> None:
-        handle = self._locks.pop(path, None)
-        if handle is not None:
-            os.close(handle)
 
 
 def source_file(thing: type) -> Path | None:

@@ -2,7 +2,6 @@
 
 import difflib
 import importlib
-import inspect
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
@@ -63,9 +62,6 @@ def custom_model(cls: object, options: Mapping[str, Any] | None = None) -> WakeM
         raise InputError(f"wake model {label}: expected a class derived from leeward.wind.WakeModel")
     if not isinstance(getattr(cls, "formulas", None), Formulas):
         raise InputError(f"wake model {label} has no `formulas`; expected Formulas(source, wake_at, ...)")
-    if inspect.isabstract(cls):
-        missing = ", ".join(sorted(cls.__abstractmethods__))
-        raise InputError(f"wake model {label} does not define {missing}")
     formulas = cls.formulas
     if (formulas.wake_slopes is None) != (formulas.contribution_slopes is None):
         raise InputError(f"wake model {label}: define both wake_slopes and contribution_slopes, or neither")
