@@ -11,11 +11,11 @@ SLACK = 0.01  # sums of rounded figures may exceed 1 by this much
 FARTHEST_M = 1e8  # farther than any projection of the Earth reaches; the tables of the wake models end there too
 
 
-def reject(values: Array, is_bad: npt.NDArray[np.bool_], what: str, expected: str) -> None:
+def reject(values: Array, is_bad: npt.NDArray[np.bool_], what: str, expected: str, unit: str = "") -> None:
     """Raise InputError for the first bad value, if there is one."""
     for place in np.argwhere(is_bad)[:1]:
         index = ", ".join(str(i) for i in place)
-        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}; expected {expected}")
+        raise InputError(f"{what}[{index}] is {values[tuple(place)]:g}{unit}; expected {expected}")
 
 
 def check_increasing(values: Array, what: str, expected: str) -> None:
@@ -88,7 +88,7 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
     if len(east) != len(north):
         raise InputError(f"{what}x has {len(east)} coordinates and {what}y has {len(north)}; expected the same number")
     for name, values in (("x", east), ("y", north)):
-        reject(values, np.abs(values) > FARTHEST_M, f"{what}{name}", f"metres, at most {FARTHEST_M:g}")
+        reject(values, np.abs(values) > FARTHEST_M, f"{what}{name}", f"metres, at most {FARTHEST_M:g}", " m")
     return east, north
 
 

@@ -1,4 +1,4 @@
-"""The layer between farm and kernels: checks, allocation and conversion."""
+"""The layer between farm and kernels: it converts the input, allocates the output and calls the kernels."""
 
 import functools
 import itertools
@@ -18,7 +18,7 @@ from leeward.wind.wake_models.base import WakeModel, result_type
 T = TypeVar("T")
 
 LANES = 4  # several speeds per direction are padded to a multiple of this, for the vector loops
-BLOCK = 16384  # most turbines x directions x speeds in a block: they fit the second-level cache
+BLOCK = 16384  # largest number of turbines x directions x speeds in a block: fits the second-level cache
 
 LARGE_BLOCK = 30 << 20  # bytes; glibc adapts to blocks of up to 32 MB
 NO_PLACES = Places(np.empty(0), np.empty(0), np.empty(0, dtype=np.uint32))
@@ -199,15 +199,15 @@ class Engine:
 def keep_freed_memory() -> None:
     """Make the C library keep the memory that a kernel frees for the next call.
 
-    A call needs some MB of scratch. glibc returns freed memory to the system, and to get it back, page by page, costs
-    nearly as much as the arithmetic. After it has freed one large block, glibc keeps that much (its thresholds are
-    dynamic). With another C library this does nothing.
+    A call needs some MB of scratch memory. glibc returns freed memory to the system, and getting it back, page by page,
+    costs nearly as much as the arithmetic. After glibc has freed one large block, it keeps that much (its thresholds
+    are dynamic). With another C library this has no effect.
     """
     np.empty(LARGE_BLOCK, dtype=np.uint8)
 
 
 def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
-    """Return them for the angle the wind comes from, anticlockwise from east; exact for the four main directions."""
+    """Return cosine and sine of the angle the wind comes from, anticlockwise from east; exact for multiples of 90°."""
     angle = np.deg2rad(90.0 - direction)
     cosine, sine = np.cos(angle), np.sin(angle)
     quarter = direction % 90.0 == 0.0

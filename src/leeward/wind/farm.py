@@ -267,7 +267,7 @@ class WindFarm:
     def _next_turbines(
         self, turbine: Turbine | None, at_x: npt.ArrayLike, at_y: npt.ArrayLike
     ) -> tuple[Engine, Places]:
-        """Return an engine that knows the type of the next turbine, and this turbine at each point."""
+        """Return an engine that includes the type of the next turbine, and this turbine at each point."""
         if turbine is None and self._farm_kinds.any():
             raise InputError("this farm has several turbine types; choose one with turbine=")
         engine = self._engine

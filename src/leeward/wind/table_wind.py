@@ -228,12 +228,12 @@ def _default_kind(table: Conditions, is_binned: bool) -> str:
 
 
 def _steps(directions: Array) -> Array:
-    """Return the step from each of the sorted directions to the next, round the circle."""
+    """Return the step from each of the sorted directions to the next, around the circle."""
     return np.diff(np.r_[directions, directions[0] + 360.0])
 
 
 def _bins(directions: Array) -> tuple[Array, Array]:
-    """Return start and width of the bins round sorted directions; a bin ends half-way to the next direction.
+    """Return start and width of the bins around sorted directions; a bin ends half-way to the next direction.
 
     If even steps cover only part of the circle, the outermost bins are as wide as the others.
     """

@@ -63,7 +63,7 @@ class WeibullWind(Distribution):
         column = directions[:, None]
         width = direction_bin_width(directions) / (360.0 / len(self._frequency))
         by_direction = by_sector(self._frequency, column, self._linear) * width
-        weight = by_direction * np.diff(_below(self._edges, *self._weibull(column)), axis=1)
+        weight = by_direction * np.diff(_cumulative(self._edges, *self._weibull(column)), axis=1)
         # turbulence is linear between sectors in either case, as in PyWake
         intensity = np.broadcast_to(by_sector(self._turbulence, column, True), weight.shape)
         return Conditions(directions, np.broadcast_to(speeds, weight.shape), weight, np.array(intensity))
@@ -106,7 +106,7 @@ class WeibullWind(Distribution):
         first, second = shifted_lattice(count, rng)
         direction = self._directions_at(first)
         scale, shape = self._weibull(direction)
-        lowest, highest = _below(self._edges[0], scale, shape), _below(self._edges[-1], scale, shape)
+        lowest, highest = _cumulative(self._edges[0], scale, shape), _cumulative(self._edges[-1], scale, shape)
         quantile = lowest + (highest - lowest) * second
         speed = scale * (-np.log1p(-quantile)) ** (1.0 / shape)
         weight = self._frequency.sum() / count * (highest - lowest)
@@ -133,7 +133,7 @@ class WeibullWind(Distribution):
         return np.asarray(((sector + offset + place) * (360.0 / sectors)) % 360.0)
 
 
-def _below(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
+def _cumulative(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
     """Return the probability of a wind slower than `speed`; shapes are broadcast."""
     return np.asarray(1.0 - np.exp(-((np.asarray(speed) / scale) ** shape)))
 
@@ -161,7 +161,7 @@ def by_sector(values: Array, direction: Array, linear: bool) -> Array:
 
 
 def direction_bin_width(directions: Array) -> float:
-    """Return the width of equal bins round these directions; if not equidistant, an equal share of the circle."""
+    """Return the width of equal bins around these directions; if not equidistant, an equal share of the circle."""
     steps = np.diff(directions)
     if len(steps) and np.allclose(steps, steps[0], rtol=1e-9, atol=0):
         return float(steps[0])

@@ -40,7 +40,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 def formula(function: F) -> F:
-    """Mark a scalar function or a part of a loop: it is inlined into the loops that use it, and stays callable."""
+    """Mark a scalar function or a part of a loop, to be inlined into compiled loops. Python can still call it."""
     return _piece(function, forceinline=True, _nrt=False)
 
 
@@ -50,7 +50,7 @@ def allocating(function: F) -> F:
 
 
 def allocating_inline(function: F) -> F:
-    """Mark a function that allocates arrays, inlined so that the loops know the constant shapes of its arrays."""
+    """Mark a function that allocates arrays, inlined so that the compiler sees the constant shapes of its arrays."""
     return _piece(function, forceinline=True)
 
 
@@ -111,7 +111,7 @@ class _PieceLibrary(JITCodeLibrary):
 def kernel(function: Callable[..., Any], label: str, source: Path | None) -> Any:
     """Return a loop for use from Python: it runs without the interpreter lock and is cached on disk under `label`.
 
-    source: the file with its formulas; None for interactive input, which is not cached.
+    source: the file with its formulas; None for functions defined interactively, which are not cached.
     """
     if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]
         return function

@@ -2,7 +2,7 @@
 
 The differences are central, except where one side would be a negative distance or thrust: there the step ends at 0. The
 steps are about a millionth of the scales on which wakes change (a rotor's diameter, a wind speed), so that derivatives
-of smooth formulas are good to about nine digits. Close to a kink they are a mean of both sides.
+of smooth formulas are accurate to about nine digits. Close to a kink they are a mean of both sides.
 """
 
 from collections import namedtuple

@@ -1,12 +1,12 @@
 """Loops over many points: the yield of one more turbine, the gain of the farm from it, and the wind speed.
 
-For farms that grow turbine by turbine, `points` keeps earlier results. A new turbine changes few others: those in its
-wake, and those in theirs. Turbines and points that no changed wake reaches keep their results, which have the same bits
-as if everything was computed again.
+`points` keeps its results for farms that grow turbine by turbine. A new turbine changes few others: those in its wake,
+and those in their wakes. Turbines and points that no changed wake reaches keep their results, which have the same bits
+as in a full computation.
 
-Unlike the yield, the gain counts the losses of turbines in the wake of the new one, and so does `marginal`, the loss of
-a farm without each of its turbines. Both hold the thrust of the other turbines constant: good to a few per cent of the
-gain, and enough to choose by.
+`points` returns the yield of the new turbine alone. `gains` also counts the losses of turbines in its wake, and so does
+`marginal`, the loss of a farm without each of its turbines. Both hold the thrust of the other turbines constant. The
+error is a few per cent of the gain, which is small enough to compare positions.
 """
 
 from typing import NamedTuple
@@ -19,13 +19,13 @@ from leeward.wind.kernels.numerics import effective_speed, power_and_thrust
 from leeward.wind.kernels.pairs import (
     SAME_PLACE,
     arrange,
-    note_pair,
-    note_wakes,
+    new_pairs,
     place_of,
     ranks_upstream,
     reach_bin,
-    room_for_pairs,
-    turn,
+    rotate,
+    store_wake,
+    store_wakes,
 )
 from leeward.wind.kernels.sweep import Sweep, lanes_of
 
@@ -99,7 +99,7 @@ def make_update_turbines(sweep: Sweep):
             i, place = batch.turbine[g, rank], place_of(batch, g, rank)
             if not (np.isnan(known.speeds[i, here]) or is_reached(batch, model, g, buffers.changed, changes, place)):
                 continue
-            count = note_wakes(batch, g, rank, place, True, kinds, model, buffers.found)
+            count = store_wakes(batch, g, rank, place, True, kinds, model, buffers.found)
             totals[0, here:there] = 0.0
             add_wakes(buffers.found, 0, count, lanes, known.sources, totals, 0, model, buffers.scratch)
             changed = False
@@ -133,20 +133,20 @@ def make_points(sweep: Sweep):
         turbines = batch.downwind.shape[1]
         lanes = wind.speed.shape[1]
         totals, changed = np.empty((1, wind.speed.size)), np.empty(turbines, dtype=np.uint32)
-        buffers = Buffers(room_for_pairs(1, turbines + 1), totals, changed, new_scratch())
+        buffers = Buffers(new_pairs(1, turbines + 1), totals, changed, new_scratch())
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             direction = begin + g
             here, there = direction * lanes, (direction + 1) * lanes
             buffers.found.direction[:] = direction
             changes = update_turbines(batch, wind, direction, g, kinds, model, known, buffers)
-            turn(at, wind, direction, downwind, crosswind)
+            rotate(at, wind, direction, downwind, crosswind)
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], rotor)
                 if not (np.isnan(power[point, direction]) or is_reached(batch, model, g, changed, changes, place)):
                     continue
                 ranks = ranks_upstream(batch, g, place.downwind)
-                count = note_wakes(batch, g, ranks, place, True, kinds, model, buffers.found)
+                count = store_wakes(batch, g, ranks, place, True, kinds, model, buffers.found)
                 totals[0, here:there] = 0.0
                 add_wakes(buffers.found, 0, count, lanes, known.sources, totals, 0, model, buffers.scratch)
                 total = 0.0
@@ -189,26 +189,26 @@ def make_marginal(sweep: Sweep):
                 i = batch.turbine[g, rank]
                 totals[0, here:there] = 0.0
                 add_wakes(pairs, e, e + 1, lanes, state.sources, totals, 0, model, solved.scratch)
-                taken = 0.0
+                change = 0.0
                 for k in range(here, there):
                     totals[0, k] = state.totals[rank, k] - totals[0, k]
-                    taken -= batch.weight[k] * state.power[rank, k]
-                taken += power_in(batch, kinds, model, g, batch.kind[g, rank], totals)
-                gain[batch.turbine[g, pairs.source[e]]] -= counted[i] * taken
+                    change -= batch.weight[k] * state.power[rank, k]
+                change += power_in(batch, kinds, model, g, batch.kind[g, rank], totals)
+                gain[batch.turbine[g, pairs.source[e]]] -= counted[i] * change
 
     return marginal
 
 
-def make_less_taken(sweep: Sweep):
+def make_subtract_loss(sweep: Sweep):
     add_wakes = sweep.add_wakes
 
     @formula
-    def less_taken(total, solved, g, rank, place, kinds, model, counted, trial):
-        """Return `total` less the power (MW) that a turbine at `place` costs the turbine of this rank, if it counts."""
+    def subtract_loss(total, solved, g, rank, place, kinds, model, counted, trial):
+        """Return `total` less the loss (MW) of the turbine of this rank, if counted, to a turbine at `place`."""
         batch, state, totals = solved.batch, solved.state, trial.totals
         kind = batch.kind[g, rank]
         lanes = lanes_of(batch)
-        reached = note_pair(place, place_of(batch, g, rank), 0, kinds, model, trial.found, 0)
+        reached = store_wake(place, place_of(batch, g, rank), 0, kinds, model, trial.found, 0)
         if reached == 1 and counted[batch.turbine[g, rank]] > 0.0:
             for k in range(g * lanes, (g + 1) * lanes):
                 totals[0, k] = state.totals[rank, k]
@@ -217,13 +217,13 @@ def make_less_taken(sweep: Sweep):
             total += power_in(batch, kinds, model, g, kind, totals)
         return total
 
-    return less_taken
+    return subtract_loss
 
 
 def make_gains(sweep: Sweep):
     solve, add_wakes, source_rows = sweep.solve, sweep.add_wakes, sweep.source_rows
     source_count, write_source = source_rows.size, source_rows.write_turbine
-    turbine_in, less_taken = make_turbine_in(sweep.source), make_less_taken(sweep)
+    turbine_in, subtract_loss = make_turbine_in(sweep.source), make_subtract_loss(sweep)
 
     def gains(places, wind, begin, end, kinds, model, counted, at, gain):
         """Add to `gain` (points,) the yield (MW) of one more turbine, less the losses of the counted ones."""
@@ -231,20 +231,20 @@ def make_gains(sweep: Sweep):
         batch = solved.batch
         lanes = wind.speed.shape[1]
         turbines = batch.downwind.shape[1]
-        found = room_for_pairs(1, turbines + 1)
+        found = new_pairs(1, turbines + 1)
         totals = np.zeros((1, len(batch.speed)))
         trial = Trial(found, totals, np.empty((1, source_count, len(batch.speed))))
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             here, there = g * lanes, (g + 1) * lanes
             found.direction[:] = g
-            turn(at, wind, begin + g, downwind, crosswind)
+            rotate(at, wind, begin + g, downwind, crosswind)
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], 1.0)
                 upstream = 0
                 while upstream < turbines and batch.downwind[g, upstream] <= place.downwind:
                     upstream += 1
-                count = note_wakes(batch, g, upstream, place, False, kinds, model, found)
+                count = store_wakes(batch, g, upstream, place, False, kinds, model, found)
                 totals[0, here:there] = 0.0
                 add_wakes(found, 0, count, lanes, solved.state.sources, totals, 0, model, solved.scratch)
                 total = 0.0
@@ -254,7 +254,7 @@ def make_gains(sweep: Sweep):
                     total += batch.weight[k] * power
                     write_source(trial.source, 0, 0, k, made)
                 for rank in range(upstream, turbines):
-                    total = less_taken(total, solved, g, rank, place, kinds, model, counted, trial)
+                    total = subtract_loss(total, solved, g, rank, place, kinds, model, counted, trial)
                 gain[point] += total
 
     return gains
@@ -263,27 +263,27 @@ def make_gains(sweep: Sweep):
 def make_flow(sweep: Sweep):
     solve, add_wakes = sweep.solve, sweep.add_wakes
 
-    def flow(places, wind, begin, end, kinds, model, at, seen, seen_model, mean):
+    def flow(places, wind, begin, end, kinds, model, at, point_kinds, point_model, mean):
         """Add the weighted wind speed (m/s) at each point in the directions begin .. end to `mean` (points,).
 
-        at: Places of the points, with types of `seen`.
-        seen, seen_model: `kinds` and `model` with further types, which have no rotor and the height of the points.
+        at: Places of the points, with types of `point_kinds`.
+        point_kinds, point_model: `kinds` and `model` with further types: no rotor, and the height of the points.
         Turbines still use `kinds` and `model`, so that their results have the same bits as in `energy`.
         """
         solved = solve(places, wind, begin, end, kinds, model)
         batch, sources = solved.batch, solved.state.sources
         lanes = wind.speed.shape[1]
-        found = room_for_pairs(1, batch.downwind.shape[1] + 1)
+        found = new_pairs(1, batch.downwind.shape[1] + 1)
         totals = np.zeros((1, len(batch.speed)))
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             here, there = g * lanes, (g + 1) * lanes
             found.direction[:] = g
-            turn(at, wind, begin + g, downwind, crosswind)
+            rotate(at, wind, begin + g, downwind, crosswind)
             for point in range(len(at.x)):
                 place = Place(downwind[point], crosswind[point], at.kind[point], 0.0)
                 ranks = ranks_upstream(batch, g, place.downwind)
-                count = note_wakes(batch, g, ranks, place, False, seen, seen_model, found)
+                count = store_wakes(batch, g, ranks, place, False, point_kinds, point_model, found)
                 totals[0, here:there] = 0.0
                 add_wakes(found, 0, count, lanes, sources, totals, 0, model, solved.scratch)
                 total = 0.0

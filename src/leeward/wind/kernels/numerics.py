@@ -1,6 +1,7 @@
 """Scalar functions of the loops: logarithm, exponential, turbine curves and effective speed.
 
-`math.log` and `math.exp` call the C library, and one call keeps a whole loop scalar; those here are arithmetic only.
+`math.log` and `math.exp` call the C library, and a loop with such a call is not vectorised. The versions here are
+arithmetic only.
 
 Power and thrust curves are piecewise cubic polynomials. A piece is a row: the wind speed it ends at (`ends`), the speed
 it is expanded about, and four coefficients each of power and thrust. The first and the last piece have no limit. The
@@ -66,7 +67,7 @@ def effective_speed(speed: float, total: float, squared: bool) -> float:
 
 @formula
 def effective_speed_slope(speed: float, total: float, squared: bool) -> float:
-    """Return the derivative of `effective_speed` by `total`; 0 without any wake, where it is not needed."""
+    """Return the derivative of `effective_speed` with respect to `total`; 0 without wakes, where it is not needed."""
     if not squared:
         return -speed
     return -0.5 * speed / math.sqrt(total) if total > 0.0 else 0.0
@@ -96,7 +97,7 @@ def power_and_thrust(speed: float, kind: int, curves: Curves) -> tuple[float, fl
 
 @formula
 def power_and_thrust_slopes(speed: float, kind: int, curves: Curves) -> tuple[float, float]:
-    """Return the derivatives of power and thrust by wind speed; at a knot, those of the piece to its right."""
+    """Return the derivatives of power and thrust with respect to wind speed; at a knot, those from the right."""
     row = find_piece(speed, kind, curves)
     pieces = curves.pieces
     t = speed - pieces[row, 0]

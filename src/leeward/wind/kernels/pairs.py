@@ -1,4 +1,4 @@
-"""Turbines in the coordinates of each wind direction, and the pairs of which one is in the wake of the other."""
+"""Turbines in the coordinates of each wind direction, and pairs of turbines, one in the wake of the other."""
 
 import math
 
@@ -8,7 +8,7 @@ from leeward.wind.kernels.compile import allocating, formula
 from leeward.wind.kernels.data import REACH_BINS, Batch, Lateral, Pairs, Place
 from leeward.wind.kernels.formulas import Range
 
-SAME_PLACE = 1e-10  # m: a point this little upstream of a turbine counts as in its plane, as in PyWake
+SAME_PLACE = 1e-10  # m: a point at most this far upstream of a turbine counts as in its plane, as in PyWake
 
 
 @formula
@@ -31,7 +31,7 @@ def sort_along(values, order):
 
 
 @formula
-def turn(places, wind, g, along, across):
+def rotate(places, wind, g, along, across):
     """Fill in the downwind and crosswind coordinates (m) of all places in direction `g`."""
     cosine, sine = wind.cosine[g], wind.sine[g]
     for i in range(len(places.x)):
@@ -54,7 +54,7 @@ def arrange(places, wind, begin, end):
     by_across = np.arange(turbines).astype(np.uint32)
     rank_of = np.empty(turbines, dtype=np.uint32)
     for g in range(directions):
-        turn(places, wind, begin + g, along, across)
+        rotate(places, wind, begin + g, along, across)
         sort_along(along, by_along)
         sort_along(across, by_across)
         for rank in range(turbines):
@@ -113,8 +113,8 @@ def order_laterally(batch, widest, lateral):
 
 
 @formula
-def mark_pairs(batch, model, lateral, pairs):
-    """Fill in the wakes that count, and their distances downwind and crosswind."""
+def select_pairs(batch, model, lateral, pairs):
+    """Fill in the wakes that count, with their downwind and crosswind distances."""
     directions, turbines = batch.downwind.shape
     count = 0
     for rank in range(turbines):
@@ -131,7 +131,7 @@ def mark_pairs(batch, model, lateral, pairs):
                 pairs.source[count] = upstream
                 pairs.downwind[count] = downwind
                 pairs.crosswind[count] = crosswind
-                # no branch: the next pair overwrites one that does not count
+                # no branch: the next pair overwrites this one if it does not count
                 count += (upstream < rank) & (crosswind * crosswind < reach)
             for e in range(begin, count):
                 pairs.direction[e] = g
@@ -154,7 +154,7 @@ def measure_pairs(batch, kinds, pairs):
 
 
 @allocating
-def room_for_pairs(turbines, room):
+def new_pairs(turbines, room):
     return Pairs(
         np.zeros(turbines + 1, dtype=np.int64),
         np.zeros(room, dtype=np.uint32),
@@ -179,8 +179,8 @@ def find_pairs(batch, kinds, model):
         np.empty((directions, turbines), dtype=np.uint32),
     )
     room = order_laterally(batch, model.widest, lateral)
-    pairs = room_for_pairs(turbines, room + 1)  # `mark_pairs` writes a pair before it knows whether it counts
-    mark_pairs(batch, model, lateral, pairs)
+    pairs = new_pairs(turbines, room + 1)  # `select_pairs` writes a pair before it tests whether it counts
+    select_pairs(batch, model, lateral, pairs)
     measure_pairs(batch, kinds, pairs)
     return pairs
 
@@ -192,10 +192,10 @@ def place_of(batch, g, rank):
 
 
 @formula
-def note_pair(turbine, place, source, kinds, model, found, count):
+def store_wake(turbine, place, source, kinds, model, found, count):
     """Store the wake of a turbine at position `count` if it reaches a place; return the new number of wakes.
 
-    turbine, place: a `Place` each. source: what to store as the source of the wake.
+    turbine, place: a `Place` each. source: the index to store.
     """
     downwind, crosswind = place.downwind - turbine.downwind, place.crosswind - turbine.crosswind
     if abs(crosswind) >= model.widest:
@@ -214,7 +214,7 @@ def note_pair(turbine, place, source, kinds, model, found, count):
 
 
 @formula
-def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
+def store_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
     """Store the wakes of the first `ranks` turbines of direction `g` that reach a place; return their number.
 
     place: a `Place`. by_turbine: True stores the source as the turbine's index, False as its rank.
@@ -222,7 +222,7 @@ def note_wakes(batch, g, ranks, place, by_turbine, kinds, model, found):
     count = 0
     for rank in range(ranks):
         source = batch.turbine[g, rank] if by_turbine else np.uint32(rank)
-        count = note_pair(place_of(batch, g, rank), place, source, kinds, model, found, count)
+        count = store_wake(place_of(batch, g, rank), place, source, kinds, model, found, count)
     return count
 
 

@@ -7,9 +7,9 @@ pair and lane; `wake_at` runs over the elements in a vector loop, `contribution`
 one pair is gathered at a time; with one lane, many.
 
 A function `make_...` returns a loop for one set of formulas, because compiled functions are slow when passed as
-arguments. Only functions marked as allocating make arrays: numba counts references to arrays wherever one may be made,
-which costs more than the arithmetic. Scratch arrays have rows of a constant length, so that the compiler knows that
-rows do not overlap.
+arguments. Only functions marked as allocating create arrays: numba counts references to arrays in any other function
+that might create one, and that costs more than the arithmetic. The rows of scratch arrays have a constant length, so
+that the compiler can tell that they do not overlap.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ class Sweep(NamedTuple):
     source_rows: TupleRows
     gather: Callable[..., Any]
     add_wakes: Callable[..., Any]
-    settle: Callable[..., Any]
+    compute_rank: Callable[..., Any]
     new_scratch: Callable[..., Any]
     solve: Callable[..., Any]
 
@@ -47,10 +47,10 @@ def make_sweep(formulas: Formulas) -> Sweep:
     wake_rows = tuple_rows(result_type(formulas.wake_at))
     gather = make_gather(source_rows)
     add_wakes = make_add_wakes(formulas, source_rows, wake_rows, gather)
-    settle = make_settle(formulas, source_rows)
+    compute_rank = make_compute_rank(formulas, source_rows)
     new_scratch = make_new_scratch(source_rows.size, wake_rows.size)
-    solve = make_solve(source_rows.size, new_scratch, add_wakes, settle)
-    return Sweep(formulas.source, source_rows, gather, add_wakes, settle, new_scratch, solve)
+    solve = make_solve(source_rows.size, new_scratch, add_wakes, compute_rank)
+    return Sweep(formulas.source, source_rows, gather, add_wakes, compute_rank, new_scratch, solve)
 
 
 @allocating
@@ -152,11 +152,11 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
     return add_wakes
 
 
-def make_settle(formulas, source_rows):
+def make_compute_rank(formulas, source_rows):
     source, write_source = formulas.source, source_rows.write_turbine
 
     @formula
-    def settle(batch, kinds, model, rank, state, diameters):
+    def compute_rank(batch, kinds, model, rank, state, diameters):
         """Compute speed, power, thrust and source of all turbines of this rank from their totals.
 
         diameters: scratch array for one row of elements.
@@ -181,7 +181,7 @@ def make_settle(formulas, source_rows):
             )
             write_source(state.sources, rank, 0, k, made)
 
-    return settle
+    return compute_rank
 
 
 def make_new_scratch(source_count, wake_count):
@@ -194,7 +194,7 @@ def make_new_scratch(source_count, wake_count):
     return new_scratch
 
 
-def make_solve(source_count, new_scratch, add_wakes, settle):
+def make_solve(source_count, new_scratch, add_wakes, compute_rank):
     @allocating_inline
     def solve(places, wind, begin, end, kinds, model):
         """Compute all turbines in the directions begin .. end, from the most upstream ones on."""
@@ -206,7 +206,7 @@ def make_solve(source_count, new_scratch, add_wakes, settle):
         for rank in range(batch.downwind.shape[1]):
             first, last = pairs.first[rank], pairs.first[rank + 1]
             add_wakes(pairs, first, last, lanes, state.sources, state.totals, rank, model, scratch)
-            settle(batch, kinds, model, rank, state, scratch.diameters)
+            compute_rank(batch, kinds, model, rank, state, scratch.diameters)
         return Solved(batch, pairs, state, scratch)
 
     return solve
