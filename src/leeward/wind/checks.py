@@ -1,5 +1,7 @@
 """Checks of user input. A message names the number at fault, where it is and what was expected."""
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -109,8 +111,18 @@ def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array
 
 
 def one_or_more(values: npt.ArrayLike, what: str) -> Array:
-    """Return a number, or several, as an array of one dimension."""
-    return finite_array(np.atleast_1d(np.asarray(values)), what)
+    """Return one or more numbers as an array of one dimension."""
+    array = finite_array(np.atleast_1d(np.asarray(values)), what)
+    if len(array) == 0:
+        raise InputError(f"{what} is empty; expected at least one")
+    return array
+
+
+def one_of(value: str, known: Sequence[str], what: str) -> str:
+    """Return `value`; raise InputError if it is unknown."""
+    if value not in known:
+        raise InputError(f"{what} is {value!r:.40}; expected one of {', '.join(known)}")
+    return value
 
 
 def angles(directions: Array) -> Array:

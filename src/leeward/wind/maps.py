@@ -133,7 +133,8 @@ class NextTurbineMap:
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
         """Drop all other points."""
-        self._at = Places(*(values[which] for values in self._at))
+        x, y, kinds = self._at
+        self._at = Places(x[which], y[which], kinds[which])
         self._power = self._power[which]
 
     def aep(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Array:
@@ -147,7 +148,7 @@ class NextTurbineMap:
     def _prepare(self, turbines: Places) -> None:
         """Mark the turbines to compute: those added since the last call, or all if an earlier one changed."""
         known, count = len(self._known.x), len(turbines.x)
-        if not all(np.array_equal(old, new[:known]) for old, new in zip(self._known, turbines, strict=True)):
+        if not all(np.array_equal(self._known[i], turbines[i][:known]) for i in range(3)):
             known = 0
             self._power[:] = np.nan
         held = len(self._state.speeds)

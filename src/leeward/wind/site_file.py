@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import Array, finite_array
+from leeward.wind.checks import Array, one_or_more
 from leeward.wind.conditions import Distribution
 from leeward.wind.table_wind import table_wind
 from leeward.wind.weibull import (
@@ -114,7 +114,7 @@ def _table(
     probability = data["P"].transpose("wd", "ws")
     intensity = data["TI"].broadcast_like(probability).transpose("wd", "ws").values
     table = _open_circle(file, data, np.asarray(probability.values, dtype=np.float64))
-    bins = DEFAULT_DIRECTIONS if directions is None else check_directions(finite_array(directions, "directions"))
+    bins = DEFAULT_DIRECTIONS if directions is None else check_directions(one_or_more(directions, "directions"))
     share = direction_bin_width(bins) / (360.0 / len(table))
     return table_wind(
         bins,

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from leeward.errors import InputError
-from leeward.wind.checks import angles, check_increasing, finite_array, one_or_more, probabilities, reject, turbulence
+from leeward.wind import checks
 from leeward.wind.conditions import Array, Conditions, Distribution, place_in, shifted_lattice
 from leeward.wind.table_wind import TableWind, speed_bin_edges
 
@@ -29,24 +29,24 @@ class WeibullWind(Distribution):
         interpolation: str,
     ) -> None:
         """See `Site.from_weibull`."""
-        frequency = finite_array(sector_frequency, "sector_frequency")
-        scale, shape = finite_array(weibull_a_m_s, "weibull_a_m_s"), finite_array(weibull_k, "weibull_k")
-        intensity = turbulence(turbulence_intensity, "turbulence_intensity")
-        bins = DEFAULT_DIRECTIONS if directions is None else one_or_more(directions, "directions")
-        at_speeds = DEFAULT_SPEEDS if speeds is None else one_or_more(speeds, "speeds")
+        frequency = checks.finite_array(sector_frequency, "sector_frequency")
+        scale, shape = checks.finite_array(weibull_a_m_s, "weibull_a_m_s"), checks.finite_array(weibull_k, "weibull_k")
+        intensity = checks.turbulence(turbulence_intensity, "turbulence_intensity")
+        bins = DEFAULT_DIRECTIONS if directions is None else checks.one_or_more(directions, "directions")
+        at_speeds = DEFAULT_SPEEDS if speeds is None else checks.one_or_more(speeds, "speeds")
         sectors = len(frequency)
         if not frequency.sum() > 0:
             raise InputError("sector_frequency is empty or adds up to 0; expected shares of time that add up to 1")
         for name, values in (("weibull_a_m_s", scale), ("weibull_k", shape)):
             if len(values) != sectors:
                 raise InputError(f"{name} has {len(values)} sectors and sector_frequency has {sectors}")
-            reject(values, values <= 0, name, "a number above 0")
+            checks.reject(values, values <= 0, name, "a number above 0")
         if intensity.ndim > 1 or intensity.size not in (1, sectors):
             raise InputError(
                 f"turbulence_intensity has the shape {intensity.shape}; expected one number, or one for "
                 f"each of the {sectors} sectors"
             )
-        self._frequency = probabilities(frequency, "sector_frequency")
+        self._frequency = checks.probabilities(frequency, "sector_frequency")
         self._scale = scale
         self._shape = shape
         self._turbulence = np.broadcast_to(intensity.ravel(), (sectors,))
@@ -140,9 +140,7 @@ def _cumulative(speed: npt.ArrayLike, scale: Array, shape: Array) -> Array:
 
 def is_linear(interpolation: str) -> bool:
     """Return whether to interpolate between sectors."""
-    if interpolation not in INTERPOLATIONS:
-        raise InputError(f"interpolation is {interpolation!r}; expected one of {INTERPOLATIONS}")
-    return interpolation == "linear"
+    return checks.one_of(interpolation, INTERPOLATIONS, "interpolation") == "linear"
 
 
 def by_sector(values: Array, direction: Array, linear: bool) -> Array:
@@ -169,17 +167,13 @@ def direction_bin_width(directions: Array) -> float:
 
 
 def check_directions(directions: Array) -> Array:
-    if len(directions) == 0:
-        raise InputError("directions is empty; expected at least one")
-    check_increasing(directions, "directions", "increasing degrees")
+    checks.check_increasing(directions, "directions", "increasing degrees")
     if len(directions) > 1 and directions[-1] - directions[0] >= 360:
         raise InputError(f"directions go from {directions[0]:g} to {directions[-1]:g}: one direction would count twice")
-    return angles(directions)
+    return checks.angles(directions)
 
 
 def _check_speeds(speeds: Array) -> Array:
-    if len(speeds) == 0:
-        raise InputError("speeds is empty; expected at least one")
-    reject(speeds, speeds <= 0, "speeds", "a number above 0 m/s")
-    check_increasing(speeds, "speeds", "increasing speeds")
+    checks.reject(speeds, speeds <= 0, "speeds", "a number above 0 m/s")
+    checks.check_increasing(speeds, "speeds", "increasing speeds")
     return speeds
