@@ -15,7 +15,7 @@ _callbacks: list[Callback] = []
 
 @contextlib.contextmanager
 def on_compile(callback: Callback) -> Iterator[None]:
-    """Call the callback for every kernel that this process compiles. Of nested callbacks the innermost is called."""
+    """Call the callback, or the innermost of nested ones, for every kernel that this process compiles."""
     _callbacks.append(callback)
     try:
         yield

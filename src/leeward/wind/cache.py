@@ -31,7 +31,7 @@ T = TypeVar("T")
 _CHECKSUM = 32
 _PIECE = 1 << 20
 _FOLDERS_OPEN = os.open in os.supports_dir_fd  # not on Windows, where a user's profile is private
-_CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
+_SAFE_FLAGS = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_BINARY", 0)
 
 
 @functools.cache
@@ -158,7 +158,7 @@ class _Folder:
 
     def open(self, name: str, flags: int) -> int:
         """Open a regular file that only this user can write, and return its handle."""
-        handle = os.open(self._at(name), flags | _CAREFULLY, 0o600, dir_fd=self.handle)
+        handle = os.open(self._at(name), flags | _SAFE_FLAGS, 0o600, dir_fd=self.handle)
         try:
             found = os.fstat(handle)
             if not stat.S_ISREG(found.st_mode):

@@ -97,7 +97,7 @@ def coordinates(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Arr
 def positions(x: npt.ArrayLike, y: npt.ArrayLike, what: str = "") -> tuple[Array, Array]:
     """Return the coordinates of turbines, no two of them at the same point."""
     east, north = coordinates(x, y, what)
-    if len(np.unique(east)) == len(east):  # the usual case, and cheap to find out
+    if len(np.unique(east)) == len(east):  # the usual case, and cheap to test
         return east, north
     order = np.lexsort((north, east))
     same = (np.diff(east[order]) == 0) & (np.diff(north[order]) == 0)

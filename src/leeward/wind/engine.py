@@ -39,11 +39,6 @@ class Block:
     extent: float
     at: Places
 
-    @property
-    def elements(self) -> int:
-        """Return the number of directions times speeds."""
-        return (self.end - self.begin) * int(self.wind.speed.shape[1])
-
 
 def wind_of(conditions: Conditions) -> Wind:
     """Return the conditions in the form that the kernels need.

@@ -297,7 +297,7 @@ class WindFarm:
         """Return mean power (turbines,) and effective speeds of shape (turbines, directions, speeds)."""
 
         def power_and_speeds(block: Block) -> tuple[Array, Array]:
-            speeds = np.empty((len(places.x), block.elements))
+            speeds = np.empty((len(places.x), (block.end - block.begin) * block.wind.speed.shape[1]))
             return self._engine.power(block, speeds), speeds
 
         farm = self._farm_size(places)

@@ -103,7 +103,7 @@ def _table(
 ) -> Distribution:
     """Return the probabilities by sector and speed, spread over `directions` as PyWake does."""
     if speeds is not None:
-        raise InputError(f"{file}: its table of probabilities (P) has its own speeds; do not give others")
+        raise InputError(f"{file}: its table of probabilities (P) has its own speeds; leave `speeds` out")
     for coordinate in ("wd", "ws"):
         if coordinate not in data.coords:
             raise InputError(f"{file}: has no {coordinate}; expected probabilities P by wd and ws")

@@ -130,7 +130,9 @@ class Turbine:
         coefficients[:, 5] = thrust_coefficient
         coefficients[1, 4] = rated / (speeds[1] - speeds[0]) ** 3
         coefficients[2, 1] = rated
-        ends = np.r_[speeds[:2], np.nextafter(speeds[2], np.inf), np.inf]  # it still runs at the cut-out speed itself
+        ends = np.r_[
+            speeds[:2], np.nextafter(speeds[2], np.inf), np.inf
+        ]  # the turbine still runs at the cut-out speed itself
         turbine = cls.__new__(cls)
         turbine._set(Curve(ends, coefficients), rated, rotor_diameter_m, hub_height_m, name)
         return turbine
@@ -260,7 +262,7 @@ def _generic_curves(
     flattest = start + int(np.argmin(np.abs(np.diff(thrust[start:]))))
     at_best = float(_thrust_from_power_coefficient(np.array([max_power_coefficient]))[0])
     if thrust[flattest] < at_best:
-        flattest = 0  # so turbulent that nothing is flat
+        flattest = 0  # the turbulence leaves no flat part
     return speeds, power, np.minimum(thrust * (constant_thrust / thrust[flattest]), BETZ_THRUST)
 
 

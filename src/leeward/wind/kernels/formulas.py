@@ -68,11 +68,6 @@ class Formulas:
     wake_slopes: Callable[..., Any] | None = None
     contribution_slopes: Callable[..., ContributionSlopes] | None = None
 
-    @property
-    def is_complete(self) -> bool:
-        """Return whether the model has all derivatives."""
-        return None not in (self.source_slopes, self.wake_slopes, self.contribution_slopes)
-
 
 def result_type(formula: Callable[..., Any] | None) -> Any:
     """Return the NamedTuple class in the return annotation of a formula."""
