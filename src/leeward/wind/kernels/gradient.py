@@ -98,7 +98,7 @@ def along_axis(crosswind, distance):
 
 def make_compute_slopes(formulas, source_rows):
     source_slopes, source_count = formulas.source_slopes, source_rows.size
-    write_source, weighted_sum = source_rows.write_turbine, source_rows.weighted_sum
+    write_source, weighted_sum = source_rows.write, source_rows.weighted_sum
 
     @formula
     def compute_slopes(batch, kinds, model, rank, state, diameters, slopes):
@@ -110,6 +110,7 @@ def make_compute_slopes(formulas, source_rows):
                 slopes.power[rank, k], slopes.thrust[rank, k] = power_and_thrust_slopes(
                     state.speeds[rank, k], kind, kinds.curves
                 )
+        sources = state.sources[rank]
         for k in range(len(batch.speed)):
             by_thrust, by_ratio = source_slopes(
                 state.thrust[rank, k],
@@ -119,7 +120,7 @@ def make_compute_slopes(formulas, source_rows):
                 model.parameters,
             )
             by_speed = weighted_sum(by_thrust, slopes.thrust[rank, k], by_ratio, 1.0 / batch.speed[k])
-            write_source(state.sources, rank, source_count, k, by_speed)
+            write_source(sources, source_count, k, by_speed)
 
     return compute_slopes
 

@@ -82,11 +82,7 @@ def make_turbine_in(source):
 
 
 def make_update_turbines(sweep: Sweep):
-    add_wakes, turbine_in, write_source = (
-        sweep.add_wakes,
-        make_turbine_in(sweep.source),
-        sweep.source_rows.write_turbine,
-    )
+    add_wakes, turbine_in, write_source = sweep.add_wakes, make_turbine_in(sweep.source), sweep.source_rows.write
 
     @formula
     def update_turbines(batch, wind, direction, g, kinds, model, known, buffers):
@@ -109,7 +105,7 @@ def make_update_turbines(sweep: Sweep):
                 speed, _, made = turbine_in(free, turbulence_intensity, totals[0, k], place.kind, kinds, model)
                 changed |= known.speeds[i, k] != speed
                 known.speeds[i, k] = speed
-                write_source(known.sources, i, 0, k, made)
+                write_source(known.sources[i], 0, k, made)
             if changed:
                 buffers.changed[changes] = rank
                 changes += 1
@@ -222,7 +218,7 @@ def make_subtract_loss(sweep: Sweep):
 
 def make_gains(sweep: Sweep):
     solve, add_wakes, source_rows = sweep.solve, sweep.add_wakes, sweep.source_rows
-    source_count, write_source = source_rows.size, source_rows.write_turbine
+    source_count, write_source = source_rows.size, source_rows.write
     turbine_in, subtract_loss = make_turbine_in(sweep.source), make_subtract_loss(sweep)
 
     def gains(places, wind, begin, end, kinds, model, counted, at, gain):
@@ -234,6 +230,7 @@ def make_gains(sweep: Sweep):
         found = new_pairs(1, turbines + 1)
         totals = np.zeros((1, len(batch.speed)))
         trial = Trial(found, totals, np.empty((1, source_count, len(batch.speed))))
+        source = trial.source[0]
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             here, there = g * lanes, (g + 1) * lanes
@@ -252,7 +249,7 @@ def make_gains(sweep: Sweep):
                     free, turbulence_intensity = batch.speed[k], batch.turbulence_intensity[k]
                     _, power, made = turbine_in(free, turbulence_intensity, totals[0, k], place.kind, kinds, model)
                     total += batch.weight[k] * power
-                    write_source(trial.source, 0, 0, k, made)
+                    write_source(source, 0, k, made)
                 for rank in range(upstream, turbines):
                     total = subtract_loss(total, solved, g, rank, place, kinds, model, counted, trial)
                 gain[point] += total

@@ -107,7 +107,7 @@ def gather_rotors(pairs, begin, end, lanes, gathered):
 
 
 def make_gather(source_rows):
-    read_source, write_source = source_rows.read_turbine, source_rows.write
+    read_source, write_source = source_rows.read, source_rows.write
 
     @formula
     def gather(pairs, begin, end, lanes, sources, row, gathered):
@@ -115,13 +115,13 @@ def make_gather(source_rows):
         into = SOURCE + row
         if lanes == 1:
             for e in range(begin, end):
-                source = read_source(sources, pairs.source[e], row, pairs.direction[e])
+                source = read_source(sources[pairs.source[e]], row, pairs.direction[e])
                 write_source(gathered, into, e - begin, source)
         else:
-            turbine = pairs.source[begin]
+            of_turbine = sources[pairs.source[begin]]
             at = np.uint64(pairs.direction[begin]) * np.uint64(lanes)  # unsigned, as Indices are
             for k in range(lanes):
-                write_source(gathered, into, k, read_source(sources, turbine, row, at + np.uint64(k)))
+                write_source(gathered, into, k, read_source(of_turbine, row, at + np.uint64(k)))
 
     return gather
 
@@ -153,7 +153,7 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
 
 
 def make_compute_rank(formulas, source_rows):
-    source, write_source = formulas.source, source_rows.write_turbine
+    source, write_source = formulas.source, source_rows.write
 
     @formula
     def compute_rank(batch, kinds, model, rank, state, diameters):
@@ -171,6 +171,7 @@ def make_compute_rank(formulas, source_rows):
                 diameters[k] = kinds.diameter[kind]
                 speed = state.speeds[rank, k]
                 state.power[rank, k], state.thrust[rank, k] = power_and_thrust(speed, kind, kinds.curves)
+        sources = state.sources[rank]
         for k in range(elements):
             made = source(
                 state.thrust[rank, k],
@@ -179,7 +180,7 @@ def make_compute_rank(formulas, source_rows):
                 batch.turbulence_intensity[k],
                 model.parameters,
             )
-            write_source(state.sources, rank, 0, k, made)
+            write_source(sources, 0, k, made)
 
     return compute_rank
 
