@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
     from leeward.layout import Area, LayoutProblem
-    from leeward.wind.maps import Flow
+    from leeward.wind.flow import Flow
 
 AROUND = 0.08  # of the area's longer side: margin of the map
 POINTS = 800  # along the longer side; wakes are narrow
@@ -113,7 +113,7 @@ def flow_figure(
 ) -> Figure:
     """Return the flow map of a layout for one wind, or, without direction and speed, the mean weighted by energy.
 
-    See `leeward.wind.maps.Flow`. height_m: above ground (default: hub height). points: along the longer side
+    See `leeward.wind.flow.Flow`. height_m: above ground (default: hub height). points: along the longer side
     (default: 800, for the mean 200). threads: number of threads.
     """
     if (direction_deg is None) != (speed_m_s is None):

@@ -13,8 +13,8 @@ from leeward.wind import wake_models as models
 from leeward.wind.checks import Array, coordinates, positions
 from leeward.wind.conditions import GWH_PER_MW, Conditions
 from leeward.wind.engine import NO_PLACES, Block, Engine, blocks, each_block, wind_of
+from leeward.wind.flow import Flow, NextTurbineMap
 from leeward.wind.kernels.data import Places, Wind
-from leeward.wind.maps import Flow, NextTurbineMap
 from leeward.wind.site import Site
 from leeward.wind.turbine import Turbine
 from leeward.wind.wake_models import WakeModel

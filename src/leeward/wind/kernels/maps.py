@@ -33,7 +33,7 @@ from leeward.wind.kernels.sweep import Sweep, lanes_of
 class Buffers(NamedTuple):
     """Scratch arrays for one direction at a time.
 
-    found: the wakes that reach a place; totals: of the contributions, shape (1, elements); changed: the ranks of the
+    found: the wakes that reach a place; totals: of the contributions, shape (elements,); changed: the ranks of the
     turbines whose speeds changed, shape (turbines,).
     """
 
@@ -46,7 +46,7 @@ class Buffers(NamedTuple):
 class Trial(NamedTuple):
     """Scratch arrays for a new turbine.
 
-    found: the wakes that reach it, later its own wake; totals: of the contributions, shape (1, elements); source: of
+    found: the wakes that reach it, later its own wake; totals: of the contributions, shape (elements,); source: of
     its own wake, shape (1, rows, elements).
     """
 
@@ -96,13 +96,13 @@ def make_update_turbines(sweep: Sweep):
             if not (np.isnan(known.speeds[i, here]) or is_reached(batch, model, g, buffers.changed, changes, place)):
                 continue
             count = store_wakes(batch, g, rank, place, True, kinds, model, buffers.found)
-            totals[0, here:there] = 0.0
-            add_wakes(buffers.found, 0, count, lanes, known.sources, totals, 0, model, buffers.scratch)
+            totals[here:there] = 0.0
+            add_wakes(buffers.found, 0, count, lanes, known.sources, totals, model, buffers.scratch)
             changed = False
             for lane in range(lanes):
                 k = here + lane
                 free, turbulence_intensity = wind.speed[direction, lane], wind.turbulence_intensity[direction, lane]
-                speed, _, made = turbine_in(free, turbulence_intensity, totals[0, k], place.kind, kinds, model)
+                speed, _, made = turbine_in(free, turbulence_intensity, totals[k], place.kind, kinds, model)
                 changed |= known.speeds[i, k] != speed
                 known.speeds[i, k] = speed
                 write_source(known.sources[i], 0, k, made)
@@ -128,7 +128,7 @@ def make_points(sweep: Sweep):
         batch = arrange(places, wind, begin, end)
         turbines = batch.downwind.shape[1]
         lanes = wind.speed.shape[1]
-        totals, changed = np.empty((1, wind.speed.size)), np.empty(turbines, dtype=np.uint32)
+        totals, changed = np.empty(wind.speed.size), np.empty(turbines, dtype=np.uint32)
         buffers = Buffers(new_pairs(1, turbines + 1), totals, changed, new_scratch())
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
@@ -143,11 +143,11 @@ def make_points(sweep: Sweep):
                     continue
                 ranks = ranks_upstream(batch, g, place.downwind)
                 count = store_wakes(batch, g, ranks, place, True, kinds, model, buffers.found)
-                totals[0, here:there] = 0.0
-                add_wakes(buffers.found, 0, count, lanes, known.sources, totals, 0, model, buffers.scratch)
+                totals[here:there] = 0.0
+                add_wakes(buffers.found, 0, count, lanes, known.sources, totals, model, buffers.scratch)
                 total = 0.0
                 for lane in range(lanes):
-                    speed = effective_speed(wind.speed[direction, lane], totals[0, here + lane], model.squared)
+                    speed = effective_speed(wind.speed[direction, lane], totals[here + lane], model.squared)
                     total += wind.weight[direction, lane] * power_and_thrust(speed, place.kind, kinds.curves)[0]
                 power[point, direction] = total
 
@@ -156,11 +156,11 @@ def make_points(sweep: Sweep):
 
 @formula
 def power_in(batch, kinds, model, g, kind, totals):
-    """Return the weighted power (MW) in direction `g` of a turbine with these totals, shape (1, elements)."""
+    """Return the weighted power (MW) in direction `g` of a turbine with these totals, shape (elements,)."""
     lanes = lanes_of(batch)
     power = 0.0
     for k in range(g * lanes, (g + 1) * lanes):
-        speed = effective_speed(batch.speed[k], max(totals[0, k], 0.0), model.squared)
+        speed = effective_speed(batch.speed[k], max(totals[k], 0.0), model.squared)
         power += batch.weight[k] * power_and_thrust(speed, kind, kinds.curves)[0]
     return power
 
@@ -173,7 +173,7 @@ def make_marginal(sweep: Sweep):
         solved = solve(places, wind, begin, end, kinds, model)
         batch, pairs, state = solved.batch, solved.pairs, solved.state
         lanes = wind.speed.shape[1]
-        totals = np.zeros((1, len(batch.speed)))
+        totals = np.zeros(len(batch.speed))
         for rank in range(batch.downwind.shape[1]):
             for g in range(end - begin):
                 i = batch.turbine[g, rank]
@@ -183,11 +183,11 @@ def make_marginal(sweep: Sweep):
                 g = pairs.direction[e]
                 here, there = g * lanes, (g + 1) * lanes
                 i = batch.turbine[g, rank]
-                totals[0, here:there] = 0.0
-                add_wakes(pairs, e, e + 1, lanes, state.sources, totals, 0, model, solved.scratch)
+                totals[here:there] = 0.0
+                add_wakes(pairs, e, e + 1, lanes, state.sources, totals, model, solved.scratch)
                 change = 0.0
                 for k in range(here, there):
-                    totals[0, k] = state.totals[rank, k] - totals[0, k]
+                    totals[k] = state.totals[rank, k] - totals[k]
                     change -= batch.weight[k] * state.power[rank, k]
                 change += power_in(batch, kinds, model, g, batch.kind[g, rank], totals)
                 gain[batch.turbine[g, pairs.source[e]]] -= counted[i] * change
@@ -207,9 +207,9 @@ def make_subtract_loss(sweep: Sweep):
         reached = store_wake(place, place_of(batch, g, rank), 0, kinds, model, trial.found, 0)
         if reached == 1 and counted[batch.turbine[g, rank]] > 0.0:
             for k in range(g * lanes, (g + 1) * lanes):
-                totals[0, k] = state.totals[rank, k]
+                totals[k] = state.totals[rank, k]
                 total -= batch.weight[k] * state.power[rank, k]
-            add_wakes(trial.found, 0, 1, lanes, trial.source, totals, 0, model, solved.scratch)
+            add_wakes(trial.found, 0, 1, lanes, trial.source, totals, model, solved.scratch)
             total += power_in(batch, kinds, model, g, kind, totals)
         return total
 
@@ -228,7 +228,7 @@ def make_gains(sweep: Sweep):
         lanes = wind.speed.shape[1]
         turbines = batch.downwind.shape[1]
         found = new_pairs(1, turbines + 1)
-        totals = np.zeros((1, len(batch.speed)))
+        totals = np.zeros(len(batch.speed))
         trial = Trial(found, totals, np.empty((1, source_count, len(batch.speed))))
         source = trial.source[0]
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
@@ -242,12 +242,12 @@ def make_gains(sweep: Sweep):
                 while upstream < turbines and batch.downwind[g, upstream] <= place.downwind:
                     upstream += 1
                 count = store_wakes(batch, g, upstream, place, False, kinds, model, found)
-                totals[0, here:there] = 0.0
-                add_wakes(found, 0, count, lanes, solved.state.sources, totals, 0, model, solved.scratch)
+                totals[here:there] = 0.0
+                add_wakes(found, 0, count, lanes, solved.state.sources, totals, model, solved.scratch)
                 total = 0.0
                 for k in range(here, there):
                     free, turbulence_intensity = batch.speed[k], batch.turbulence_intensity[k]
-                    _, power, made = turbine_in(free, turbulence_intensity, totals[0, k], place.kind, kinds, model)
+                    _, power, made = turbine_in(free, turbulence_intensity, totals[k], place.kind, kinds, model)
                     total += batch.weight[k] * power
                     write_source(source, 0, k, made)
                 for rank in range(upstream, turbines):
@@ -271,7 +271,7 @@ def make_flow(sweep: Sweep):
         batch, sources = solved.batch, solved.state.sources
         lanes = wind.speed.shape[1]
         found = new_pairs(1, batch.downwind.shape[1] + 1)
-        totals = np.zeros((1, len(batch.speed)))
+        totals = np.zeros(len(batch.speed))
         downwind, crosswind = np.empty(len(at.x)), np.empty(len(at.x))
         for g in range(end - begin):
             here, there = g * lanes, (g + 1) * lanes
@@ -281,11 +281,11 @@ def make_flow(sweep: Sweep):
                 place = Place(downwind[point], crosswind[point], at.kind[point], 0.0)
                 ranks = ranks_upstream(batch, g, place.downwind)
                 count = store_wakes(batch, g, ranks, place, False, point_kinds, point_model, found)
-                totals[0, here:there] = 0.0
-                add_wakes(found, 0, count, lanes, sources, totals, 0, model, solved.scratch)
+                totals[here:there] = 0.0
+                add_wakes(found, 0, count, lanes, sources, totals, model, solved.scratch)
                 total = 0.0
                 for k in range(here, there):
-                    total += batch.weight[k] * effective_speed(batch.speed[k], totals[0, k], model.squared)
+                    total += batch.weight[k] * effective_speed(batch.speed[k], totals[k], model.squared)
                 mean[point] += total
 
     return flow

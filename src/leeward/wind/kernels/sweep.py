@@ -131,8 +131,8 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
     read_source, read_wake, write_wake = source_rows.read, wake_rows.read, wake_rows.write
 
     @formula
-    def add_wakes(pairs, begin, end, lanes, sources, totals, target, model, scratch):
-        """Add the contributions of the pairs begin .. end to row `target` of `totals`."""
+    def add_wakes(pairs, begin, end, lanes, sources, totals, model, scratch):
+        """Add the contributions of the pairs begin .. end to `totals` (elements,)."""
         p = model.parameters
         gathered, wakes = scratch.gathered, scratch.wakes
         step = ELEMENTS if lanes == 1 else 1
@@ -147,7 +147,7 @@ def make_add_wakes(formulas, source_rows, wake_rows, gather):
                 first = np.uint64(e - start) * np.uint64(lanes)
                 for lane in range(lanes):
                     wake = read_wake(wakes, 0, first + np.uint64(lane))
-                    totals[target, at + np.uint64(lane)] += contribution(wake, p, model.table)
+                    totals[at + np.uint64(lane)] += contribution(wake, p, model.table)
 
     return add_wakes
 
@@ -206,7 +206,7 @@ def make_solve(source_count, new_scratch, add_wakes, compute_rank):
         lanes = lanes_of(batch)
         for rank in range(batch.downwind.shape[1]):
             first, last = pairs.first[rank], pairs.first[rank + 1]
-            add_wakes(pairs, first, last, lanes, state.sources, state.totals, rank, model, scratch)
+            add_wakes(pairs, first, last, lanes, state.sources, state.totals[rank], model, scratch)
             compute_rank(batch, kinds, model, rank, state, scratch.diameters)
         return Solved(batch, pairs, state, scratch)
 

@@ -1,4 +1,4 @@
-"""Maps over many points of a farm: the wind speed between its turbines, and the yield of one more turbine."""
+"""The flow between the turbines of a farm, at many points: wind speeds, and the yield of one more turbine."""
 
 from collections import Counter
 from collections.abc import Callable, Sequence
