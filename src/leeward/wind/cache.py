@@ -53,7 +53,7 @@ def cache_folder() -> Path | None:
 
 
 def private_folder(folder: Path) -> Path | None:
-    """Return the folder, made if missing; None (with a warning) if other users have access to it."""
+    """Return the folder, created if it is missing; None (with a warning) if other users have access to it."""
     try:
         folder.mkdir(exist_ok=True, mode=0o700)
         with _opened(folder):

@@ -98,7 +98,7 @@ class Engine:
         self._options_by_extent: dict[float, Model] = {}
 
     def __getstate__(self) -> dict[str, object]:
-        """Leave compiled kernels out: another process loads them from the disk cache."""
+        """Return the state without compiled kernels: another process loads them from the disk cache."""
         return {k: v for k, v in vars(self).items() if k not in ("_kernels", "_kinds")} | {"_options_by_extent": {}}
 
     def in_turbulence(self, turbulence_intensity: Array) -> "Engine":

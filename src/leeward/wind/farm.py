@@ -22,7 +22,7 @@ from leeward.wind.wake_models import WakeModel
 
 @dataclass(frozen=True)
 class Neighbours:
-    """Existing turbines. Their wakes count, their energy does not, and they never move."""
+    """Existing turbines: their wakes reduce the yield of the farm, but their own energy is not counted."""
 
     x: npt.ArrayLike
     y: npt.ArrayLike
@@ -75,7 +75,7 @@ class Simulation:
 
 
 class WindFarm:
-    """A site, one or more turbine types and a wake model, to evaluate layouts with.
+    """A site, one or more turbine types and a wake model. The methods evaluate layouts.
 
     turbine: one type for all positions, or one for each. wake_model: a name (`module:Name` for a custom model), or an
     object with options. neighbours: existing turbines. threads: number of threads; results do not depend on it.

@@ -132,7 +132,7 @@ class NextTurbineMap:
         self._state = Known(np.empty((0, wind.speed.size)), np.empty((0, engine.source_fields, wind.speed.size)))
 
     def keep(self, which: npt.NDArray[np.bool_]) -> None:
-        """Drop all other points."""
+        """Keep only these points."""
         x, y, kinds = self._at
         self._at = Places(x[which], y[which], kinds[which])
         self._power = self._power[which]

@@ -19,7 +19,7 @@ from leeward.wind.weibull import WeibullWind
 
 
 class Site:
-    """The wind of a place. Make one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
+    """The wind of a site. Create one with `from_netcdf`, `from_weibull`, `from_table` or `from_time_series`."""
 
     figures = Renamed("settings")
 
@@ -48,7 +48,7 @@ class Site:
         return Site(self.distribution.coarser(directions, one_or_more(speeds, "speeds")))
 
     def settings(self) -> dict[str, Any]:
-        """Return the numbers that define the site: the same for sites with the same wind, however made.
+        """Return the numbers that define the site. Sites with the same wind have the same settings.
 
         The keys are those of a campaign file's `weibull` or `table`; `from_weibull` or `from_table` restores the site.
         """

@@ -28,7 +28,7 @@ CLASSES = {
 
 
 def known_wake_models() -> tuple[str, ...]:
-    """Return the names that `WindFarm(..., wake_model=name)` knows, besides `module:Name` for a custom one."""
+    """Return the names of the built-in models. `WindFarm` also accepts `module:Name` for a custom model."""
     return tuple(CLASSES)
 
 
