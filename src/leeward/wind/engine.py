@@ -67,7 +67,7 @@ def blocks(wind: Wind, turbines: Places, points: Places = NO_PLACES) -> Iterator
     # differences of large coordinates are exact; sums of their products are not
     x, y = (turbines.x[0], turbines.y[0]) if len(turbines.x) else (0.0, 0.0)
     places, at = (Places(each.x - x, each.y - y, each.kind) for each in (turbines, points))
-    extent = _extent(np.r_[places.x, at.x], np.r_[places.y, at.y])
+    extent = _extent(np.concatenate((places.x, at.x)), np.concatenate((places.y, at.y)))
     directions, lanes = wind.speed.shape
     size = max(1, min(BLOCK // max(len(places.x), 1), ELEMENTS) // lanes)
     for begin in range(0, directions, size):
@@ -211,7 +211,7 @@ def _cosine_and_sine(direction: Array) -> tuple[Array, Array]:
 
 def _extent(x: Array, y: Array) -> float:
     """Return an upper bound (m) of the distance between two points, rounded up so that layouts of one area share it."""
-    diagonal = math.hypot(np.ptp(x), np.ptp(y)) if len(x) else 0.0
+    diagonal = math.hypot(x.max() - x.min(), y.max() - y.min()) if len(x) else 0.0
     return 1000.0 * math.sqrt(2.0) ** math.ceil(2.0 * math.log2(max(diagonal, 1000.0) / 1000.0))
 
 
