@@ -24,7 +24,6 @@ from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section,
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
-    Figures,
     LayoutView,
     Observation,
     Snapshot,
@@ -32,7 +31,6 @@ from leeward.watch import (
     TaskTable,
     audit_events,
     best_of_all,
-    best_of_cells,
     best_of_farms,
     farm_shape,
     find_result,
@@ -103,12 +101,10 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
 def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -> Gathered:
     """Return the data of a report."""
     seen = observe(path, campaign=campaign)
-    figures = Figures(path)
-    figures.refresh()
-    table = TaskTable(seen, figures)
+    table = TaskTable(seen)
     known = seen.campaign
     shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
-    cells = [key for _, key in best_of_cells(seen.snapshot.cells).values()]
+    cells = [Key.parse(cell.best_key) for cell in seen.snapshot.cells if cell.best_key is not None]
     farms = best_of_farms(seen.snapshot.cells)
     is_of_types = len(cells) <= MOST_DRAWN
     wanted = cells if is_of_types else list(farms.values())[:MOST_DRAWN]

@@ -21,7 +21,6 @@ from leeward.watch.layouts.cells import (
     Cell as Cell,
     best_cell as best_cell,
     best_of_all as best_of_all,
-    best_of_cells as best_of_cells,
     best_of_farms as best_of_farms,
     key_of as key_of,
 )
@@ -36,7 +35,6 @@ from leeward.watch.layouts.drawings import (
     phases_of as phases_of,
     standing_of as standing_of,
 )
-from leeward.watch.layouts.figures import Figures as Figures
 from leeward.watch.layouts.snapshot import Observation as Observation, Snapshot as Snapshot
 from leeward.watch.layouts.tasks import (
     STATES as STATES,

@@ -26,25 +26,21 @@ class Present:
     """The existing results.
 
     names: the texts of their keys. figures: by such a text, the number by which results are compared, if known; also of
-    results that are gone. created: times of creation, as text. unreadable: number of lines. odd: number of files among
-    the shards that are not shards. output_results: None if unknown.
+    results that are gone. created: times of creation, as text. contents: the index lines of these results, the newest
+    file first. unreadable: number of lines. odd: number of files among the shards that are not shards. output_results:
+    None if unknown.
     """
 
     names: set[str] = field(default_factory=set)
     figures: dict[str, float] = field(default_factory=dict)
     created: list[str] = field(default_factory=list)
+    contents: list[bytes] = field(default_factory=list)
     unreadable: int = 0
     odd: int = 0
     output_results: int | None = None
 
     def __contains__(self, key: object) -> bool:
         return str(key) in self.names
-
-    def add(self, other: "Present") -> None:
-        """Add other results; known figures stay."""
-        self.names |= other.names
-        for name, figure in other.figures.items():
-            self.figures.setdefault(name, figure)
 
 
 class _Forms(NamedTuple):
@@ -88,12 +84,15 @@ def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present
 
 
 def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
-    """Add the results of index lines. If all figures are known, only the keys are read, which is quicker."""
+    """Add the results of index lines; known figures stay. If all are known, only the keys are read, to be quicker."""
     keys = _forms(kind).key.findall(_text(content))
     if len(keys) == content.count(b"\n") and present.figures.keys() >= set(keys):
         present.names.update(keys)
     else:
-        present.add(in_lines(content, kind))
+        other = in_lines(content, kind)
+        present.names |= other.names
+        present.figures = other.figures | present.figures
+        present.contents.append(content)
 
 
 def _in_shards(run: RunPaths, kind: Kind) -> Present:
@@ -124,7 +123,7 @@ def in_lines(content: bytes, kind: Kind) -> Present:
     form = _forms(kind).line
     lines = form.findall(text)
     figures = {name: float(figure) for name, figure in lines}
-    found = Present(set(figures), figures, _CREATED.findall(text))
+    found = Present(set(figures), figures, _CREATED.findall(text), [content])
     if len(lines) < text.count("\n"):
         _add_others(found, filter(None, form.sub("", text).split("\n")), kind)
     return found

@@ -12,7 +12,6 @@ from leeward.campaign import Campaign
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
-    Figures,
     LayoutView,
     Observation,
     ResultSeen,
@@ -44,7 +43,6 @@ class Model:
         self._lock = threading.Lock()  # of the caches, held briefly
         self._counting = threading.Lock()
         self._tasks: tuple[Observation, TaskTable] | None = None
-        self._figures = Figures(path)
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
         self._views: OrderedDict[tuple[Campaign | None, Key, str], Future[LayoutView]] = OrderedDict()
         self._work = Background("wake losses")
@@ -71,8 +69,7 @@ class Model:
         seen = self.observation()
         with self._counting:
             if self._tasks is None or self._tasks[0] is not seen:
-                self._figures.refresh()
-                self._tasks = seen, TaskTable(seen, self._figures)
+                self._tasks = seen, TaskTable(seen)
             return self._tasks[1]
 
     def warm_up(self) -> None:

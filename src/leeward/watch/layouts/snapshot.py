@@ -1,6 +1,8 @@
 """The snapshot of a campaign of layouts: farms × turbine types × seeds."""
 
 import functools
+import itertools
+from collections import Counter
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,7 +13,7 @@ from leeward.errors import InputError
 from leeward.store import Key
 from leeward.watch.data import Kind, Progress
 from leeward.watch.layouts.campaigns import campaign_of
-from leeward.watch.layouts.cells import Cell, CellCounts, Pair, basis_of, seeds_of
+from leeward.watch.layouts.cells import Cell, Pair, basis_of, cell_of, seeds_of
 from leeward.watch.present import Present
 from leeward.watch.read import Look, progress_of
 
@@ -84,13 +86,17 @@ def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
     n_there = sum(len(found) if seeds is None else sum(seed in seeds for seed in found) for found in there.values())
     n_done = sum(map(len, done.values()))
     n_expected = None if expected is None else expected * len(farms) * len(types)
-    counted = CellCounts(done, failures, running, basis, look.present.figures)
+    n_failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
+    n_running = Counter(key[:2] for key in running)
     seen = Snapshot(
         **vars(progress_of(look, n_expected, n_done, n_there - n_done, failures, len(running))),
         farms=farms,
         types=types,
         seeds=expected,
-        cells=tuple(counted.cell((farm, kind), expected) for farm in farms for kind in types),
+        cells=tuple(
+            cell_of(pair, expected, done.get(pair, {}), n_failed[pair], n_running[pair], basis, look.present.figures)
+            for pair in itertools.product(farms, types)
+        ),
         optimiser=basis.optimiser,
         by_capacity_factor=basis.by_capacity_factor,
         remarks=basis.remarks,
