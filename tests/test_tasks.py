@@ -12,7 +12,7 @@ from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.format.keys import Key
 from leeward.watch import STATES, TaskFilter, TaskTable, observe, present_at, task_filter
-from leeward.watch.layouts.figures import FIGURES, figures_in
+from leeward.watch.layouts.tasks import FIGURES, figures_in
 from web_cases import beat, empty_run, fail, store
 
 

@@ -16,7 +16,12 @@ from leeward.watch.kinds import (
     result_lines as result_lines,
     snapshot as snapshot,
 )
-from leeward.watch.layouts.campaigns import campaign_of as campaign_of, campaigns_of as campaigns_of, united as united
+from leeward.watch.layouts.campaigns import (
+    Comparison as Comparison,
+    campaign_of as campaign_of,
+    campaigns_of as campaigns_of,
+    united as united,
+)
 from leeward.watch.layouts.cells import (
     Cell as Cell,
     best_cell as best_cell,
@@ -24,7 +29,6 @@ from leeward.watch.layouts.cells import (
     best_of_farms as best_of_farms,
     key_of as key_of,
 )
-from leeward.watch.layouts.comparison import Comparison as Comparison
 from leeward.watch.layouts.drawings import (
     FarmShape as FarmShape,
     LayoutView as LayoutView,

@@ -2,6 +2,8 @@
 
 import bisect
 import itertools
+import math
+import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal, TypeVar, get_args
@@ -13,9 +15,8 @@ from leeward.campaign import Campaign
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
-from leeward.store import Key
+from leeward.store import Key, whole_lines
 from leeward.watch.layouts.cells import basis_of, key_of
-from leeward.watch.layouts.figures import FIGURES, UNKNOWN, figures_in
 from leeward.watch.layouts.snapshot import Observation
 
 State = Literal["done", "failed", "again", "running", "missing"]
@@ -24,6 +25,18 @@ Order = Literal[
     "key", "state", "aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds"
 ]
 ORDERS: tuple[Order, ...] = get_args(Order)  # fields of `TaskSeen`
+
+FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
+UNKNOWN = (math.nan,) * len(FIGURES)
+
+# a single turbine has no spacing; older indexes have Infinity there
+_NUMBER = rb"(?:(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|null|NaN|-?Infinity)"
+_LINE = re.compile(  # lines of another form are parsed one by one
+    rb'^\{"key":"(farm\d{1,9}_t\d{1,9}_s\d{1,10})","aep":[^,"\n]*,"n_turbines":(\d{1,9}),"diameter":[^,"\n]*,'
+    rb'"status":"[\w-]*","origin":"[\w-]*","fingerprint":"\w*"'
+    rb'(?:,"wake_loss":%s)?(?:,"min_spacing_m":%s)?(?:,"seconds":%s)?(?:,"[^\n]*)?\}$' % (_NUMBER, _NUMBER, _NUMBER),
+    re.MULTILINE,
+)
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
@@ -208,3 +221,25 @@ def _done(seen: Observation) -> tuple[Integers, Floats]:
     rows = [(seen.present.figures.get(name, np.nan), *others.get(name, UNKNOWN)) for name in names]
     figures = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(FIGURES)).T
     return np.stack([farms, types, seeds]), np.where(np.isfinite(figures), figures, np.nan)
+
+
+def figures_in(contents: Iterable[bytes]) -> dict[str, tuple[float, ...]]:
+    """Return FIGURES by the text of the key; NaN if unknown. contents: index lines, the newest file first."""
+    found: dict[str, tuple[float, ...]] = {}
+    for content in reversed(list(contents)):
+        lines = _LINE.findall(content)
+        if len(lines) == content.count(b"\n"):
+            found |= {name.decode(): tuple([float(text or "nan") for text in texts]) for name, *texts in lines}
+        else:
+            found |= {
+                str(line["key"]): tuple(_number(line.get(name)) for name in FIGURES) for line in whole_lines(content)
+            }
+    return found
+
+
+def _number(value: object) -> float:
+    """Return a value as float; NaN if it is not a number or too large."""
+    try:
+        return float(value) if isinstance(value, int | float) and not isinstance(value, bool) else math.nan
+    except OverflowError:
+        return math.nan
