@@ -25,7 +25,7 @@ from leeward.watch import (
     layout_view,
     run_of,
 )
-from leeward.web.looks import Background, Looks
+from leeward.web.reading import Background, Reader
 from leeward.wind import WindRose, wind_rose
 
 WAIT_S = 0.6  # wait for wake losses; then a page is shown without them
@@ -39,18 +39,18 @@ class Model:
     def __init__(self, path: Path, campaign: Campaign | None = None) -> None:
         """Start the background threads. campaign: replaces the one found with the results."""
         self.path = path
-        self._looks = Looks(path, campaign)
+        self._reader = Reader(path, campaign)
         self._lock = threading.Lock()  # of the caches, held briefly
         self._counting = threading.Lock()
         self._tasks: tuple[Observation, TaskTable] | None = None
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
-        self._views: OrderedDict[tuple[Campaign | None, Key, str], Future[LayoutView]] = OrderedDict()
         self._work = Background("wake losses")
+        self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
 
     # --- counted ---
 
     def observation(self) -> Observation:
-        return self._looks.latest()
+        return self._reader.latest()
 
     @property
     def snapshot(self) -> Snapshot:
@@ -62,7 +62,7 @@ class Model:
 
     def remark(self) -> str:
         """Return a remark if the data are out of date, else ""."""
-        return self._looks.remark()
+        return self._reader.remark()
 
     def tasks(self) -> TaskTable:
         """Return all tasks."""
@@ -121,19 +121,14 @@ class Model:
         The first one takes a second, or half a minute if the wake engine has to be compiled.
         """
         campaign = self.campaign
-        which = campaign, result.key, result.digest
-        with self._lock:
-            if which not in self._views:
-                self._views[which] = self._work.submit(lambda: layout_view(campaign, result))
-                if len(self._views) > VIEWS_KEPT:
-                    self._views.popitem(last=False)
-            self._views.move_to_end(which)
-            view = self._views[which]
         try:
-            return view.result(timeout=WAIT_S)
+            return self._view(campaign, result).result(timeout=WAIT_S)
         except TimeoutError:
             words = "they are being computed"
             return replace(layout_view(campaign, result, with_losses=False), remark=words, is_pending=True)
+
+    def _start_view(self, campaign: Campaign | None, result: Result) -> Future[LayoutView]:
+        return self._work.submit(lambda: layout_view(campaign, result))
 
     def shapes(self) -> Mapping[int, FarmShape]:
         """Return all areas; none if the campaign is not known."""

@@ -9,15 +9,15 @@ from queue import SimpleQueue
 from typing import Any, TypeVar
 
 from leeward.campaign import Campaign
-from leeward.errors import LeewardError, StorageError
+from leeward.errors import StorageError
 from leeward.store import output_index_path
 from leeward.watch import Observation, identity, observe, run_of
 from leeward.wording import duration
 
-SHORTEST_S = 1.0  # between two readings
-PATIENCE = 10.0  # pause after a reading, as a multiple of its duration
-LOOK_S = 0.5  # wait for a new reading; then a page shows the last one
-LONG_S = 15.0  # after this time a page says that it is out of date
+SHORTEST_PAUSE_S = 1.0  # between two readings
+PAUSE_FACTOR = 10.0  # pause after a reading, as a multiple of its duration
+WAIT_S = 0.5  # a page waits this long for a new reading, then shows the last one
+OVERDUE_S = 15.0  # after this time a page notes that its data are out of date
 T = TypeVar("T")
 
 
@@ -47,64 +47,57 @@ class Background:
             del future, work  # else they would be kept alive until the next item
 
 
-class Looks:
-    """The latest reading of a run directory or file. Thread-safe."""
+class Reader:
+    """Reads a run directory or file in the background. Thread-safe."""
 
     def __init__(self, path: Path, campaign: Campaign | None) -> None:
         """Start the background thread. campaign: replaces the one found with the results."""
         self._path = path
         self._named = campaign
         self._lock = threading.Lock()
-        self._reader = Background("reading")
-        self._under_way: Future[Observation] | None = None
+        self._thread = Background("reading")
+        self._last: Future[Observation] | None = None
+        self._current: Future[Observation] | None = None
         self._began = self._next = 0.0
         self._seen: Observation | None = None
-        self._failed: LeewardError | None = None  # by the last reading
         self._file: object = None  # identity of a lone file when last read
 
     def latest(self) -> Observation:
-        """Return the latest reading, after a short wait for a new one if it is old; raise the error of the latest."""
+        """Return the latest reading, or raise its error. If it is old, start a new one and wait a short time for it."""
         with self._lock:
-            if self._under_way is None and time.monotonic() >= self._next:
+            if self._current is None and time.monotonic() >= self._next:
                 self._began = time.monotonic()
-                self._under_way = self._reader.submit(self._look)
-            look, waited = self._under_way, time.monotonic() - self._began
-            is_first = self._seen is None and self._failed is None
-        if look is not None:
+                self._current = self._thread.submit(self._read)
+            last, current, waited = self._last, self._current, time.monotonic() - self._began
+        if current is not None:
             try:
-                return look.result(timeout=None if is_first else max(LOOK_S - waited, 0.0))
+                return current.result(timeout=None if last is None else max(WAIT_S - waited, 0.0))
             except TimeoutError:
-                pass  # use the previous one
-        with self._lock:
-            if self._failed is not None or self._seen is None:
-                raise self._failed or StorageError(f"{self._path}: not read yet")
-            return self._seen
+                pass  # use the last one
+        if last is None:
+            raise StorageError(f"{self._path}: not read yet")
+        return last.result()
 
     def remark(self) -> str:
-        """Return a remark if the latest reading is overdue, else ""."""
+        """Return a remark if the current reading is overdue, else ""."""
         with self._lock:
-            silent = time.monotonic() - self._began if self._under_way is not None else 0.0
-        return f"; the storage has not responded for {duration(silent)}" if silent > LONG_S else ""
+            silent = time.monotonic() - self._began if self._current is not None else 0.0
+        return f"; the storage has not responded for {duration(silent)}" if silent > OVERDUE_S else ""
 
-    def _look(self) -> Observation:
-        seen, failed = self._seen, None
+    def _read(self) -> Observation:
         try:
             file = self._lone_file()
-            if seen is None or file is None or file != self._file:
-                seen = observe(self._path, campaign=self._named)
+            if self._seen is None or file is None or file != self._file:
+                self._seen = observe(self._path, campaign=self._named)
             self._file = file
-        except LeewardError as error:
-            failed = error
+            return self._seen
         except OSError as error:
-            failed = StorageError(f"{self._path}: cannot be read ({error})")
-        with self._lock:
-            took = time.monotonic() - self._began
-            self._seen, self._failed = seen, failed
-            self._next = time.monotonic() + max(SHORTEST_S, PATIENCE * took)
-            self._under_way = None
-        if failed is not None or seen is None:
-            raise failed or StorageError(f"{self._path}: nothing was read")
-        return seen
+            raise StorageError(f"{self._path}: cannot be read ({error})") from error
+        finally:
+            with self._lock:
+                took = time.monotonic() - self._began
+                self._next = time.monotonic() + max(SHORTEST_PAUSE_S, PAUSE_FACTOR * took)
+                self._last, self._current = self._current, None
 
     def _lone_file(self) -> object:
         """Return the identity of a lone file, to read it again only when it changes; None for a run directory."""
