@@ -4,7 +4,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 
@@ -13,7 +12,9 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
 from leeward.charts.colours import loss_range
+from leeward.deprecation import warn_renamed
 from leeward.errors import LeewardError
+from leeward.events import OnEvent
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
 from leeward.pages.charts.curves import strip_chart
@@ -25,7 +26,6 @@ from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
     LayoutView,
-    Observation,
     Snapshot,
     TaskFilter,
     TaskTable,
@@ -39,7 +39,7 @@ from leeward.watch import (
     observe,
     standing_of,
 )
-from leeward.wind import WindRose, wind_rose
+from leeward.wind import wind_rose
 from leeward.wording import command, count, run_command
 
 CHART = 380.0  # width, pixels
@@ -50,36 +50,51 @@ MOST_MISSING = 200
 
 
 @dataclass(frozen=True, eq=False)
-class Gathered:
+class _Content:
     """The data of a report.
 
     views: the layouts to draw, by key, of each farm and type, or of each farm if these are too many. best: by farm.
     unread: error messages of layouts that cannot be drawn.
     """
 
-    seen: Observation
+    seen: Snapshot
+    campaign: Campaign | None
     tasks: TaskTable
     shapes: Mapping[int, FarmShape]
     views: Mapping[Key, LayoutView]
     is_of_types: bool
     best: Mapping[int, Result]
-    rose: WindRose | None
-    audit: Sequence[dict[str, Any]]
     unread: Sequence[str]
 
     @property
     def installed(self) -> dict[int, float]:
         """Return the installed power (MW) of the best layouts, by farm."""
-        return {farm: installed_of(self.seen.campaign, result) for farm, result in self.best.items()}
+        return {farm: installed_of(self.campaign, result) for farm, result in self.best.items()}
 
 
-def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[str], None] = lambda _: None) -> str:
+def report_html(
+    path: Path,
+    campaign: Campaign | None = None,
+    on_event: OnEvent | None = None,
+    *,
+    tell: Callable[[str], None] | None = None,
+) -> str:
     """Return the report of a run directory or a file of results as HTML.
 
-    campaign: replaces the campaign found with the results. tell: called with a message at each stage.
+    campaign: replaces the campaign found with the results. on_event: called at each stage with an event, a dict whose
+    key "event" is its kind, and whose key "text" describes the stage. tell: the old name; called with the text alone.
     """
-    found = gather(path, campaign, tell)
-    seen = found.seen.snapshot
+    if tell is not None:
+        warn_renamed("tell=", "on_event=")
+
+    def emit(kind: str, text: str) -> None:
+        if on_event is not None:
+            on_event({"event": kind, "text": text})
+        if tell is not None:
+            tell(text)
+
+    found = _read(path, campaign, emit)
+    seen = found.seen
     links = Links(is_live=False, keys=frozenset(found.views))
     parts = [
         ("summary", "Summary", _summary(found, links)),
@@ -90,7 +105,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
         ("settings", "Method", _method(found)),
         ("figures", "Tables", _tables(found, links)),
         ("missing", "Missing", _missing(found, links)),
-        ("audit", "Audit", audit_trail(found.audit, 0, links)),
+        ("audit", "Audit", audit_trail(audit_events(path), 0, links)),
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
@@ -98,43 +113,35 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
     return frame.report_page(f"{name}: report", [content for _, _, content in parts], contents)
 
 
-def gather(path: Path, campaign: Campaign | None, tell: Callable[[str], None]) -> Gathered:
-    """Return the data of a report."""
-    seen = observe(path, campaign=campaign)
-    table = TaskTable(seen)
-    known = seen.campaign
-    shapes = {} if known is None else {farm: farm_shape(known, farm) for farm in known.farms}
-    cells = [Key.parse(cell.best_key) for cell in seen.snapshot.cells if cell.best_key is not None]
-    farms = best_of_farms(seen.snapshot.cells)
+def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None]) -> _Content:
+    observation = observe(path, campaign=campaign)
+    seen, campaign = observation.snapshot, observation.campaign
+    shapes = {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
+    cells = [Key.parse(cell.best_key) for cell in seen.cells if cell.best_key is not None]
+    farms = best_of_farms(seen.cells)
     is_of_types = len(cells) <= MOST_DRAWN
     wanted = cells if is_of_types else list(farms.values())[:MOST_DRAWN]
-    tell(f"reading {count(len(wanted), 'layout')}")
-    results, unread = _read(path, wanted)
-    tell("computing their wake losses")
-    views = {key: layout_view(known, result) for key, result in results.items()}
-    best = {farm: results[key] for farm, key in farms.items() if key in results}
-    rose = None if known is None else wind_rose(known.physics.site)
-    return Gathered(seen, table, shapes, views, is_of_types, best, rose, audit_events(path), unread)
-
-
-def _read(path: Path, keys: Sequence[Key]) -> tuple[dict[Key, Result], list[str]]:
-    """Return results in the order of the keys, and the error messages of those that cannot be read."""
-    seen = find_results(path, keys)
-    problems = []
-    for key in keys:
-        if key not in seen:
+    emit("reading", f"reading {count(len(wanted), 'layout')}")
+    found = find_results(path, wanted)
+    unread = []
+    for key in wanted:
+        if key not in found:
             try:
-                seen[key] = find_result(path, key)
+                found[key] = find_result(path, key)
             except LeewardError as error:
-                problems.append(str(error))
-    return {key: seen[key].result for key in keys if key in seen}, problems
+                unread.append(str(error))
+    results = {key: found[key].result for key in wanted if key in found}
+    emit("simulating", "computing their wake losses")
+    views = {key: layout_view(campaign, result) for key, result in results.items()}
+    best = {farm: results[key] for farm, key in farms.items() if key in results}
+    return _Content(seen, campaign, TaskTable(observation), shapes, views, is_of_types, best, unread)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
 
 
-def _summary(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _summary(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     made = time.strftime("%Y-%m-%d %H:%M UTC", time.gmtime(seen.time))
     return tag(
         "div",
@@ -147,13 +154,13 @@ def _summary(found: Gathered, links: Links) -> Markup:
     )
 
 
-def _map(found: Gathered, links: Links) -> Markup | None:
+def _map(found: _Content, links: Links) -> Markup | None:
     if not found.shapes:
         return None
     is_all = len(found.shapes) <= MOST_DRAWN
     shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
+    picture = tasks.best_map(shown, found.best, standing_of(found.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 
@@ -161,8 +168,8 @@ def _first_of(shown: int, there: int) -> str:
     return "" if shown >= there else f", the first {shown} of {there}"
 
 
-def _spread(found: Gathered, links: Links) -> Markup | None:
-    seen = found.seen.snapshot
+def _spread(found: _Content, links: Links) -> Markup | None:
+    seen = found.seen
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
         of = tasks.quantity_of(seen, farm)
@@ -182,14 +189,14 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     return section("spread", "AEP over seeds", tag("p", None, words), tag("div", {"class": "gallery"}, *charts))
 
 
-def _layouts(found: Gathered) -> Markup | None:
+def _layouts(found: _Content) -> Markup | None:
     """Return a section with every layout that was read, on one colour scale."""
     left_out = [tag("p", None, f"Left out: {words}") for words in found.unread]
     if not found.views:
         return section("layouts", "Layouts", *left_out) if left_out else None
     losses = loss_range(view.wake_loss for view in found.views.values())
     shown = [_layout(view, losses) for view in found.views.values()]
-    there = len(best_of_farms(found.seen.snapshot.cells))
+    there = len(best_of_farms(found.seen.cells))
     what = "The best layout of each farm and turbine type" if found.is_of_types else "The best layout of each farm"
     what += "" if found.is_of_types else _first_of(min(there, MOST_DRAWN), there)
     first = next(iter(found.views.values()))
@@ -221,24 +228,19 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
 
-def _method(found: Gathered) -> Markup:
+def _method(found: _Content) -> Markup:
     versions = sorted({str(view.result.details.get("versions", "")) for view in found.views.values()} - {""})
-    about = settings.settings(found.seen.campaign, found.shapes, "; ".join(versions))
-    wind = None if found.rose is None else section("wind", "Wind", task.rose(found.rose))
-    return tag("div", None, about, _fingerprints(found), wind)
-
-
-def _fingerprints(found: Gathered) -> Markup | None:
-    """Return the fingerprints of every farm and type that is drawn; None if there are none."""
+    about = settings.settings(found.campaign, found.shapes, "; ".join(versions))
     prints = sorted({(key.farm_idx, key.type_idx, view.result.fingerprint) for key, view in found.views.items()})
-    if not prints:
-        return None
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
-    return folded("fingerprints", table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints"))
+    listed = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
+    campaign = found.campaign
+    wind = None if campaign is None else section("wind", "Wind", task.rose(wind_rose(campaign.physics.site)))
+    return tag("div", None, about, folded("fingerprints", listed) if rows else None, wind)
 
 
-def _tables(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _tables(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     rows = [_cell_row(found, cell.farm_idx, cell.type_idx) for cell in seen.cells[:MOST_TASKS]]
     energies = [f"{what}, GWh" for what in ("best", "median", "worst", "standard deviation")]
     header = ["farm", "turbine type", "done", *energies, "installed, MW", "capacity factor of the best"]
@@ -258,8 +260,8 @@ def _tables(found: Gathered, links: Links) -> Markup:
     return section("figures", "Tables", aeps, left_out, listed)
 
 
-def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
-    seen = found.seen.snapshot
+def _cell_row(found: _Content, farm: int, kind: int) -> list[Child]:
+    seen = found.seen
     _, aeps = tasks.best_first(found.tasks, farm, kind)
     names = [f"{farm} {seen.farms[farm]}".strip(), f"t{kind} {seen.types[kind]}".strip()]
     installed = seen.installed_mw(farm, kind)
@@ -271,8 +273,8 @@ def _cell_row(found: Gathered, farm: int, kind: int) -> list[Child]:
     return [*names, len(aeps), *(gwh(float(value)) for value in figures), spread, *power]
 
 
-def _missing(found: Gathered, links: Links) -> Markup:
-    seen = found.seen.snapshot
+def _missing(found: _Content, links: Links) -> Markup:
+    seen = found.seen
     if not seen.missing:
         unknown, none = "The number of expected layouts is not known.", "None. All expected layouts exist."
         return section("missing", "Missing layouts", tag("p", None, unknown if seen.missing is None else none))

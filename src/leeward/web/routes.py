@@ -1,8 +1,9 @@
 """Pages by address: from path and query to a response. No address ever names a file."""
 
 import time
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, fields
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
@@ -24,7 +25,6 @@ MOST_FAILURES = 100  # per page
 MOST_FARMS = 100  # per map: more would be too small, and each has a result to read
 MOST_PAGES = 1_000_000
 FEW_FARMS = 5  # whose best results are searched for versions
-TASK_FIGURES = ("aep", "installed_mw", "capacity_factor", "wake_loss", "min_spacing_m", "n_turbines", "seconds")
 
 Query = Mapping[str, str]
 
@@ -147,9 +147,10 @@ def _tasks(model: Model, query: Query) -> Answer:
 
 def _tasks_csv(model: Model, query: Query) -> Answer:
     table = model.tasks()
-    rows = map(vars, table.rows(table.chosen(_filtered(query))))
-    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *TASK_FIGURES[1:]]
-    values = ([str(row["key"]), *row["key"], row["state"], *(row[name] for name in TASK_FIGURES)] for row in rows)
+    _, _, _, *figures = (field.name for field in fields(TaskSeen))
+    header = ["key", "farm_idx", "type_idx", "seed", "state", "aep_gwh", *figures]
+    rows = (vars(row).values() for row in table.rows(table.chosen(_filtered(query))))
+    values = ([str(key), *key, *others] for key, *others in rows)
     return Answer(csv_text(header, values).encode(), "text/csv; charset=utf-8", name="tasks.csv")
 
 
@@ -187,7 +188,7 @@ def _compare(model: Model, query: Query) -> Answer:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
     content: list[Child] = [task.comparison(first, second, live=True), form]
-    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if _is_pending(first, second) else None)
+    return _page(model, "Comparison", "", content, refresh_s=LIVE_S if first.is_pending or second.is_pending else None)
 
 
 # --- one task --------------------------------------------------------------------------------------------------------
@@ -197,19 +198,18 @@ def _task(model: Model, name: str) -> Answer:
     for ending, (kind, write) in _FILES.items():
         if name.endswith(ending):
             result = _found(model, name.removesuffix(ending))
-            try:
+            with _refused_as(404):
                 text = write(result, model.campaign)
-            except InputError as error:
-                raise RefusalError(404, str(error)) from error
             return Answer(text.encode(errors="replace"), f"{kind}; charset=utf-8", name=name)
-    key = _key(name)
+    with _refused_as(404):
+        key = Key.parse(name)
     row = model.tasks().find(key)
     if row is None:
         raise RefusalError(404, f"{key} is neither a task of this campaign nor an existing result.")
     if row.state != "done":
-        return _page(model, str(key), "", _undone(model, row), refresh_s=LIVE_S)
+        return _page(model, name, "", _undone(model, row), refresh_s=LIVE_S)
     view = _view(model, name)
-    return _page(model, str(key), "", _done(model, view), refresh_s=LIVE_S if _is_pending(view) else None)
+    return _page(model, name, "", _done(model, view), refresh_s=LIVE_S if view.is_pending else None)
 
 
 def _geojson(result: Result, campaign: Campaign | None) -> str:
@@ -278,37 +278,32 @@ def _compare_form(first: str, second: str) -> Markup:
 # --- requests --------------------------------------------------------------------------------------------------------
 
 
-def _key(text: str) -> Key:
+@contextmanager
+def _refused_as(status: int) -> Iterator[None]:
+    """Turn an error into a response with this status."""
     try:
-        return Key.parse(text)
-    except InputError as error:
-        raise RefusalError(404, str(error)) from error
+        yield
+    except LeewardError as error:
+        raise RefusalError(status, str(error)) from error
 
 
 def _found(model: Model, name: str) -> Result:
-    key = _key(name)
+    with _refused_as(404):
+        key = Key.parse(name)
     row = model.tasks().find(key)
-    if row is None or row.state != "done":  # spares a search through all files
+    if row is None or row.state != "done":  # saves a search through all files
         raise RefusalError(404, f"There is no result for {key}.")
-    try:
+    with _refused_as(404):
         return model.result(key)
-    except LeewardError as error:
-        raise RefusalError(404, str(error)) from error
 
 
 def _view(model: Model, name: str) -> LayoutView:
     return model.view(_found(model, name))
 
 
-def _is_pending(*views: LayoutView) -> bool:
-    return any(view.wake_loss is None and view.is_pending for view in views)
-
-
 def _filtered(query: Query) -> TaskFilter:
-    try:
+    with _refused_as(400):
         return task_filter(query)
-    except InputError as error:
-        raise RefusalError(400, str(error)) from error
 
 
 def _number(query: Query, name: str) -> int:

@@ -178,7 +178,7 @@ class _Handler(BaseHTTPRequestHandler):
         """Send an error of the library; an unknown method gets a message of ours."""
         if code == HTTPStatus.NOT_IMPLEMENTED:
             self.close_connection = True  # a body is not read
-            self._refuse(HTTPStatus.METHOD_NOT_ALLOWED, "this dashboard is read-only", True, {"Allow": "GET, HEAD"})
+            self._send(_plain(405, "this dashboard is read-only"), True, {"Allow": "GET, HEAD"})
         else:
             super().send_error(code, message, explain)
 
@@ -189,22 +189,22 @@ class _Handler(BaseHTTPRequestHandler):
             self.close_connection = True
         access, target, hosts = self.server.access, _Target.of(self.path), self.headers.get_all("Host", [])
         lengths = self.headers.get_all("Content-Length", [])
+        headers: dict[str, str] = {}
         if len(lengths) > 1 or "," in "".join(lengths):  # a proxy may believe another one
             self.close_connection = True
-            self._refuse(HTTPStatus.BAD_REQUEST, "more than one Content-Length", with_body)
+            found = _plain(400, "more than one Content-Length")
         elif len(hosts) != 1 or not access.knows_host(hosts[0]):
-            words = "not served under that name; `leeward serve --name NAME` adds it"
-            self._refuse(HTTPStatus.MISDIRECTED_REQUEST, words, with_body)
+            found = _plain(421, "not served under that name; `leeward serve --name NAME` adds it")
         elif target is None:
-            self._refuse(HTTPStatus.BAD_REQUEST, "invalid address", with_body)
+            found = _plain(400, "invalid address")
         elif access.is_token(target.query.get(TOKEN)):
             headers = {"Location": target.without_token(), "Set-Cookie": access.set_cookie()}
-            self._send(Answer(b"", status=303), with_body, headers)
+            found = Answer(b"", status=303)
         elif access.has_cookie(self.headers.get("Cookie")):
-            self._send(self._answered(target), with_body)
+            found = self._answered(target)
         else:
-            words = "open the address that `leeward serve` printed, including the token"
-            self._refuse(HTTPStatus.FORBIDDEN, words, with_body)
+            found = _plain(403, "open the address that `leeward serve` printed, including the token")
+        self._send(found, with_body, headers)
 
     def _answered(self, target: "_Target") -> Answer:
         """Return the response; an unexpected error is printed on the terminal, not sent to the browser."""
@@ -213,16 +213,9 @@ class _Handler(BaseHTTPRequestHandler):
         except Exception:
             if self.server.is_closing:  # its data are gone, and nobody waits for it
                 self.close_connection = True
-                return Answer(b"503 the dashboard is shutting down\n", "text/plain; charset=utf-8", 503)
+                return _plain(503, "the dashboard is shutting down")
             traceback.print_exc()
-            return Answer(
-                b"500 internal error of leeward; see the terminal of `leeward serve`\n",
-                "text/plain; charset=utf-8",
-                500,
-            )
-
-    def _refuse(self, status: HTTPStatus, words: str, with_body: bool, more: Mapping[str, str] | None = None) -> None:
-        self._send(Answer(f"{int(status)} {words}\n".encode(), "text/plain; charset=utf-8", status), with_body, more)
+            return _plain(500, "internal error of leeward; see the terminal of `leeward serve`")
 
     def _send(self, found: Answer, with_body: bool, more: Mapping[str, str] | None = None) -> None:
         tag = f'"{hashlib.sha256(found.body).hexdigest()[:32]}"'
@@ -257,6 +250,10 @@ class _Handler(BaseHTTPRequestHandler):
 
     def log_message(self, format: str, *args: object) -> None:
         """Log nothing."""
+
+
+def _plain(status: int, words: str) -> Answer:
+    return Answer(f"{status} {words}\n".encode(), "text/plain; charset=utf-8", status)
 
 
 class _Target(NamedTuple):
