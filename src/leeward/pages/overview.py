@@ -8,7 +8,7 @@ from leeward.pages.charts.axes import share_bar
 from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.links import Links
 from leeward.store import Key
-from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
+from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, is_out_of_room, key_of
 from leeward.wording import command, count, duration, run_command
 
 MOST_CELLS = 3000  # in the grid of one page
@@ -151,7 +151,7 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
         return parts.section("failures", "Failures", tag("p", None, "None."), live=live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
-    out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+    out_of_room = sum(failed.final and is_out_of_room(failed.message) for failed in seen.failures)
     no_room = f"In {count(out_of_room, 'task')} the turbines do not fit. {MAKE_ROOM}"
     return parts.section(
         "failures",
@@ -184,7 +184,7 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
 
 def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
     """Return advice on a task that is not retried automatically."""
-    if failed.is_out_of_room:
+    if is_out_of_room(failed.message):
         return tag("p", None, MAKE_ROOM)
     return None if key is None else tag("p", None, "To retry: ", parts.to_copy(retry_command(key, seen)))
 

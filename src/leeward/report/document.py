@@ -32,7 +32,7 @@ from leeward.watch import (
     audit_events,
     best_of_all,
     best_of_farms,
-    farm_shape,
+    farm_shapes,
     find_result,
     find_results,
     layout_view,
@@ -116,7 +116,6 @@ def report_html(
 def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None]) -> _Content:
     observation = observe(path, campaign=campaign)
     seen, campaign = observation.snapshot, observation.campaign
-    shapes = {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
     cells = [Key.parse(cell.best_key) for cell in seen.cells if cell.best_key is not None]
     farms = best_of_farms(seen.cells)
     is_of_types = len(cells) <= MOST_DRAWN
@@ -134,7 +133,7 @@ def _read(path: Path, campaign: Campaign | None, emit: Callable[[str, str], None
     emit("simulating", "computing their wake losses")
     views = {key: layout_view(campaign, result) for key, result in results.items()}
     best = {farm: results[key] for farm, key in farms.items() if key in results}
-    return _Content(seen, campaign, TaskTable(observation), shapes, views, is_of_types, best, unread)
+    return _Content(seen, campaign, TaskTable(observation), farm_shapes(campaign), views, is_of_types, best, unread)
 
 
 # --- parts -----------------------------------------------------------------------------------------------------------
@@ -278,8 +277,8 @@ def _missing(found: _Content, links: Links) -> Markup:
     if not seen.missing:
         unknown, none = "The number of expected layouts is not known.", "None. All expected layouts exist."
         return section("missing", "Missing layouts", tag("p", None, unknown if seen.missing is None else none))
-    wanted = [TaskFilter(state=state) for state in ("failed", "again", "running", "missing")]
-    absent = [str(row.key) for each in wanted for row in found.tasks.rows(found.tasks.chosen(each))]
+    by_state = found.tasks.rows(found.tasks.chosen(TaskFilter(order="state")))
+    absent = [str(row.key) for row in by_state if row.state != "done"]
     more = len(absent) - MOST_MISSING
     words = f"{seen.missing} of {seen.expected} layouts are missing, {seen.failed} of which failed. To compute them: "
     return section(

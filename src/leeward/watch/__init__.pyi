@@ -1,13 +1,11 @@
 from leeward.watch.activity import audit_events as audit_events
 from leeward.watch.data import (
-    MAKE_ROOM as MAKE_ROOM,
     Absence as Absence,
     AbsentTask as AbsentTask,
     FailedTask as FailedTask,
     Holder as Holder,
     HostSeen as HostSeen,
     WorkerSeen as WorkerSeen,
-    is_out_of_room as is_out_of_room,
 )
 from leeward.watch.kinds import (
     absent_tasks as absent_tasks,
@@ -27,19 +25,24 @@ from leeward.watch.layouts.cells import (
     best_cell as best_cell,
     best_of_all as best_of_all,
     best_of_farms as best_of_farms,
-    key_of as key_of,
 )
 from leeward.watch.layouts.drawings import (
     FarmShape as FarmShape,
     LayoutView as LayoutView,
     Rings as Rings,
-    farm_shape as farm_shape,
+    farm_shapes as farm_shapes,
     history_of as history_of,
     layout_view as layout_view,
     phases_of as phases_of,
     standing_of as standing_of,
 )
-from leeward.watch.layouts.snapshot import Observation as Observation, Snapshot as Snapshot
+from leeward.watch.layouts.snapshot import (
+    MAKE_ROOM as MAKE_ROOM,
+    Observation as Observation,
+    Snapshot as Snapshot,
+    is_out_of_room as is_out_of_room,
+    key_of as key_of,
+)
 from leeward.watch.layouts.tasks import (
     STATES as STATES,
     TaskFilter as TaskFilter,

@@ -96,7 +96,7 @@ def read_workers(paths: RunPaths, holder: Holder | None, now: float) -> list[Wor
     """Return live workers, and those that look hung unless the coordinator is dead."""
     waited_for = holder is not None and holder.state != "dead"
     workers = []
-    for name in names_in(paths.workers):
+    for name in sorted(names_in(paths.workers)):
         worker = _worker(paths.workers / name, now)
         if worker is not None and (waited_for or not worker.looks_hung):
             workers.append(worker)
@@ -117,9 +117,9 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             since=str(facts["since"]),
             task_s=None if began is None else max(now - began, 0.0),
             state=str(facts["state"]),
-            step=int(facts["step"]),
-            phase=str(facts["phase"]),
-            best_aep=None if facts["best_aep_gwh"] is None else _finite(facts["best_aep_gwh"]),
+            step=int(facts.get("step", 0)),
+            phase=str(facts.get("phase", "")),
+            best_aep=None if facts.get("best_aep_gwh") is None else _finite(facts["best_aep_gwh"]),
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )

@@ -1,5 +1,6 @@
 """The parts of a snapshot of any kind of work."""
 
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -10,14 +11,6 @@ from leeward.wording import duration
 
 if TYPE_CHECKING:
     from leeward.watch.read import Look
-
-_NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
-MAKE_ROOM = "A retry cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
-
-
-def is_out_of_room(message: str) -> bool:
-    """Return whether a failure says that the turbines do not fit into the area."""
-    return _NO_ROOM in message
 
 
 @dataclass(frozen=True)
@@ -60,11 +53,6 @@ class FailedTask:
     seconds: float | None
     traceback: str
     final: bool
-
-    @property
-    def is_out_of_room(self) -> bool:
-        """Return whether the turbines do not fit, so that a retry cannot help."""
-        return is_out_of_room(self.message)
 
 
 @dataclass(frozen=True)
@@ -167,17 +155,10 @@ class Progress:
     @property
     def hosts(self) -> tuple[HostSeen, ...]:
         """Return the workers by machine."""
-        names = sorted({worker.host for worker in self.workers})
-        grouped = {name: [worker for worker in self.workers if worker.host == name] for name in names}
-        return tuple(
-            HostSeen(
-                name,
-                len(workers),
-                sum(worker.task is not None for worker in workers),
-                sum(worker.looks_hung for worker in workers),
-            )
-            for name, workers in grouped.items()
-        )
+        total = Counter(worker.host for worker in self.workers)
+        busy = Counter(worker.host for worker in self.workers if worker.task is not None)
+        hung = Counter(worker.host for worker in self.workers if worker.looks_hung)
+        return tuple(HostSeen(host, total[host], busy[host], hung[host]) for host in sorted(total))
 
     @property
     def activity(self) -> str:

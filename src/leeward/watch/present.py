@@ -97,7 +97,7 @@ def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
 
 def _in_shards(run: RunPaths, kind: Kind) -> Present:
     """Return the results of the shards by file name, with their index lines."""
-    files = [name for folder in _names_in(run.results) for name in _names_in(run.results / folder)]
+    files = [name for folder in names_in(run.results) for name in names_in(run.results / folder)]
     try:
         content = read_regular(run.index)
     except (FileNotFoundError, NotAFileError):
@@ -172,9 +172,5 @@ def _text(content: bytes) -> str:
 
 
 def names_in(folder: Path) -> list[str]:
-    """Return the names in a folder, without temporary files; none if it does not exist."""
-    return sorted(_names_in(folder))
-
-
-def _names_in(folder: Path) -> list[str]:
+    """Return the names in a folder, in any order, without temporary files; none if it does not exist."""
     return [entry.name for entry in entries(folder) if entry.name[0] != "."]

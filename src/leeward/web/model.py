@@ -2,7 +2,7 @@
 
 import threading
 from collections import OrderedDict
-from collections.abc import Collection, Mapping
+from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import replace
 from functools import lru_cache
@@ -11,14 +11,12 @@ from pathlib import Path
 from leeward.campaign import Campaign
 from leeward.store import Key, Result
 from leeward.watch import (
-    FarmShape,
     LayoutView,
     Observation,
     ResultSeen,
     Snapshot,
     TaskTable,
     best_of_farms,
-    farm_shape,
     find_result,
     find_results,
     identity,
@@ -26,7 +24,6 @@ from leeward.watch import (
     run_of,
 )
 from leeward.web.reading import Background, Reader
-from leeward.wind import WindRose, wind_rose
 
 WAIT_S = 0.6  # wait for wake losses; then a page is shown without them
 VIEWS_KEPT = 64
@@ -42,9 +39,9 @@ class Model:
         self._reader = Reader(path, campaign)
         self._lock = threading.Lock()  # of the caches, held briefly
         self._counting = threading.Lock()
-        self._tasks: tuple[Observation, TaskTable] | None = None
         self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
         self._work = Background("wake losses")
+        self._table = lru_cache(maxsize=1)(TaskTable)
         self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
 
     # --- counted ---
@@ -68,9 +65,7 @@ class Model:
         """Return all tasks."""
         seen = self.observation()
         with self._counting:
-            if self._tasks is None or self._tasks[0] is not seen:
-                self._tasks = seen, TaskTable(seen)
-            return self._tasks[1]
+            return self._table(seen)
 
     def warm_up(self) -> None:
         """Make the table of tasks in advance; an error is raised when a page asks for it."""
@@ -129,21 +124,3 @@ class Model:
 
     def _start_view(self, campaign: Campaign | None, result: Result) -> Future[LayoutView]:
         return self._work.submit(lambda: layout_view(campaign, result))
-
-    def shapes(self) -> Mapping[int, FarmShape]:
-        """Return all areas; none if the campaign is not known."""
-        return _shapes(self.campaign)
-
-    @property
-    def rose(self) -> WindRose | None:
-        return _rose(self.campaign)
-
-
-@lru_cache(maxsize=1)  # a campaign never changes
-def _shapes(campaign: Campaign | None) -> Mapping[int, FarmShape]:
-    return {} if campaign is None else {farm: farm_shape(campaign, farm) for farm in campaign.farms}
-
-
-@lru_cache(maxsize=1)
-def _rose(campaign: Campaign | None) -> WindRose | None:
-    return None if campaign is None else wind_rose(campaign.physics.site)

@@ -4,6 +4,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, fields
+from functools import lru_cache
 
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
@@ -14,8 +15,18 @@ from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
-from leeward.watch import LayoutView, TaskFilter, TaskSeen, WorkerSeen, audit_events, standing_of, task_filter
+from leeward.watch import (
+    LayoutView,
+    TaskFilter,
+    TaskSeen,
+    WorkerSeen,
+    audit_events,
+    farm_shapes,
+    standing_of,
+    task_filter,
+)
 from leeward.web.model import Model
+from leeward.wind import wind_rose
 from leeward.wording import duration
 
 LINKS = Links(is_live=True)
@@ -103,7 +114,7 @@ def _overview(model: Model, query: Query) -> Answer:
 
 def _map(model: Model, query: Query) -> Answer:
     kind, page = _filtered(query).type_idx, _number(query, "farms")
-    every = list(model.shapes().values())
+    every = list(farm_shapes(model.campaign).values())
     shapes = every[page * MOST_FARMS : (page + 1) * MOST_FARMS]
     farms = [shape.farm_idx for shape in shapes] if every else list(model.snapshot.farms)[:MOST_FARMS]
     best = model.best_results(farms, kind)
@@ -170,13 +181,13 @@ def _failures(model: Model, query: Query) -> Answer:
 def _settings(model: Model, query: Query) -> Answer:
     some = model.best_results(list(model.snapshot.farms)[:FEW_FARMS]).values()
     versions = next((str(result.details.get("versions", "")) for result in some), "")
-    shown = settings.settings(model.campaign, model.shapes(), versions)
-    return _page(model, "Settings", "/settings", [shown, _wind(model)])
+    shown = settings.settings(model.campaign, farm_shapes(model.campaign), versions)
+    return _page(model, "Settings", "/settings", [shown, _wind(model.campaign)])
 
 
-def _wind(model: Model) -> Child:
-    rose = model.rose
-    return None if rose is None else section("wind", "Wind", task.rose(rose))
+@lru_cache(maxsize=1)
+def _wind(campaign: Campaign | None) -> Markup | None:
+    return None if campaign is None else section("wind", "Wind", task.rose(wind_rose(campaign.physics.site)))
 
 
 def _audit(model: Model, query: Query) -> Answer:
@@ -236,7 +247,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
         tag("p", None, cell, " · download: ", files),
         tag("div", {"class": "columns"}, plan, figures),
         section("phases", "AEP by phase", phases) if phases is not None else None,
-        _wind(model),
+        _wind(model.campaign),
         section("compare", "Compare", compare),
         section("coordinates", "Turbines", tag("details", {"id": "turbines"}, *turbines), live=True),
     ]

@@ -13,7 +13,6 @@ from functools import lru_cache
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import comparison_remarks, is_by_capacity_factor, optimiser_words
 from leeward.capacity import by_capacity_factor, capacity_factor, merit
-from leeward.errors import InputError
 from leeward.store import Key
 
 Pair = tuple[int, int]  # farm_idx and type_idx
@@ -68,14 +67,6 @@ def basis_of(campaign: Campaign | None) -> Basis:
     )
 
 
-def key_of(name: str) -> Key | None:
-    """Return the key of a text; None if it is not a key."""
-    try:
-        return Key.parse(name)
-    except InputError:
-        return None
-
-
 def seeds_of(names: Iterable[str]) -> dict[Pair, dict[int, str]]:
     """Return these texts of keys by farm and turbine type, and by seed."""
     found: dict[str, dict[int, str]] = defaultdict(dict)
@@ -120,7 +111,7 @@ def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
 def best_of_all(cells: Collection[Cell]) -> Key | None:
     """Return the key of the best result of all farms and turbine types; None if there is none."""
     best = best_cell(cells, by_capacity_factor(cell.installed_mw for cell in cells))
-    return None if best is None else key_of(best.best_key or "")
+    return None if best is None else Key.parse(str(best.best_key))
 
 
 def best_of_farms(

@@ -16,6 +16,15 @@ from leeward.watch.layouts.campaigns import campaign_of
 from leeward.watch.layouts.cells import Cell, Pair, basis_of, cell_of, seeds_of
 from leeward.watch.present import Present
 from leeward.watch.read import Look, progress_of
+from leeward.wording import listed
+
+NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
+MAKE_ROOM = "A retry cannot help. Change the campaign: fewer turbines, less spacing, or a larger area."
+
+
+def is_out_of_room(message: str) -> bool:
+    """Return whether a task failed because the turbines do not fit into the area."""
+    return NO_ROOM in message
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -49,7 +58,7 @@ class Snapshot(Progress):
         return comparison_remark(names, len(self.farms))
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Observation:
     """A snapshot and the data that it was counted from.
 
@@ -111,6 +120,7 @@ LAYOUTS = Kind(
     work_of=_known_campaign,
     show=_observed,
 )
+key_of = LAYOUTS.key_of
 
 
 def _of_interest(
@@ -139,13 +149,8 @@ def _chosen(campaign: Campaign | None, seeds: Collection[int] | None) -> Collect
         return known
     chosen = frozenset(seed for seed in seeds if seed in known)
     if not chosen:
-        listed = ", ".join(map(str, seeds))
-        raise InputError(f"seed {listed}: not in the campaign {campaign.name}, whose seeds are {_shown(campaign)}")
+        is_range = isinstance(known, range) and known.step == 1
+        known_words = f"{min(known)} to {max(known)}" if is_range else listed(campaign.seeds, 10)
+        asked = ", ".join(map(str, seeds))
+        raise InputError(f"seed {asked}: not in the campaign {campaign.name}, whose seeds are {known_words}")
     return chosen
-
-
-def _shown(campaign: Campaign) -> str:
-    seeds = campaign.seeds
-    if isinstance(seeds, range) and seeds.step == 1:
-        return f"{seeds.start} to {seeds.stop - 1}"
-    return ", ".join(map(str, seeds[:10])) + (", ..." if len(seeds) > 10 else "")

@@ -6,7 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal, TypeVar, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 import numpy.typing as npt
@@ -16,8 +16,8 @@ from leeward.campaign.campaign import MOST_TASKS
 from leeward.capacity import GWH_PER_MW
 from leeward.errors import InputError
 from leeward.store import Key, whole_lines
-from leeward.watch.layouts.cells import basis_of, key_of
-from leeward.watch.layouts.snapshot import Observation
+from leeward.watch.layouts.cells import basis_of
+from leeward.watch.layouts.snapshot import Observation, key_of
 
 State = Literal["done", "failed", "again", "running", "missing"]
 STATES: tuple[State, ...] = get_args(State)
@@ -40,7 +40,6 @@ _LINE = re.compile(  # lines of another form are parsed one by one
 
 Floats = npt.NDArray[np.float64]
 Integers = npt.NDArray[np.int64]
-Choice = TypeVar("Choice", bound=str)
 
 
 @dataclass(frozen=True)
@@ -186,11 +185,10 @@ def task_filter(texts: Mapping[str, str]) -> TaskFilter:
     return TaskFilter(farm, kind, seed, state, order, sort.startswith("-"))
 
 
-def _one_of(text: str, known: tuple[Choice, ...], name: str) -> Choice:
-    for choice in known:
-        if choice == text:
-            return choice
-    raise InputError(f"{name} is {text!r:.40}; expected one of {', '.join(map(str, known))}")
+def _one_of(text: str, known: tuple[str, ...], name: str) -> Any:
+    if text not in known:
+        raise InputError(f"{name} is {text!r:.40}; expected one of {', '.join(known)}")
+    return text
 
 
 def _whole(texts: Mapping[str, str], name: str) -> int | None:
