@@ -49,6 +49,7 @@ from leeward.watch.layouts.tasks import (
     TaskSeen as TaskSeen,
     TaskTable as TaskTable,
     task_filter as task_filter,
+    whole_number as whole_number,
 )
 from leeward.watch.places import (
     demand_place as demand_place,

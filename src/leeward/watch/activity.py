@@ -56,16 +56,13 @@ def read_holder(paths: RunPaths) -> Holder | None:
     first call waits a few seconds for that. Clocks are not compared, because they differ and jump.
     """
     while True:
-        try:
-            owner, counter = read_owner(paths.lock)
-        except NotAFileError:
-            return Holder("an unknown host", 0, "an unknown time", "unknown", None)
+        owner, counter = read_owner(paths.lock)
         if owner is None:
             return None
+        if not owner.pid:  # the lock is unreadable
+            return Holder("an unknown host", 0, "an unknown time", "unknown", None)
         if owner.is_gone or _is_of_this_machine(owner):
             return Holder(owner.host, owner.pid, owner.since, "dead" if owner.is_gone else "alive", None)
-        if not owner.pid:  # the lock is unreadable
-            return Holder(owner.host, owner.pid, owner.since, "unknown", None)
         pulse = _noted(paths.lock, owner, counter)
         silence = time.monotonic() - pulse.since
         if pulse.has_moved or silence >= WATCH_S:

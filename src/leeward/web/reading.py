@@ -6,7 +6,7 @@ from collections.abc import Callable
 from concurrent.futures import Future
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from leeward.campaign import Campaign
 from leeward.errors import StorageError
@@ -69,14 +69,12 @@ class Reader:
                 self._began = time.monotonic()
                 self._current = self._thread.submit(self._read)
             last, current, waited = self._last, self._current, time.monotonic() - self._began
-        if current is not None:
-            try:
-                return current.result(timeout=None if last is None else max(WAIT_S - waited, 0.0))
-            except TimeoutError:
-                pass  # use the last one
-        if last is None:
-            raise StorageError(f"{self._path}: not read yet")
-        return last.result()
+        if last is None or current is None:  # there is only one
+            return cast(Future[Observation], current or last).result()
+        try:
+            return current.result(timeout=max(WAIT_S - waited, 0.0))
+        except TimeoutError:
+            return last.result()
 
     def remark(self) -> str:
         """Return a remark if the current reading is overdue, else ""."""

@@ -24,6 +24,7 @@ from leeward.watch import (
     farm_shapes,
     standing_of,
     task_filter,
+    whole_number,
 )
 from leeward.web.model import Model
 from leeward.wind import wind_rose
@@ -318,10 +319,8 @@ def _filtered(query: Query) -> TaskFilter:
 
 
 def _number(query: Query, name: str) -> int:
-    text = query.get(name, "") or "0"
-    if not (text.isascii() and text.isdigit() and len(text) <= 7):
-        raise RefusalError(400, f"{name} is {text!r:.40}; expected a page number")
-    return min(int(text), MOST_PAGES)
+    with _refused_as(400):
+        return min(whole_number(query, name) or 0, MOST_PAGES)
 
 
 _ASSETS = {

@@ -99,13 +99,11 @@ def cell_of(
 
 def best_cell(cells: Iterable[Cell], is_by_factor: bool) -> Cell | None:
     """Return the cell with the best result; None if there is none. is_by_factor: compared by capacity factor."""
-    known = [(cell, cell.best_key) for cell in cells if cell.best_key is not None]
-    best = min(
-        known,
-        key=lambda each: (-merit(each[0].best_aep, each[0].installed_mw, is_by_factor), Key.parse(each[1])),
-        default=(None,),
-    )
-    return best[0]
+
+    def rank(cell: Cell) -> tuple[float, Key]:
+        return -merit(cell.best_aep, cell.installed_mw, is_by_factor), Key.parse(str(cell.best_key))
+
+    return min((cell for cell in cells if cell.best_key is not None), key=rank, default=None)
 
 
 def best_of_all(cells: Collection[Cell]) -> Key | None:

@@ -181,7 +181,7 @@ def task_filter(texts: Mapping[str, str]) -> TaskFilter:
     sort = texts.get("sort", "") or "key"
     state = _one_of(texts.get("state", ""), STATES, "state") if texts.get("state") else None
     order = _one_of(sort.removeprefix("-"), ORDERS, "sort")  # leading -: backwards
-    farm, kind, seed = (_whole(texts, name) for name in ("farm", "type", "seed"))
+    farm, kind, seed = (whole_number(texts, name) for name in ("farm", "type", "seed"))
     return TaskFilter(farm, kind, seed, state, order, sort.startswith("-"))
 
 
@@ -191,7 +191,8 @@ def _one_of(text: str, known: tuple[str, ...], name: str) -> Any:
     return text
 
 
-def _whole(texts: Mapping[str, str], name: str) -> int | None:
+def whole_number(texts: Mapping[str, str], name: str) -> int | None:
+    """Return a query parameter as a number, None if it is absent; raise InputError if it is not a whole number."""
     text = texts.get(name, "").strip()
     if not text:
         return None
