@@ -1,4 +1,4 @@
-"""What watches every kind of work, on keys that are no layouts: they sort, and have a text."""
+"""The kind-independent part of `watch`, with a toy kind of work whose keys are not those of layouts."""
 
 import re
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ from leeward.store.directory.lock import Lock
 from leeward.store.paths import RunPaths
 from leeward.watch import absent_tasks, observe, present_at, result_lines
 from leeward.watch.data import Kind
-from leeward.watch.read import look_at, progress_of
+from leeward.watch.read import progress_of, read_place
 from web_cases import beat, fail
 
 
@@ -40,10 +40,12 @@ STUDY = SimpleNamespace(name="neighbours", n_tasks=len(KEYS), tasks=lambda: iter
 STUDY.execution = SimpleNamespace(retries=2)
 
 
-def shown(look, _):
+def shown(reading, _):
     """Everything that was expected, without a choice."""
-    done = sum(key in look.present for key in KEYS)
-    return progress_of(look, len(KEYS), done, len(look.present.names) - done, look.failures, len(look.in_hand))
+    done = sum(key in reading.present for key in KEYS)
+    return progress_of(
+        reading, len(KEYS), done, len(reading.present.names) - done, reading.failures, len(reading.running_keys)
+    )
 
 
 EVALUATIONS = Kind(Evaluation.parse, r"layout\d+_\d{4}_[a-z]+", "loss", lambda path: STUDY, shown)
@@ -90,11 +92,11 @@ def test_progress(paths):
 
 
 def test_figures_are_those_of_the_kind(paths):
-    look = look_at(paths.root, EVALUATIONS, 0.0)
-    assert look.present.figures == {str(KEYS[0]): 0.5, str(KEYS[1]): 0.5, str(KEYS[2]): 0.25, str(KEYS[3]): 0.25}
-    assert look.in_hand == {KEYS[5]}
-    assert all(key in look.present for key in KEYS[:4])
-    assert present_at(paths.root, EVALUATIONS) == look.present
+    reading = read_place(paths.root, EVALUATIONS, 0.0)
+    assert reading.present.figures == {str(KEYS[0]): 0.5, str(KEYS[1]): 0.5, str(KEYS[2]): 0.25, str(KEYS[3]): 0.25}
+    assert reading.running_keys == {KEYS[5]}
+    assert all(key in reading.present for key in KEYS[:4])
+    assert present_at(paths.root, EVALUATIONS) == reading.present
 
 
 def test_lists_are_in_the_order_of_the_keys(paths):

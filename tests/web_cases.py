@@ -99,7 +99,7 @@ def serving(path, *, fresh=True, look_s=HANGS_S, **options):
     waits = {"SHORTEST_PAUSE_S": 0.0, "PAUSE_FACTOR": 0.0, "WAIT_S": look_s} if fresh else {}
     with (
         mock.patch.multiple(reading_module, **waits) if waits else contextlib.nullcontext(),
-        mock.patch.object(server_module, "LEAVING_S", HANGS_S),
+        mock.patch.object(server_module, "CLOSING_S", HANGS_S),
         mock.patch.object(server_module._Handler, "timeout", 10 * HANGS_S),
     ):
         model = Model(path)

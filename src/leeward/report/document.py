@@ -36,8 +36,8 @@ from leeward.watch import (
     find_result,
     find_results,
     layout_view,
+    neighbours_of,
     observe,
-    standing_of,
 )
 from leeward.wind import wind_rose
 from leeward.wording import command, count, run_command
@@ -159,7 +159,7 @@ def _map(found: _Content, links: Links) -> Markup | None:
     is_all = len(found.shapes) <= MOST_DRAWN
     shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, standing_of(found.campaign), words, links, found.installed)
+    picture = tasks.best_map(shown, found.best, neighbours_of(found.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 

@@ -33,8 +33,8 @@ from leeward.watch.layouts.drawings import (
     farm_shapes as farm_shapes,
     history_of as history_of,
     layout_view as layout_view,
+    neighbours_of as neighbours_of,
     phases_of as phases_of,
-    standing_of as standing_of,
 )
 from leeward.watch.layouts.snapshot import (
     MAKE_ROOM as MAKE_ROOM,

@@ -14,7 +14,7 @@ from leeward.watch.data import Absence, AbsentTask, Kind
 from leeward.watch.layouts.snapshot import LAYOUTS, Observation, Snapshot
 from leeward.watch.places import demand_place, run_of
 from leeward.watch.present import Present, present_in_file, present_in_run
-from leeward.watch.read import Look, is_alive, look_at
+from leeward.watch.read import Reading, is_alive, read_place
 
 
 def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
@@ -36,7 +36,7 @@ def observe(
 ) -> Observation:
     """Return the snapshot and the data of single tasks. campaign: replaces the one found with the results."""
     with _readable(path):
-        seen: Observation = kind.show(look_at(path, kind, time.time() if now is None else now, campaign), seeds)
+        seen: Observation = kind.show(read_place(path, kind, time.time() if now is None else now, campaign), seeds)
         return seen
 
 
@@ -70,8 +70,8 @@ def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, 
             present: Container[object] = _checked_keys(path)
             reasons = {}
         else:
-            look = look_at(path, kind, time.time() if now is None else now, campaign)
-            present, reasons = look.present, _reasons(look)
+            reading = read_place(path, kind, time.time() if now is None else now, campaign)
+            present, reasons = reading.present, _reasons(reading)
     absent = sorted(key for key in campaign.tasks() if key not in present)
     tasks = tuple(reasons.get(key) or AbsentTask(key, "no result") for key in absent)
     return Absence(campaign.name, campaign.n_tasks, tasks)
@@ -95,14 +95,14 @@ def _checked_keys(folder: Path) -> set[Any]:
     return {found.key for found in results if found.key is not None}
 
 
-def _reasons(look: Look) -> dict[Any, AbsentTask]:
+def _reasons(reading: Reading) -> dict[Any, AbsentTask]:
     """Return the tasks that failed or are running."""
     reasons = {}
-    for key, failed in look.failures.items():
+    for key, failed in reading.failures.items():
         what = "failed" if failed.final else "to be retried"
         reasons[key] = AbsentTask(key, f"{what}: {failed.message}", failed.final)
-    for worker in look.workers:
-        key = look.kind.key_of(worker.task or "")
+    for worker in reading.workers:
+        key = reading.kind.key_of(worker.task or "")
         if key is not None:
             reasons[key] = AbsentTask(key, f"running on {worker.name}")
     return reasons

@@ -67,15 +67,15 @@ def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present
 
     Without a valid index the output itself is read, unless is_busy, because it may be in the making.
     """
-    present = _in_shards(run, kind)
+    present = _results_in_shards(run, kind)
     problems: list[str] = []
     for pack in run.pack_files():
-        content, bad = lines_of(pack)
+        content, bad = _index_lines(pack)
         problems += bad
         _add_lines(present, content, kind)
     merged = output_index(run.output)
     if merged is None and run.output.is_file() and not (is_busy and present.names):
-        merged, bad = lines_of(run.output)
+        merged, bad = _index_lines(run.output)
         problems += bad
     if merged is not None:
         present.output_results = merged.count(b"\n")
@@ -89,20 +89,20 @@ def _add_lines(present: Present, content: bytes, kind: Kind) -> None:
     if len(keys) == content.count(b"\n") and present.figures.keys() >= set(keys):
         present.names.update(keys)
     else:
-        other = in_lines(content, kind)
+        other = _results_in_lines(content, kind)
         present.names |= other.names
         present.figures = other.figures | present.figures
         present.contents.append(content)
 
 
-def _in_shards(run: RunPaths, kind: Kind) -> Present:
+def _results_in_shards(run: RunPaths, kind: Kind) -> Present:
     """Return the results of the shards by file name, with their index lines."""
     files = [name for folder in names_in(run.results) for name in names_in(run.results / folder)]
     try:
         content = read_regular(run.index)
     except (FileNotFoundError, NotAFileError):
         content = b""
-    found = in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be incomplete
+    found = _results_in_lines(content[: content.rfind(b"\n") + 1], kind)  # the last line may be incomplete
     found.names = set(_forms(kind).shard.findall("\n".join(files)))
     found.odd = len(files) - len(found.names)
     return found
@@ -110,14 +110,14 @@ def _in_shards(run: RunPaths, kind: Kind) -> Present:
 
 def present_in_file(path: Path, kind: Kind) -> tuple[Present, list[str]]:
     """Return the results of a lone file, and its problems; raise BadSourceError if nothing can be read."""
-    content, problems = lines_of(path)
-    present = in_lines(content, kind)
+    content, problems = _index_lines(path)
+    present = _results_in_lines(content, kind)
     if problems and not present.names:
         raise BadSourceError(f"{problems[0]}; run `leeward check {path}` for details")
     return present, problems
 
 
-def in_lines(content: bytes, kind: Kind) -> Present:
+def _results_in_lines(content: bytes, kind: Kind) -> Present:
     """Return the results of index lines."""
     text = _text(content)
     form = _forms(kind).line
@@ -145,7 +145,7 @@ def _add_others(found: Present, lines: Iterable[str], kind: Kind) -> None:
             found.figures[name] = figure
 
 
-def lines_of(file: Path) -> tuple[bytes, list[str]]:
+def _index_lines(file: Path) -> tuple[bytes, list[str]]:
     """Return the index lines of a merged file or a pack, and its problems.
 
     They come from the index beside it. Without a valid index, a child process reads the file itself.

@@ -25,7 +25,7 @@ from leeward.watch import (
 )
 from leeward.web.reading import Background, Reader
 
-WAIT_S = 0.6  # wait for wake losses; then a page is shown without them
+WAIT_S = 0.6  # a page waits this long for wake losses, then it is shown without them
 VIEWS_KEPT = 64
 RESULTS_KEPT = 256
 
@@ -68,7 +68,7 @@ class Model:
             return self._table(seen)
 
     def warm_up(self) -> None:
-        """Make the table of tasks in advance; an error is raised when a page asks for it."""
+        """Make the table of tasks in advance. An error is raised later, when a page asks for the table."""
         self._work.submit(self.tasks)
 
     # --- read ---

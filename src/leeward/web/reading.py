@@ -1,4 +1,4 @@
-"""Read the state of a run in the background: one reading at a time, rate-limited, and no page waits long for it."""
+"""Read the state of a run in the background, one reading at a time, so that no page waits long for the disk."""
 
 import threading
 import time
@@ -24,7 +24,7 @@ T = TypeVar("T")
 class Background:
     """A queue of work in a daemon thread.
 
-    Python waits for a thread pool when it exits, even if the disk hangs or half a minute of compiling is left.
+    A thread pool would delay the exit of Python while the disk hangs or a kernel is compiled.
     """
 
     def __init__(self, name: str) -> None:
@@ -63,7 +63,7 @@ class Reader:
         self._file: object = None  # identity of a lone file when last read
 
     def latest(self) -> Observation:
-        """Return the latest reading, or raise its error. If it is old, start a new one and wait a short time for it."""
+        """Return the latest reading, or raise its error. If it is old, start another one and wait for it briefly."""
         with self._lock:
             if self._current is None and time.monotonic() >= self._next:
                 self._began = time.monotonic()

@@ -78,7 +78,7 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
         words = "the campaign is not known" if campaign is None else f"not of the campaign {campaign.name}"
         return LayoutView(result, "", "", None, None, None, np.zeros((2, 0)), words, installed_mw=installed)
     names, shape = (campaign.farms[farm], campaign.types[kind]), farm_shape(campaign, farm)
-    view = LayoutView(result, *names, shape, None, None, standing_of(campaign), installed_mw=installed)
+    view = LayoutView(result, *names, shape, None, None, neighbours_of(campaign), installed_mw=installed)
     if not with_losses:
         return view
     problem = campaign.physics.constraints(farm, kind)
@@ -90,7 +90,7 @@ def layout_view(campaign: Campaign | None, result: Result, *, with_losses: bool 
         return replace(view, remark=str(error))
 
 
-def standing_of(campaign: Campaign | None) -> Array:
+def neighbours_of(campaign: Campaign | None) -> Array:
     """Return the existing turbines of a campaign, shape (2, neighbours); empty if the campaign is unknown."""
     groups = () if campaign is None else campaign.neighbours
     x, y = ([value for group in groups for value in getattr(group, name)] for name in ("x_m", "y_m"))

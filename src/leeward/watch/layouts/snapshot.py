@@ -15,7 +15,7 @@ from leeward.watch.data import Kind, Progress
 from leeward.watch.layouts.campaigns import campaign_of
 from leeward.watch.layouts.cells import Cell, Pair, basis_of, cell_of, seeds_of
 from leeward.watch.present import Present
-from leeward.watch.read import Look, progress_of
+from leeward.watch.read import Reading, progress_of
 from leeward.wording import listed
 
 NO_ROOM = "InfeasibleError: no feasible layout of "  # the message of `leeward.layout.driver`
@@ -71,25 +71,25 @@ class Observation:
     seeds: Mapping[Pair, Mapping[int, str]]
 
 
-def _known_campaign(path: Path) -> Campaign | None:
+def _checked_campaign(path: Path) -> Campaign | None:
     """Return the campaign of a path; raise InputError if its turbines cannot be counted."""
     campaign = campaign_of(path)
     basis_of(campaign)
     return campaign
 
 
-def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
+def _observe(reading: Reading, seeds: Collection[int] | None) -> Observation:
     """Return the observation. seeds: count only these."""
-    campaign: Campaign | None = look.work
+    campaign: Campaign | None = reading.work
     basis, chosen = basis_of(campaign), _chosen(campaign, seeds)
-    there = seeds_of(look.present.names)
-    done = {pair: _of_interest(campaign, chosen, pair, found) for pair, found in there.items()}
+    there = seeds_of(reading.present.names)
+    done = {pair: _counted(campaign, chosen, pair, found) for pair, found in there.items()}
 
     def counts(key: Key) -> bool:
         return (chosen is None or key.seed in chosen) and (campaign is None or key in campaign)
 
-    failures = {key: failed for key, failed in look.failures.items() if counts(key)}
-    running = {key for key in look.in_hand if counts(key)}
+    failures = {key: failed for key, failed in reading.failures.items() if counts(key)}
+    running = {key for key in reading.running_keys if counts(key)}
     farms, types = _names(campaign, done)
     expected = None if campaign is None or chosen is None else len(chosen)  # of each farm and turbine type
     n_there = sum(len(found) if seeds is None else sum(seed in seeds for seed in found) for found in there.values())
@@ -98,32 +98,32 @@ def _observed(look: Look, seeds: Collection[int] | None) -> Observation:
     n_failed = Counter(key[:2] for key, failed in failures.items() if failed.final)
     n_running = Counter(key[:2] for key in running)
     seen = Snapshot(
-        **vars(progress_of(look, n_expected, n_done, n_there - n_done, failures, len(running))),
+        **vars(progress_of(reading, n_expected, n_done, n_there - n_done, failures, len(running))),
         farms=farms,
         types=types,
         seeds=expected,
         cells=tuple(
-            cell_of(pair, expected, done.get(pair, {}), n_failed[pair], n_running[pair], basis, look.present.figures)
+            cell_of(pair, expected, done.get(pair, {}), n_failed[pair], n_running[pair], basis, reading.present.figures)
             for pair in itertools.product(farms, types)
         ),
         optimiser=basis.optimiser,
         by_capacity_factor=basis.by_capacity_factor,
         remarks=basis.remarks,
     )
-    return Observation(seen, campaign, look.present, there)
+    return Observation(seen, campaign, reading.present, there)
 
 
 LAYOUTS = Kind(
     parse=Key.parse,
     pattern=r"farm(?!0\d)\d{1,9}_t(?!0\d)\d{1,9}_s(?!0\d)\d{1,10}",
     figure="aep",
-    work_of=_known_campaign,
-    show=_observed,
+    work_of=_checked_campaign,
+    show=_observe,
 )
 key_of = LAYOUTS.key_of
 
 
-def _of_interest(
+def _counted(
     campaign: Campaign | None, chosen: Collection[int] | None, pair: Pair, there: Mapping[int, str]
 ) -> Mapping[int, str]:
     """Return the seeds to count."""
