@@ -10,7 +10,7 @@ from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, write_output_index
 from leeward.store.directory.lock import Lock
 from leeward.store.paths import RunPaths
-from leeward.watch import absent_tasks, observe, present_at, result_lines
+from leeward.watch import absent_tasks, kinds, observe, present_at, result_lines
 from leeward.watch.data import Kind
 from leeward.watch.read import progress_of, read_place
 from web_cases import beat, fail
@@ -52,8 +52,9 @@ EVALUATIONS = Kind(Evaluation.parse, r"layout\d+_\d{4}_[a-z]+", "loss", lambda p
 
 
 @pytest.fixture
-def paths(tmp_path):
+def paths(tmp_path, monkeypatch):
     """A run directory of evaluations: two results in files of their own, one in a pack, one in the output alone."""
+    monkeypatch.setitem(kinds.KINDS, "evaluations", EVALUATIONS)
     paths = RunPaths(tmp_path / "evaluations.h5")
     for folder in (*paths.folders(), paths.packs):
         folder.mkdir(parents=True)
@@ -76,7 +77,7 @@ def paths(tmp_path):
 def test_progress(paths):
     lock = Lock.take(paths.lock)
     try:
-        seen = observe(paths.root, kind=EVALUATIONS)
+        seen = observe(paths.root, kind="evaluations")
     finally:
         lock.release()
     assert (seen.campaign, seen.expected, seen.done, seen.missing, seen.beyond) == ("neighbours", 8, 4, 4, 0)
@@ -96,13 +97,13 @@ def test_figures_are_those_of_the_kind(paths):
     assert reading.present.figures == {str(KEYS[0]): 0.5, str(KEYS[1]): 0.5, str(KEYS[2]): 0.25, str(KEYS[3]): 0.25}
     assert reading.running_keys == {KEYS[5]}
     assert all(key in reading.present for key in KEYS[:4])
-    assert present_at(paths.root, EVALUATIONS) == reading.present
+    assert present_at(paths.root, "evaluations") == reading.present
 
 
 def test_lists_are_in_the_order_of_the_keys(paths):
     """By number: as texts, layout10 sorts before layout2."""
-    assert [line["key"] for line in result_lines(paths.root, EVALUATIONS)] == [str(key) for key in KEYS[:4]]
-    absence = absent_tasks(paths.root, kind=EVALUATIONS)
+    assert [line["key"] for line in result_lines(paths.root, "evaluations")] == [str(key) for key in KEYS[:4]]
+    absence = absent_tasks(paths.root, kind="evaluations")
     assert (absence.campaign, absence.expected) == ("neighbours", 8)
     assert [(task.key, task.reason.partition(":")[0]) for task in absence.tasks] == [
         (KEYS[4], "failed"),

@@ -2,7 +2,7 @@
 
 Nothing here writes, locks or verifies: files are counted and caches are trusted. `leeward check` verifies.
 `__init__.pyi` lists the public names; each is imported when first used, so that `leeward status` starts quickly.
-`layouts` is about layouts; the other modules serve every kind of work, which `data.Kind` describes.
+`layouts` is about layouts; the other modules serve every kind of work in `kinds.KINDS`.
 """
 
 from leeward.lazy import lazy_names

@@ -1,4 +1,7 @@
-"""Read the current state of a run directory or file, of any kind of work; layouts by default."""
+"""Read the current state of a run directory or file, of any kind of work.
+
+kind: the name of the kind in KINDS. A run directory does not state it, so the caller gives it.
+"""
 
 import time
 from collections.abc import Collection, Container, Iterator
@@ -10,11 +13,13 @@ from leeward.campaign import Campaign
 from leeward.errors import InputError, StorageError
 from leeward.store import whole_lines
 from leeward.watch.activity import read_holder
-from leeward.watch.data import Absence, AbsentTask, Kind
+from leeward.watch.data import Absence, AbsentTask
 from leeward.watch.layouts.snapshot import LAYOUTS, Observation, Snapshot
 from leeward.watch.places import demand_place, run_of
 from leeward.watch.present import Present, present_in_file, present_in_run
 from leeward.watch.read import Reading, is_alive, read_place
+
+KINDS = {"layouts": LAYOUTS}  # by name
 
 
 def snapshot(path: Path, *, now: float | None = None, seeds: Collection[int] | None = None) -> Snapshot:
@@ -32,45 +37,46 @@ def observe(
     now: float | None = None,
     seeds: Collection[int] | None = None,
     campaign: Campaign | None = None,
-    kind: Kind = LAYOUTS,
+    kind: str = "layouts",
 ) -> Observation:
     """Return the snapshot and the data of single tasks. campaign: replaces the one found with the results."""
     with _readable(path):
-        seen: Observation = kind.show(read_place(path, kind, time.time() if now is None else now, campaign), seeds)
+        reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
+        seen: Observation = KINDS[kind].show(reading, seeds)
         return seen
 
 
-def present_at(path: Path, kind: Kind = LAYOUTS) -> Present:
+def present_at(path: Path, kind: str = "layouts") -> Present:
     """Return the results of a run directory, of the file beside one, or of a lone file."""
     run = run_of(path)
     if run is None:
-        return present_in_file(path, kind)[0]
-    return present_in_run(run, kind, is_busy=is_alive(read_holder(run)))[0]
+        return present_in_file(path, KINDS[kind])[0]
+    return present_in_run(run, KINDS[kind], is_busy=is_alive(read_holder(run)))[0]
 
 
-def result_lines(path: Path, kind: Kind = LAYOUTS) -> list[dict[str, Any]]:
+def result_lines(path: Path, kind: str = "layouts") -> list[dict[str, Any]]:
     """Return the index entry of every result, sorted by key; a result without an entry has only its key."""
     with _readable(path):
         present = present_at(path, kind)
     lines = {str(line["key"]): line for content in reversed(present.contents) for line in whole_lines(content)}
-    return [lines.get(name, {"key": name}) for name in sorted(present.names, key=kind.parse)]
+    return [lines.get(name, {"key": name}) for name in sorted(present.names, key=KINDS[kind].parse)]
 
 
-def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, kind: Kind = LAYOUTS) -> Absence:
+def absent_tasks(path: Path, campaign: Any = None, *, now: float | None = None, kind: str = "layouts") -> Absence:
     """Return the missing results of a run directory, a file of results, or a folder of foreign files.
 
     campaign: by default the one found with the results. Results of a run directory are counted; those of a folder are
     checked, and damaged ones count as missing. now: seconds since 1970.
     """
     with _readable(path):
-        campaign = campaign or kind.work_of(path)
+        campaign = campaign or KINDS[kind].work_of(path)
         if campaign is None:
             raise InputError(f"{path}: has no campaign; name it with --campaign")
         if path.is_dir() and run_of(path) is None:
             present: Container[object] = _checked_keys(path)
             reasons = {}
         else:
-            reading = read_place(path, kind, time.time() if now is None else now, campaign)
+            reading = read_place(path, KINDS[kind], time.time() if now is None else now, campaign)
             present, reasons = reading.present, _reasons(reading)
     absent = sorted(key for key in campaign.tasks() if key not in present)
     tasks = tuple(reasons.get(key) or AbsentTask(key, "no result") for key in absent)
