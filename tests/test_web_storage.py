@@ -82,7 +82,7 @@ def test_files_that_may_not_be_looked_at(finished, monkeypatch):
         def refused(path):
             raise PermissionError(13, "Permission denied", str(path))
 
-        monkeypatch.setattr(model_module, "identity", refused)
+        monkeypatch.setattr(model_module, "identity_or_none", refused)
         for path in (TASK, "/map", f"{TASK}.csv"):
             assert "Permission denied" in Checked(browser.text(path, 503)).text, path
 

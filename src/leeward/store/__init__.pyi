@@ -71,6 +71,7 @@ from leeward.store.isolated.reader import read_files as read_files
 from leeward.store.layouts import Layouts as Layouts
 from leeward.store.merging.check import CheckReport as CheckReport, check as check
 from leeward.store.merging.clean import CleanReport as CleanReport, clean as clean
+from leeward.store.merging.contents import identity_or_none as identity_or_none
 from leeward.store.merging.merge import (
     KnownCampaign as KnownCampaign,
     RunMerge as RunMerge,

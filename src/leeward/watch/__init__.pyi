@@ -53,7 +53,6 @@ from leeward.watch.layouts.tasks import (
 )
 from leeward.watch.places import (
     demand_place as demand_place,
-    identity as identity,
     paths_of as paths_of,
     run_of as run_of,
 )

@@ -9,7 +9,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from leeward.campaign import Campaign
-from leeward.store import Key, Result
+from leeward.store import Key, Result, identity_or_none
 from leeward.watch import (
     LayoutView,
     Observation,
@@ -19,7 +19,6 @@ from leeward.watch import (
     best_of_farms,
     find_result,
     find_results,
-    identity,
     layout_view,
     run_of,
 )
@@ -106,7 +105,7 @@ class Model:
         """Return the identities of the file that held a result and of the one that is searched first."""
         run = run_of(self.path)
         first = self.path if run is None or self.path.is_file() else run.shard(seen.result.key)
-        return identity(first), identity(seen.file)
+        return identity_or_none(first), identity_or_none(seen.file)
 
     # --- computed ---
 

@@ -10,8 +10,8 @@ from typing import Any, TypeVar, cast
 
 from leeward.campaign import Campaign
 from leeward.errors import StorageError
-from leeward.store import output_index_path
-from leeward.watch import Observation, identity, observe, run_of
+from leeward.store import identity_or_none, output_index_path
+from leeward.watch import Observation, observe, run_of
 from leeward.wording import duration
 
 SHORTEST_PAUSE_S = 1.0  # between two readings
@@ -101,4 +101,4 @@ class Reader:
         """Return the identity of a lone file, to read it again only when it changes; None for a run directory."""
         if run_of(self._path) is not None or not self._path.is_file():
             return None
-        return identity(self._path), identity(output_index_path(self._path))
+        return identity_or_none(self._path), identity_or_none(output_index_path(self._path))
