@@ -280,7 +280,7 @@ def _missing(found: _Content, links: Links) -> Markup:
     by_state = found.tasks.rows(found.tasks.chosen(TaskFilter(order="state")))
     absent = [str(row.key) for row in by_state if row.state != "done"]
     more = len(absent) - MOST_MISSING
-    words = f"{seen.missing} of {seen.expected} layouts are missing, {seen.failed} of which failed. To compute them: "
+    words = f"{seen.missing} of {seen.expected} layouts are missing; {seen.failed} of them failed. To compute them: "
     return section(
         "missing",
         "Missing layouts",

@@ -27,8 +27,8 @@ class Present:
 
     names: the texts of their keys. figures: by such a text, the number by which results are compared, if known; also of
     results that are gone. created: times of creation, as text. contents: the index lines of these results, the newest
-    file first. unreadable: number of lines. odd: number of files among the shards that are not shards. output_results:
-    None if unknown.
+    file first. unreadable: number of unreadable lines. odd: number of files among the shards that are not shards.
+    output_results: number of results in the output; None if unknown.
     """
 
     names: set[str] = field(default_factory=set)
@@ -65,7 +65,7 @@ def _forms(kind: Kind) -> _Forms:
 def present_in_run(run: RunPaths, kind: Kind, *, is_busy: bool) -> tuple[Present, list[str]]:
     """Return the results in shards, packs and the output, and the problems of these files.
 
-    Without a valid index the output itself is read, unless is_busy, because it may be in the making.
+    Without a valid index the output itself is read, unless is_busy: a run may be writing it.
     """
     present = _results_in_shards(run, kind)
     problems: list[str] = []

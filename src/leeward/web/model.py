@@ -1,7 +1,6 @@
 """The data of the dashboard, cached so that many pages cause few disk reads."""
 
 import threading
-from collections import OrderedDict
 from collections.abc import Collection
 from concurrent.futures import Future
 from dataclasses import replace
@@ -36,9 +35,8 @@ class Model:
         """Start the background threads. campaign: replaces the one found with the results."""
         self.path = path
         self._reader = Reader(path, campaign)
-        self._lock = threading.Lock()  # of the caches, held briefly
-        self._counting = threading.Lock()
-        self._results: OrderedDict[Key, tuple[object, ResultSeen]] = OrderedDict()
+        self._table_lock = threading.Lock()
+        self._results: dict[Key, tuple[object, ResultSeen]] = {}
         self._work = Background("wake losses")
         self._table = lru_cache(maxsize=1)(TaskTable)
         self._view = lru_cache(maxsize=VIEWS_KEPT)(self._start_view)
@@ -63,7 +61,7 @@ class Model:
     def tasks(self) -> TaskTable:
         """Return all tasks."""
         seen = self.observation()
-        with self._counting:
+        with self._table_lock:
             return self._table(seen)
 
     def warm_up(self) -> None:
@@ -87,18 +85,13 @@ class Model:
 
     def _known(self, key: Key) -> Result | None:
         """Return a cached result if its files have not changed, else None."""
-        with self._lock:
-            kept = self._results.get(key)
-            if kept is not None:
-                self._results.move_to_end(key)
+        kept = self._results.get(key)
         return kept[1].result if kept is not None and kept[0] == self._places(kept[1]) else None
 
     def _keep(self, seen: ResultSeen) -> Result:
-        places = self._places(seen)
-        with self._lock:
-            self._results[seen.result.key] = places, seen
-            if len(self._results) > RESULTS_KEPT:
-                self._results.popitem(last=False)
+        if len(self._results) >= RESULTS_KEPT:
+            self._results.clear()
+        self._results[seen.result.key] = self._places(seen), seen
         return seen.result
 
     def _places(self, seen: ResultSeen) -> object:

@@ -25,7 +25,7 @@ def campaign_of(path: Path) -> Campaign | None:
 
 @lru_cache(maxsize=2)
 def _campaign(text: str, where: str) -> Campaign:
-    """Parse a campaign once, because pages ask for it again and again."""
+    """Parse a campaign once, because every page needs it."""
     return Campaign.from_text(text, where)
 
 

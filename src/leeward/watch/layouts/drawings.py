@@ -32,7 +32,7 @@ class FarmShape:
 class LayoutView:
     """One layout for drawing, with its wake losses.
 
-    shape: None if unknown. wake_loss: fraction of each turbine, shape (turbines,); if None, `remark` says why;
+    shape: None if unknown. wake_loss: fraction of each turbine, shape (turbines,); if None, `remark` gives the reason;
     is_pending: it is being computed. spacing_m: the minimum allowed; None if unknown. neighbours: existing turbines,
     shape (2, neighbours). installed_mw: NaN if unknown.
     """
