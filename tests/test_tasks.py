@@ -12,6 +12,7 @@ from leeward.errors import InputError
 from leeward.store.directory.index import IndexLines, encode_line, index_line, write_output_index
 from leeward.store.format.keys import Key
 from leeward.watch import STATES, TaskFilter, TaskTable, observe, present_at, task_filter
+from leeward.watch.layouts import tasks as tasks_module
 from leeward.watch.layouts.tasks import FIGURES, figures_in
 from web_cases import beat, empty_run, fail, store
 
@@ -150,6 +151,7 @@ def test_lines_of_any_form():
     np.testing.assert_array_equal(slow["farm1_t0_s4"], [np.nan, np.nan, np.nan, 3.0])
     assert not np.isfinite(slow["farm0_t0_s5"]).any()
     assert figures_in([b""]) == {}
+    assert figures_in([good + good[:40]]) == figures_in([good, good[:-1]]) == quick  # incomplete last lines
 
 
 def test_a_figure_that_is_not_finite_is_unknown(tmp_path):
@@ -182,6 +184,14 @@ def test_both_ways_of_reading_lines_agree():
     assert list(quick) == list(slow)
     np.testing.assert_array_equal(list(quick.values()), list(slow.values()))
     assert np.isnan(list(quick.values())).any()
+
+
+def test_lines_are_parsed_in_blocks(monkeypatch):
+    content = b"".join(line(seed, seconds=float(seed)) for seed in range(20))
+    whole = figures_in([content])
+    for size in (1, 300, 1000, len(content)):
+        monkeypatch.setattr(tasks_module, "BLOCK", size)
+        np.testing.assert_equal(figures_in([content]), whole)
 
 
 def test_an_index_that_grows(tmp_path):

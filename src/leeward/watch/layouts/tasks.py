@@ -6,6 +6,7 @@ import math
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -28,6 +29,7 @@ ORDERS: tuple[Order, ...] = get_args(Order)  # fields of `TaskSeen`
 
 FIGURES = ("n_turbines", "wake_loss", "min_spacing_m", "seconds")
 UNKNOWN = (math.nan,) * len(FIGURES)
+BLOCK = 1 << 20  # bytes of index lines that are parsed at a time
 
 # a single turbine has no spacing; older indexes have Infinity there
 _NUMBER = rb"(?:(-?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?)|null|NaN|-?Infinity)"
@@ -217,8 +219,9 @@ def _done(seen: Observation) -> tuple[Integers, Floats]:
     seeds = np.fromiter(itertools.chain.from_iterable(seen.seeds.values()), dtype=np.int64)
     names = [name for of_pair in seen.seeds.values() for name in of_pair.values()]
     others = figures_in(seen.present.contents)
-    rows = [(seen.present.figures.get(name, np.nan), *others.get(name, UNKNOWN)) for name in names]
-    figures = np.array(rows, dtype=np.float64).reshape(-1, 1 + len(FIGURES)).T
+    aeps = [seen.present.figures.get(name, np.nan) for name in names]
+    rest = np.array([others.get(name, UNKNOWN) for name in names], dtype=np.float64).reshape(-1, len(FIGURES))
+    figures = np.vstack([aeps, rest.T])
     return np.stack([farms, types, seeds]), np.where(np.isfinite(figures), figures, np.nan)
 
 
@@ -226,14 +229,20 @@ def figures_in(contents: Iterable[bytes]) -> dict[str, tuple[float, ...]]:
     """Return FIGURES by the text of the key; NaN if unknown. contents: index lines, the newest file first."""
     found: dict[str, tuple[float, ...]] = {}
     for content in reversed(list(contents)):
-        lines = _LINE.findall(content)
-        if len(lines) == content.count(b"\n"):
-            found |= {name.decode(): tuple([float(text or "nan") for text in texts]) for name, *texts in lines}
-        else:
-            found |= {
-                str(line["key"]): tuple(_number(line.get(name)) for name in FIGURES) for line in whole_lines(content)
-            }
+        start = 0
+        while start < len(content):
+            end = content.find(b"\n", min(start + BLOCK, len(content) - 1)) + 1 or len(content)
+            found |= _figures(content[start:end])
+            start = end
     return found
+
+
+@lru_cache(maxsize=64)  # an index grows at its end: its first blocks stay the same
+def _figures(lines: bytes) -> dict[str, tuple[float, ...]]:
+    found = _LINE.findall(lines)
+    if len(found) == lines.count(b"\n"):
+        return {name.decode(): tuple([float(text or "nan") for text in texts]) for name, *texts in found}
+    return {str(line["key"]): tuple(_number(line.get(name)) for name in FIGURES) for line in whole_lines(lines)}
 
 
 def _number(value: object) -> float:
