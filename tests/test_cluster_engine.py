@@ -10,7 +10,7 @@ from leeward import __version__
 from leeward.campaign import load
 from leeward.campaign.work import LayoutWork
 from leeward.cli.run_events import sentence
-from leeward.engines.cluster import crew, engine as module, members, pilot, units
+from leeward.engines.cluster import crew, engine as module, members, pilot
 from leeward.engines.cluster.members import Member, Pace
 from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
 from leeward.runs import coordinator, disk
@@ -56,7 +56,7 @@ class Clock:
 @pytest.fixture(autouse=True)
 def clock(monkeypatch):
     made = Clock()
-    for one in (module, crew, units, members):
+    for one in (module, crew, members):
         monkeypatch.setattr(one, "time", made)
     return made
 
@@ -69,7 +69,7 @@ def hand_out(engine, waiting):
 
 
 def test_what_is_out_is_bounded_and_brief_tasks_travel_together(engine, paper, monkeypatch):
-    monkeypatch.setattr(units, "MOST_AHEAD", 500)
+    monkeypatch.setattr(members, "MOST_AHEAD", 500)
     for number in range(2, 6):
         paper.join(engine, f"paper:{number}", slots=8)
     waiting, done, handed, sizes = tasks(3000), set(), 0, set()
@@ -172,7 +172,7 @@ def test_tasks_that_were_in_hand_when_a_worker_died_are_kept_apart(engine, paper
 
 def test_tasks_that_are_kept_apart_keep_no_others_from_a_worker_that_is_free(engine, paper):
     """However many: they all wait in front."""
-    lost = tasks(units.NEAREST + 50)
+    lost = tasks(members.NEAREST + 50)
     paper.join(engine, slots=len(lost))
     hand_out(engine, lost.copy())
     for unit in paper.units():
@@ -379,7 +379,7 @@ def test_what_a_worker_says_after_its_tasks_were_taken_away_is_not_heard(engine,
     paper.begin(engine, unit)
     facts = {"key": str(key), "worker": "paper-2-x", "message": "full"}
     messages = [{**facts, "what": what} for what in ("Stuck", "Unstuck")]
-    paper.topics[unit.arguments[0]]((0.0, {"unit": unit.arguments[1], "outcomes": messages}))
+    paper.topics[unit.arguments[0]]((0.0, {"unit": unit.key, "outcomes": messages}))
     assert engine.poll(0.0) == [Stuck(key, "full"), Unstuck(key), Returned(key)]
 
 
@@ -388,7 +388,7 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     """The others are through with what they have before it is known that it does not concern them."""
     line = {"aep": 1.0, "wake_loss": 0.1}
 
-    def tend(*_):
+    def adjust(*_):
         clock.ahead_s += 1.0
         assert clock.ahead_s < 300.0, "nobody does anything"
         for unit in paper.units():
@@ -403,7 +403,7 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     hand_out(engine, [Key(0, 0, 99)])
     paper.finish(engine, *paper.units(), took_s=0.25)  # from now on several travel together
     paper.join(engine, "paper:3")
-    paper.tend = tend
+    paper.adjust = adjust
     for one in (coordinator, disk):
         monkeypatch.setattr(one, "time", clock)
     quiet = mock.Mock(is_due=False, is_asked=False)

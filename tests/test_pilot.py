@@ -49,11 +49,11 @@ def test_a_worker_that_is_set_up_once_more_stays_prepared_when_the_first_time_is
     assert len(list(tmp_path.glob("leeward-*"))) == 2
     del worker.state.tasks["first"]
     until(lambda: len(list(tmp_path.glob("leeward-*"))) == 1, "the first one is over")
-    assert pilot.work_off("a run", "unit", []) == 0
+    assert pilot.compute_unit("a run", []) == 0
     del worker.state.tasks["second"]
     until(lambda: not list(tmp_path.glob("leeward-*")), "and so is the second")
     with pytest.raises(LeewardError, match="is not prepared"):
-        pilot.work_off("a run", "unit", [])
+        pilot.compute_unit("a run", [])
 
 
 def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path, worker):
@@ -68,12 +68,14 @@ def test_a_worker_process_lives_on_when_the_thread_that_wanted_it_ends(tmp_path,
     (tmp_path / "probe").write_text("it is")
     order = {"token": "a run", "mark": "", "work": ("layouts", campaign.frozen_text()), "output": str(paths.output)}
     pilot.set_up({**order, "probe": str(tmp_path / "probe"), "content": "it is", "timeout_s": PATIENCE_S})
-    thread = threading.Thread(target=pilot.work_off, args=("a run", "first", ["farm0_t0_s0"]))
+    worker.get_current_task = lambda: "first"
+    thread = threading.Thread(target=pilot.compute_unit, args=("a run", ["farm0_t0_s0"]))
     thread.start()
     thread.join()
     task = f"/proc/self/task/{thread.native_id}"
     until(lambda: not os.path.exists(task), "the thread is gone, for the kernel too")
-    pilot.work_off("a run", "second", ["farm0_t0_s1"])
+    worker.get_current_task = lambda: "second"
+    pilot.compute_unit("a run", ["farm0_t0_s1"])
     assert [outcome["what"] for outcome in said] == ["Began", "Done", "Began", "Done"]
     assert len({outcome["worker"] for outcome in said}) == 1
     pilot.tear_down("a run")

@@ -97,13 +97,13 @@ class PaperSlurm:
         self._queue.write_text(queue)
         for seconds in (11.0, 2.0, 2.0):
             self._now_s += seconds
-            self.link.tend(left, self.members)
+            self.link.adjust(left, self.members)
 
     def come(self, count):
         """All jobs are submitted, and so many of them come to work."""
-        self.link.tend(100, self.members)
+        self.link.adjust(100, self.members)
         for name, job in list(self.jobs.workers.items())[:count]:
-            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1, deadline=1.0)
+            member = Member(f"paper:{job.job_id}", name=name, job=job.job_id, slots=1, heard=1.0)
             self.members.append(member)
             self.link.joined(member)
 
@@ -163,7 +163,7 @@ def test_jobs_whose_worker_comes_to_nothing_are_not_replaced_for_ever(tmp_path, 
 
 def test_a_worker_that_comes_when_its_job_is_told_to_end_gets_no_tasks(tmp_path, monkeypatch):
     paper = PaperSlurm(tmp_path, monkeypatch, jobs="0:1")
-    paper.link.tend(1, [])
+    paper.link.adjust(1, [])
     ((name, job),) = paper.jobs.workers.items()
     paper.look(f"{job.job_id}|PENDING|Resources|1:00:00\n", left=1)
     assert paper.jobs.workers

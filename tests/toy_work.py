@@ -41,10 +41,6 @@ class NumberWork:
     def study_text(self):
         return json.dumps({name: self.source[name] for name in ("count", "factor")})
 
-    @staticmethod
-    def parse_key(text):
-        return Sample.parse_key(text)
-
     def __contains__(self, key):
         return isinstance(key, SampleKey) and key.version == 1 and key.sample < self.n_tasks
 
@@ -88,5 +84,5 @@ class NumberWork:
     def result_bytes(self, keys):
         return 24
 
-    def adopter(self, keep_infeasible):
+    def adopt(self, paths, sources, done, keep_infeasible, store, notice):
         raise InputError("results of other origin cannot be adopted")

@@ -1,17 +1,18 @@
 """Work on layouts: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
+from pathlib import Path
 from typing import Any, ClassVar
 
-from leeward.campaign.adopt import Adopter
+from leeward.campaign.adopt import Adopter, Adoption
 from leeward.campaign.campaign import Campaign
 from leeward.campaign.compute import ShowProgress, compute
 from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.execution import Execution
 from leeward.campaign.selection import chosen_tasks
 from leeward.campaign.warming import warm_up
-from leeward.store import Key, Result, Value
+from leeward.store import FoundResult, Key, Result, RunPaths, Value
 
 MOST_LISTED = 12
 
@@ -43,10 +44,6 @@ class LayoutWork:
 
     def __repr__(self) -> str:
         return repr(self.source)
-
-    @staticmethod
-    def parse_key(text: str) -> Key:
-        return Key.parse(text)
 
     def check(self) -> Iterable[str]:
         self.source.check()
@@ -91,8 +88,19 @@ class LayoutWork:
             lines.append(difference + ("" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{more})"))
         return lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])
 
-    def adopter(self, keep_infeasible: bool) -> Adopter:
-        return Adopter(self.source, keep_infeasible)
+    def adopt(
+        self,
+        paths: RunPaths,
+        sources: Iterable[Path],
+        done: Collection[Key],
+        keep_infeasible: bool,
+        store: Callable[[Callable[[], Any]], Any],
+        notice: Callable[[], None],
+    ) -> Adoption:
+        return Adopter(self.source, keep_infeasible).adopt(paths, sources, done, store, notice)
+
+    def refusal(self, found: FoundResult) -> str | None:
+        return Adopter(self.source, keep_infeasible=True).refusal(found)
 
     def result_bytes(self, keys: Iterable[Key] | None) -> int:
         campaign = self.source

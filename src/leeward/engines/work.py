@@ -21,23 +21,6 @@ class Adoption(Protocol):
         """Return the facts for the event and the audit log."""
 
 
-class Adopter(Protocol):
-    """Adopts results from elsewhere into a run directory."""
-
-    def adopt(
-        self,
-        paths: RunPaths,
-        sources: Iterable[Path],
-        done: Collection[Key],
-        store: Callable[[Callable[[], Any]], Any],
-        notice: Callable[[], None],
-    ) -> Adoption:
-        """Store the valid results of the sources. store: calls what writes. notice: called now and then."""
-
-    def refusal(self, found: FoundResult) -> str | None:
-        """Return why a result from elsewhere cannot be adopted; None if it can."""
-
-
 class Work(Protocol):
     """A set of tasks with keys, and the way to compute each.
 
@@ -64,10 +47,6 @@ class Work(Protocol):
 
     def study_text(self) -> str:
         """Return `frozen_text` without the settings of the execution."""
-
-    @staticmethod
-    def parse_key(text: str) -> Key:
-        """Return the key that a text names, or raise InputError."""
 
     def __contains__(self, key: object) -> bool: ...
 
@@ -104,8 +83,23 @@ class Work(Protocol):
     def result_bytes(self, keys: Iterable[Key] | None) -> int:
         """Return the size of the largest result of these tasks, or of all, to check the disk space."""
 
-    def adopter(self, keep_infeasible: bool) -> Adopter:
-        """Return an adopter. keep_infeasible: it also adopts results that break constraints."""
+    def adopt(
+        self,
+        paths: RunPaths,
+        sources: Iterable[Path],
+        done: Collection[Key],
+        keep_infeasible: bool,
+        store: Callable[[Callable[[], Any]], Any],
+        notice: Callable[[], None],
+    ) -> Adoption:
+        """Store valid results of the sources, of tasks that are not done, in a run directory.
+
+        keep_infeasible: also adopt results that break constraints. store: calls a function that writes a result.
+        notice: called for each result that was read.
+        """
+
+    def refusal(self, found: FoundResult) -> str | None:
+        """Return why a result cannot be adopted even with `keep_infeasible`; None if it can."""
 
 
 class FrozenWork(NamedTuple):
@@ -119,14 +113,5 @@ class FrozenWork(NamedTuple):
         return cls(work.kind, work.frozen_text())
 
     def load(self) -> Work:
-        work: Work = work_class(self.kind).from_text(self.text, "the frozen work")
+        work: Work = resolve_name(WORKS[self.kind]).from_text(self.text, "the frozen work")
         return work
-
-    def parse_key(self, text: str) -> Key:
-        return work_class(self.kind).parse_key(text)
-
-
-def work_class(kind: str) -> type[Work]:
-    """Import the class of a kind of work."""
-    found: type[Work] = resolve_name(WORKS[kind])
-    return found

@@ -64,7 +64,7 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     from leeward.compiling import compile_events
     from leeward.engines.work import FrozenWork
     from leeward.engines.worker import Worker
-    from leeward.store import RunPaths
+    from leeward.store import RunPaths, parse_key
 
     work = FrozenWork(order["kind"], order["text"]).load()
     with compile_events(lambda kind, **facts: answer({kind: facts})):
@@ -72,7 +72,7 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     worker = Worker(work, RunPaths(Path(order["output"])), f"{socket.gethostname()}-{os.getpid()}-{order['token']}")
     answer({"ready": worker.name})
     while True:
-        _perform(worker, work.parse_key(commands.get()["task"]), answer)
+        _perform(worker, parse_key(commands.get()["task"]), answer)
 
 
 def _perform(worker: "Worker", key: "Key", answer: Callable[[dict[str, Any]], None]) -> None:

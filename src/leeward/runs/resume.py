@@ -273,7 +273,7 @@ def _is_own(work: Work, found: FoundResult) -> bool:
     if found.origin == OWN:
         return found.fingerprint == work.fingerprint(found.key)
     stated = Maker.of(found.details).method_version
-    return stated in (None, work.method_version) and work.adopter(keep_infeasible=True).refusal(found) is None
+    return stated in (None, work.method_version) and work.refusal(found) is None
 
 
 def refuse_odd_output(paths: RunPaths) -> None:

@@ -66,9 +66,10 @@ def adopt(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
         return
     sources = [str(source) for source in options.adopt]
     context.emit("adopting", sources=sources)
-    adopter = context.work.adopter(options.keep_infeasible)
     with compile_events(context.emit):
-        adoption = adopter.adopt(context.paths, options.adopt, report.results.keys(), files.store, notice)
+        adoption = context.work.adopt(
+            context.paths, options.adopt, report.results.keys(), options.keep_infeasible, files.store, notice
+        )
     report.results.update(adoption.results)
     lines = b"".join(adoption.lines.unpacked())
     disk.retry(lambda: files.append_index(lines))

@@ -1,12 +1,13 @@
 """The Dask workers of a run: which are present, which can be used, and whether more will come."""
 
+import functools
 import time
 from concurrent.futures import CancelledError
 from typing import Any
 
 from leeward import __version__
 from leeward.engines.cluster import pilot
-from leeward.engines.cluster.links import Link, Wire
+from leeward.engines.cluster.links import Link
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
@@ -20,34 +21,32 @@ CLOSE_S = 5.0  # for workers to end their processes at the end of a run
 class Crew:
     """The Dask workers of a run. members: by address. order: for pilots. root: the run directory, for messages."""
 
-    def __init__(self, link: Link, wire: Wire, order: dict[str, Any], emit: Emit, root: str) -> None:
+    def __init__(self, link: Link, order: dict[str, Any], emit: Emit, root: str) -> None:
         self.members: dict[str, Member] = {}
         self._link = link
-        self._wire = wire
         self._order = order
         self._emit = emit
         self._root = root
-        self._is_heard = False
+        self._has_answer = False
         self._said: set[str] = set()
         self._last_ready = self._last_expected = self._warned_alone = time.monotonic()
 
     def join_present(self) -> None:
+        """Prepare the workers that are present."""
         for address in self._link.addresses():
             self.join(address)
 
     def join(self, address: str) -> None:
-        if address in self.members:
-            return
-        member = self.members[address] = Member(address, joined=time.monotonic())
-        member.preparing = self._submit(member, "set-up", pilot.set_up, self._order)
-        self._wire.announce(member.preparing, "prepared", member)
+        """Prepare a worker for tasks."""
+        if address not in self.members:
+            member = self.members[address] = Member(address, joined=time.monotonic())
+            on_end = functools.partial(self._prepared, member)
+            member.preparing = self._link.call(address, pilot.set_up, self._order, on_end=on_end, first=True)
 
-    def _submit(self, member: Member, what: str, *call: Any) -> Any:
-        return self._wire.submit(member.address, self._wire.new_name(f"{what}-"), *call, priority=10)
-
-    def prepared(self, member: Member, future: Any) -> None:
-        if not self._is_heard:  # events arrive from now on; a worker may have come just before
-            self._is_heard = True
+    def _prepared(self, member: Member, future: Any) -> None:
+        """Accept or refuse a worker after its answer."""
+        if not self._has_answer:  # events arrive from now on; a worker may have come just before
+            self._has_answer = True
             self.join_present()
         if self.members.get(member.address) is not member:
             return
@@ -65,7 +64,7 @@ class Crew:
             self.refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
             return
         self._link.joined(member)
-        news = f"{member.host} {member.stores}" if not member.stores else "stores"
+        news = "stores" if member.stores else f"{member.host} does not store"
         shown = {"host": member.host, "worker": member.name, "slots": member.slots, "job": member.job}
         disk = {"stores": member.stores, "reason": facts["unreached"], "run": self._root}
         self._emit("joined", **shown, **disk, is_news=news not in self._said)
@@ -87,7 +86,7 @@ class Crew:
             if not member.slots and member.unfit is None and now - member.joined > NOBODY_AFTER_S:
                 self.refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it may still answer later
             member.is_spent = member.is_ready and not member.has_time_for(unit_s)
-        self._link.tend(left, members)
+        self._link.adjust(left, members)
         if any(member.is_ready for member in members):
             self._last_ready = self._last_expected = self._warned_alone = now
             return
@@ -106,12 +105,12 @@ class Crew:
             self.join_present()  # one may have come before events arrived
             self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._last_ready))
 
-    def say_farewell(self) -> None:
+    def tear_down(self) -> None:
         """End worker processes now instead of after their idle time."""
-        ready = [member for member in self.members.values() if member.is_ready]
-        farewells = [self._submit(member, "end", pilot.tear_down, self._wire.token) for member in ready]
+        ready = [member.address for member in self.members.values() if member.is_ready]
+        futures = [self._link.call(address, pilot.tear_down, self._link.token, first=True) for address in ready]
         deadline = time.monotonic() + CLOSE_S
-        while time.monotonic() < deadline and not all(farewell.done() for farewell in farewells):
+        while time.monotonic() < deadline and not all(future.done() for future in futures):
             time.sleep(0.05)
 
 

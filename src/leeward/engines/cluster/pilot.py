@@ -30,7 +30,7 @@ from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launch, Launcher
 from leeward.errors import LeewardError, StorageError
 from leeward.files import is_there, read_regular
-from leeward.store import Key, RunPaths, prepare_folders, probe
+from leeward.store import Key, RunPaths, parse_key, prepare_folders, probe
 
 POLL_S = 0.25
 LOOK_AFTER_S = 2.0
@@ -57,13 +57,13 @@ def set_up(order: dict[str, Any]) -> dict[str, Any]:
     return pilot.facts()
 
 
-def work_off(token: str, unit: str, keys: list[str]) -> int:
+def compute_unit(token: str, keys: list[str]) -> int:
     """Compute tasks one after the other; return how many. It ends early if the unit is cancelled."""
     with _changed:
         pilot = _pilots.get(token)
     if pilot is None:
         raise LeewardError("this Dask worker is not prepared for the run")
-    return pilot.work_off(unit, keys)
+    return pilot.compute_unit(str(get_worker().get_current_task()), keys)
 
 
 def tear_down(token: str) -> None:
@@ -100,7 +100,6 @@ class _Pilot:
         return {
             "version": __version__,
             "host": socket.gethostname(),
-            "pid": os.getpid(),
             "name": str(self._worker.name),
             "slots": self._worker.state.nthreads,
             "unreached": self._unreached,
@@ -108,8 +107,8 @@ class _Pilot:
             "seconds_left": float(ends) - time.time() if ends.isdigit() else None,
         }
 
-    def work_off(self, unit: str, names: list[str]) -> int:
-        keys = [self._frozen.parse_key(name) for name in names]
+    def compute_unit(self, unit: str, names: list[str]) -> int:
+        keys = [parse_key(name) for name in names]
         engine = self._take_engine()
         outbox = _Outbox(self._say, unit)
         try:

@@ -16,9 +16,8 @@ import tempfile
 import time
 from collections.abc import Coroutine, Sequence
 from concurrent.futures import Future
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import dask
 from distributed import Client, Security
@@ -38,7 +37,7 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
 
 signal.signal(signal.SIGINT, _before)  # the import replaces the handler of Ctrl-C
 
-TEND_S = 1.0
+ADJUST_S = 1.0
 LOOK_S = 10.0  # between two calls of squeue, to limit the load of SLURM
 TRY_AGAIN_S = 60.0  # after sbatch has failed
 ANSWER_S = 60.0
@@ -47,6 +46,7 @@ JOBS_IN_VAIN = 3
 CLOSE_S = 60.0
 DEATH_TIMEOUT_S = 60  # a job ends when its scheduler has been silent for so long
 TAIL = 2000  # characters of a log
+_QUEUED = re.compile(r"(?m)^ *(\d+)\|(\w*)\|(.*)\| *(\S*) *$")
 _LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
 # notice lost workers, and serve no web pages
@@ -60,32 +60,30 @@ DASK_SETTINGS = {
 EXPORT = "export DASK_DISTRIBUTED__WORKER__HTTP__ROUTES='[]'"  # jobs do not inherit this setting
 
 
-async def _answer(*command: str) -> str:
-    """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end."""
-    child = await asyncio.create_subprocess_exec(
-        *command,
-        stdin=asyncio.subprocess.DEVNULL,
-        stdout=asyncio.subprocess.PIPE,
-        stderr=asyncio.subprocess.PIPE,
-        start_new_session=True,  # Ctrl-C must not end it
-    )
-    try:
-        output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
-    except TimeoutError:
-        child.kill()
-        raise RuntimeError(f"{command[0]} has not answered for {ANSWER_S:g} s") from None
-    if child.returncode != 0:
-        raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
-    return output.decode(errors="replace")
-
-
 class _Job(SLURMJob):
     """A job that sets its status, which Dask needs after its end, and whose SLURM commands have a time limit."""
 
     @staticmethod
     async def _call(cmd: list[str], **_: Any) -> str:
-        """Run a command. The job of a killed sbatch may start anyway; it ends with the others at the end of the run."""
-        return await _answer(*cmd)
+        """Return the output of a SLURM command, or raise RuntimeError if it fails or does not end.
+
+        The job of a killed sbatch may start anyway; it ends with the others at the end of the run.
+        """
+        child = await asyncio.create_subprocess_exec(
+            *cmd,
+            stdin=asyncio.subprocess.DEVNULL,
+            stdout=asyncio.subprocess.PIPE,
+            stderr=asyncio.subprocess.PIPE,
+            start_new_session=True,  # Ctrl-C must not end it
+        )
+        try:
+            output, errors = await asyncio.wait_for(child.communicate(), ANSWER_S)
+        except TimeoutError:
+            child.kill()
+            raise RuntimeError(f"{cmd[0]} has not answered for {ANSWER_S:g} s") from None
+        if child.returncode != 0:
+            raise RuntimeError(f"stderr:\n{errors.decode(errors='replace')}")
+        return output.decode(errors="replace")
 
     def _job_id_from_submit_output(self, out: str) -> str:
         """Return the number of the job, also with --parsable; a wrapper of sbatch may print other numbers too."""
@@ -110,8 +108,7 @@ class _Cluster(SLURMCluster):
     job_cls = _Job
 
 
-@dataclass(frozen=True)
-class Job:
+class Job(NamedTuple):
     """A job in the queue. state: PENDING, RUNNING, ... reason: why it waits. ends: on the monotonic clock, if known."""
 
     state: str
@@ -122,12 +119,9 @@ class Job:
 def parse_queue(text: str, now: float) -> dict[str, Job]:
     """Return jobs by number, from lines `number|state|reason|time left`."""
     jobs = {}
-    for line in text.splitlines():
-        number, _, rest = line.partition("|")
-        state, _, rest = rest.partition("|")
-        reason, _, left = rest.rpartition("|")
-        seconds = seconds_left(left.strip()) if state == "RUNNING" else None
-        jobs[number.strip()] = Job(state, reason, None if seconds is None else now + seconds)
+    for number, state, reason, left in _QUEUED.findall(text):
+        seconds = seconds_left(left) if state == "RUNNING" else None
+        jobs[number] = Job(state, reason, None if seconds is None else now + seconds)
     return jobs
 
 
@@ -155,7 +149,7 @@ class SlurmLink(Link):
         self._in_vain: list[str] = []  # jobs that ended without use, and why
         self._has_started = False
         self._doing: Future[None] | None = None
-        self._tended = self._looked = self._not_before = 0.0
+        self._adjusted = self._looked = self._not_before = 0.0
         try:
             with dask.config.set(DASK_SETTINGS):
                 self._cluster = self._start()
@@ -171,11 +165,12 @@ class SlurmLink(Link):
 
     def _start(self) -> _Cluster:
         settings = self._settings
+        name = f"leeward-{self._credentials.name.rpartition('-')[2]}"
         here = "127.0.0.1:0"  # otherwise Dask would listen on all interfaces, even with its pages off
         scheduler = {"dashboard": settings.dashboard is not None, "dashboard_address": settings.dashboard or here}
         return _Cluster(
-            name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
-            job_name=f"leeward-{self._credentials.name.rpartition('-')[2]}",
+            name=name,
+            job_name=name,
             cores=settings.cores,
             processes=1,
             memory=settings.memory,
@@ -211,39 +206,39 @@ class SlurmLink(Link):
     def lost(self, member: Member) -> None:
         self._looked = 0.0  # check at once whether its job is gone too
 
-    def tend(self, left: int, members: Sequence[Member]) -> None:
+    def adjust(self, left: int, members: Sequence[Member]) -> None:
         now = time.monotonic()
         if self._doing is not None:
             if not self._doing.done():
                 return
             done, self._doing = self._doing, None
-            self._see_to(done.exception())
-        if now - self._tended < TEND_S:
+            self._handle_error(done.exception())
+        if now - self._adjusted < ADJUST_S:
             return
-        self._tended = now
-        self._get_to_know(members)
-        for member in members:
-            if member.job in self._queue and self._queue[member.job].ends is not None:
-                member.ends = self._queue[member.job].ends
+        self._adjusted = now
+        self._update(members)
         if len(self._in_vain) >= JOBS_IN_VAIN:
-            self._despair(members)
+            self._stop_or_pause(members)
         if now < self._not_before:
             return
         if now - self._looked > LOOK_S and self._has_started:
             self._looked = now
-            self._do(self._look())
+            self._do(self._read_queue())
         else:
-            self._adjust(self._wanted(left), members)
+            needed = max(self._settings.least_jobs, -(-left // self._settings.cores))
+            self._adjust_jobs(min(self._settings.most_jobs, needed), members)
 
-    def _get_to_know(self, members: Sequence[Member]) -> None:
-        """Note names of members, also of those that never answer, so that their jobs can be ended."""
+    def _update(self, members: Sequence[Member]) -> None:
+        """Set names and ends of members, also of those that never answer, so that their jobs can be ended."""
         scheduler: Any = self._cluster.scheduler
         for member in members:
             if not member.name and (found := scheduler.workers.get(member.address)) is not None:
                 member.name = str(found.name)
+            if member.job in self._queue and self._queue[member.job].ends is not None:
+                member.ends = self._queue[member.job].ends
             if member.slots or member.unfit:
                 self._known.add(member.name)
-            if member.is_heard and member.name not in self._used:
+            if member.heard and member.name not in self._used:
                 self._used.add(member.name)
                 self._in_vain.clear()
 
@@ -263,30 +258,25 @@ class SlurmLink(Link):
                 with contextlib.suppress(OSError, subprocess.SubprocessError):  # jobs end by themselves
                     subprocess.run(["scancel", "--quiet", *which], capture_output=True, timeout=CLOSE_S, check=False)
 
-    def _wanted(self, left: int) -> int:
-        """Return the number of jobs that the tasks need, within the given limits."""
-        needed = -(-left // self._settings.cores)
-        return min(self._settings.most_jobs, max(self._settings.least_jobs, needed))
-
-    def _adjust(self, wanted: int, members: Sequence[Member]) -> None:
+    def _adjust_jobs(self, wanted: int, members: Sequence[Member]) -> None:
         """End idle jobs that are spent, unfit or surplus, and submit missing ones."""
-        known = {member.name: member for member in members}
+        by_name = {member.name: member for member in members}
         spec = self._cluster.worker_spec
-        idle = [name for name in spec if name not in known or not known[name].held]
-        ending = {name for name in idle if name in known and (known[name].is_spent or known[name].unfit)}
-        for name in ending:
-            if known[name].unfit and not known[name].is_ending and name not in self._used:
-                self._in_vain.append(f"{known[name].job or name}: {known[name].unfit}")
+        idle = [name for name in spec if name not in by_name or not by_name[name].held]
+        ending = {name for name in idle if name in by_name and (by_name[name].is_spent or by_name[name].unfit)}
+        for member in (by_name[name] for name in ending):
+            if member.unfit and not member.is_ending and member.name not in self._used:
+                self._in_vain.append(f"{member.job or member.name}: {member.unfit}")
         surplus = len(spec) - len(ending) - wanted
-        waiting_first = sorted((name for name in idle if name not in ending), key=lambda name: name in known)
+        pending_first = sorted((name for name in idle if name not in ending), key=lambda name: name in by_name)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
-            ending |= set(waiting_first[:surplus])
+            ending |= set(pending_first[:surplus])
         self._ended |= ending
-        for name in ending & known.keys():
-            known[name].is_ending = True  # no more tasks for it from now on
-        missing = min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE)
-        if ending or missing > 0 or set(spec) != set(self._cluster.workers):
-            self._do(self._change(ending, max(missing, 0)))
+        for name in ending & by_name.keys():
+            by_name[name].is_ending = True  # no more tasks for it from now on
+        missing = max(0, min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE))
+        if ending or missing or set(spec) != set(self._cluster.workers):
+            self._do(self._change(ending, missing))
 
     async def _change(self, ending: set[str], more: int) -> None:
         for name in ending:
@@ -305,21 +295,22 @@ class SlurmLink(Link):
         loop: Any = self._cluster.loop
         self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
 
-    def _see_to(self, error: BaseException | None) -> None:
+    def _handle_error(self, error: BaseException | None) -> None:
         self._has_started = self._has_started or bool(self._cluster.workers)
         if error is None:
             return
         if not isinstance(error, RuntimeError | OSError):
             raise error
-        message = _said(str(error))
+        text = str(error).partition("stderr:\n")[2] or str(error)
+        message = "; ".join(line.strip() for line in text.strip().splitlines()) or "no reason was given"
         if not self._has_started:
             raise LeewardError(f"no job could be started: {message}")
         self._not_before = time.monotonic() + TRY_AGAIN_S
         self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
 
-    async def _look(self) -> None:
+    async def _read_queue(self) -> None:
         """Update the queue; jobs that SLURM no longer knows have ended."""
-        output = await _answer("squeue", "--noheader", "--format=%i|%T|%r|%L", "--me")
+        output = await _Job._call(["squeue", "--noheader", "--format=%i|%T|%r|%L", "--me"])
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
         self._queue = {number: job for number, job in queue.items() if number in ours}
@@ -331,7 +322,7 @@ class SlurmLink(Link):
                 if name not in self._known:
                     self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
 
-    def _despair(self, members: Sequence[Member]) -> None:
+    def _stop_or_pause(self, members: Sequence[Member]) -> None:
         """Raise EngineLostError, or pause if other jobs are working: then one bad node may get every new job."""
         message = (
             f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
@@ -370,8 +361,3 @@ def _security(folder: Path) -> Security:
         f"tls_{role}_{name}": files[name] for role in ("client", "scheduler", "worker") for name in ("cert", "key")
     }
     return Security(require_encryption=True, tls_ca_file=files["ca_file"], **pairs)
-
-
-def _said(error: str) -> str:
-    said = error.partition("stderr:\n")[2] or error
-    return "; ".join(line.strip() for line in said.strip().splitlines()) or "no reason was given"
