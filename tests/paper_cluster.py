@@ -106,7 +106,10 @@ class PaperCluster(Link):
     def send(self, unit, what, keys, **facts):
         """The same, and it is not heard yet."""
         token = unit.arguments[0]
-        facts = {"worker": f"paper-{unit.workers[0][-1]}-x", "line": {}, "took_s": 0.001, **facts}
+        if what != "Stuck":
+            facts = {"worker": f"paper-{unit.workers[0][-1]}-x", **facts}
+        if what == "Done":
+            facts = {"line": {}, "took_s": 0.001, **facts}
         outcomes = [{"what": what, "key": str(key), **facts} for key in keys]
         self.topics[token]((0.0, {"unit": unit.key, "outcomes": outcomes}))
 

@@ -14,7 +14,8 @@ from leeward.engines.cluster import crew, engine as module, members, pilot
 from leeward.engines.cluster.members import Member, Pace
 from leeward.engines.engine import Assignment, Began, Done, EngineLostError, Failed, Returned, Stuck, Unstuck
 from leeward.runs import coordinator, disk
-from leeward.runs.context import Options, RunContext, RunReport, StopNowError
+from leeward.runs.context import Options, RunContext, RunReport
+from leeward.runs.stop import StopNowError
 from leeward.store.directory import space
 from leeward.store.format.keys import Key
 from leeward.store.paths import RunPaths
@@ -365,7 +366,7 @@ def test_a_result_that_does_not_verify_is_none(engine, paper):
     hand_out(engine, tasks(1))
     (unit,) = paper.units()
     paper.begin(engine, unit)
-    (outcome,) = paper.say(engine, unit, "Computed", keys_of(unit), shard=b"junk")
+    (outcome,) = paper.say(engine, unit, "Done", keys_of(unit), shard=b"junk")
     assert isinstance(outcome, Failed)
     assert "does not verify" in outcome.message
 
@@ -377,8 +378,7 @@ def test_what_a_worker_says_after_its_tasks_were_taken_away_is_not_heard(engine,
     (unit,) = paper.units()
     (key,) = keys_of(unit)
     paper.begin(engine, unit)
-    facts = {"key": str(key), "worker": "paper-2-x", "message": "full"}
-    messages = [{**facts, "what": what} for what in ("Stuck", "Unstuck")]
+    messages = [{"what": "Stuck", "key": str(key), "message": "full"}, {"what": "Unstuck", "key": str(key)}]
     paper.topics[unit.arguments[0]]((0.0, {"unit": unit.key, "outcomes": messages}))
     assert engine.poll(0.0) == [Stuck(key, "full"), Unstuck(key), Returned(key)]
 
@@ -409,8 +409,9 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     quiet = mock.Mock(is_due=False, is_asked=False)
     quiet.find.return_value = None
     report = RunReport(RunPaths(tmp_path / "layouts.h5"), engine._work, tasks(40))
-    context = RunContext(report, Options(), paper.tell, lock=quiet, audit=quiet, stop=quiet)
-    coordinator.Coordinator(context, disk.RunDisk(paper.tell, quiet, 1800.0), quiet).run(tasks(40), engine)
+    writes = disk.RunDisk(paper.tell, quiet, 1800.0)
+    context = RunContext(report, Options(), paper.tell, lock=quiet, audit=quiet, stop=quiet, disk=writes)
+    coordinator.Coordinator(context, quiet).run(tasks(40), engine)
     assert (set(report.results), report.computed) == (set(tasks(40)), 40)
     (unfit,) = [event for event in paper.told if event["event"] == "unfit"]
     assert "the disk rejects its writes, but accepts those of other workers" in unfit["reason"]

@@ -15,7 +15,7 @@ from leeward.engines.cluster import slurm
 from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.errors import LeewardError
-from leeward.runs.context import StopNowError
+from leeward.runs.stop import StopNowError
 from leeward.store.directory import space
 from leeward.store.paths import RunPaths
 from run_cases import PATIENCE_S

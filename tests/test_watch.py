@@ -15,7 +15,6 @@ import pytest
 
 from foreign_files import own_result, write_foreign_file, write_own_file
 from leeward.campaign import Campaign, load
-from leeward.campaign.work import LayoutWork
 from leeward.cli.status import _activity, lines
 from leeward.engines.heartbeat import Heartbeat
 from leeward.errors import BadSourceError, InputError, LeewardError
@@ -269,7 +268,7 @@ def test_an_owner_elsewhere_whose_counter_stands_still_is_not_known(paths, monke
 
 
 def test_a_heartbeat_of_this_machine_is_judged_by_a_clock_that_never_jumps(paths):
-    heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w", LayoutWork.blank_progress)
+    heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w")
     heart.start()
     try:
         until(lambda: list(paths.workers.glob("*.json")), "it has beaten")

@@ -21,7 +21,6 @@ class NumberWork:
     kind = KIND
     name = "roots"
     method_version = 1
-    blank_progress = {"step": 0, "phase": "", "best_aep_gwh": None}  # noqa: RUF012
 
     def __init__(self, folder, count, factor=1.0, engine="inline"):
         self.source = {"folder": str(folder), "count": count, "factor": factor, "engine": engine}

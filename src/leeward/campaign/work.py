@@ -1,9 +1,9 @@
 """Work on layouts: one task for every farm, turbine type and seed of a campaign."""
 
 import functools
-from collections.abc import Callable, Collection, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from leeward.campaign.adopt import Adopter, Adoption
 from leeward.campaign.campaign import Campaign
@@ -21,7 +21,6 @@ class LayoutWork:
     """A campaign as work for runs, engines and workers. See `leeward.engines.work.Work`."""
 
     kind = "layouts"
-    blank_progress: ClassVar[Mapping[str, Any]] = {"step": 0, "phase": "", "best_aep_gwh": None}
 
     def __init__(self, campaign: Campaign) -> None:
         self.source = campaign

@@ -2,7 +2,7 @@
 
 import abc
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, Protocol
@@ -12,13 +12,13 @@ from leeward.engines.work import Work
 from leeward.errors import LeewardError
 from leeward.events import Emit
 from leeward.processes import usable_cores
-from leeward.store import Key, Result, RunPaths
+from leeward.store import Key, Result, RunPaths, parse_key
 
 ENGINES = {  # class of each engine, imported when used: its packages may not be installed
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
-    "dask": "leeward.engines.dask:DaskEngine",
-    "slurm": "leeward.engines.slurm:SlurmEngine",
+    "dask": "leeward.engines.clusters:DaskEngine",
+    "slurm": "leeward.engines.clusters:SlurmEngine",
 }
 
 
@@ -37,21 +37,12 @@ class Began:
 
 @dataclass(frozen=True)
 class Done:
-    """The result is on the disk. line: its line for the index."""
+    """The task has a result. line: its line for the index. result: given if its worker could not store it."""
 
     key: Key
     line: dict[str, Any]
     worker: str
-
-
-@dataclass(frozen=True)
-class Computed:
-    """The result has arrived, but is not on the disk yet, because its worker cannot reach it."""
-
-    key: Key
-    result: Result
-    line: dict[str, Any]
-    worker: str
+    result: Result | None = None
 
 
 @dataclass(frozen=True)
@@ -94,7 +85,20 @@ class Returned:
     mark: str = ""
 
 
-Outcome = Began | Done | Computed | Failed | Stuck | Unstuck | Returned
+Outcome = Began | Done | Failed | Stuck | Unstuck | Returned
+
+_SENT = {kind.__name__: kind for kind in (Began, Done, Failed, Stuck, Unstuck)}
+
+
+def to_message(outcome: Outcome) -> dict[str, Any]:
+    """Return an outcome as plain data, for a pipe or a connection."""
+    return {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
+
+
+def from_message(message: dict[str, Any]) -> Outcome:
+    """Return the outcome in a message. Raise KeyError, TypeError or ValueError if it is invalid."""
+    facts = {name: value for name, value in message.items() if name not in ("what", "key")}
+    return _SENT[message["what"]](key=parse_key(message["key"]), **facts)
 
 
 @dataclass(frozen=True)

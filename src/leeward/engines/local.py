@@ -14,7 +14,17 @@ from typing import Any
 
 from leeward.campaign.execution import Execution
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.engine import Assignment, Began, Done, EngineKind, Failed, Outcome, Stuck, Unstuck, processes_for
+from leeward.engines.engine import (
+    Assignment,
+    Began,
+    EngineKind,
+    Failed,
+    Outcome,
+    Stuck,
+    Unstuck,
+    from_message,
+    processes_for,
+)
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launcher, WorkerProcess
 from leeward.errors import LeewardError
@@ -27,7 +37,6 @@ STANDSTILL_S = 2.0  # this process was stopped if two polls are so much further 
 STARTS_IN_VAIN = 3  # workers in a row that ended by themselves before they were ready
 PAUSES_S = (1.0, 5.0, 15.0, 60.0)  # before the next start, after a worker was killed while starting
 LONGEST_MESSAGE = 1 << 20
-ANSWERS = ("taken", "began", "computed", "stuck", "unstuck", "done", "failed")  # each names its task
 
 
 class LocalEngine(EngineKind):
@@ -156,28 +165,26 @@ class LocalEngine(EngineKind):
         return outcomes
 
     def _handle(self, worker: WorkerProcess, answer: dict[str, Any]) -> list[Outcome]:
-        key = worker.key
         if "ready" in answer:
             worker.ready, worker.name, worker.deadline = True, answer["ready"], float("inf")
             self._in_vain = self._killed = 0
             return []
-        (about,) = (answer[word] for word in ANSWERS if word in answer)
-        if key is None or about != str(key):
-            raise ValueError(f"{about} is not its task")
+        if worker.key is None or answer["key"] != str(worker.key):
+            raise ValueError(f"{answer['key']} is not its task")
         now = time.monotonic()
-        if "began" in answer:
+        if "phase" in answer:
+            worker.phase, worker.deadline = answer["phase"], now + STORE_LIMIT_S
+            return []
+        outcome = from_message(answer)
+        if isinstance(outcome, Began):
             worker.phase, worker.deadline = "computing", now + self._timeout_s
-            return [Began(key, worker.name)]
-        if "stuck" in answer:
-            worker.stuck, worker.deadline = True, now + STORE_LIMIT_S
-            return [Stuck(key, answer["message"])]
-        if "unstuck" in answer:
-            worker.stuck = False
-            return [Unstuck(key)]
-        if "done" in answer or "failed" in answer:
-            return self._finished(worker, key, answer)
-        worker.phase, worker.deadline = "recording" if "taken" in answer else "storing", now + STORE_LIMIT_S
-        return []
+        elif isinstance(outcome, Stuck | Unstuck):
+            worker.stuck, worker.deadline = isinstance(outcome, Stuck), now + STORE_LIMIT_S
+        else:
+            was_stuck, worker.stuck = worker.stuck, False
+            worker.key, worker.deadline = None, float("inf")
+            return [Unstuck(outcome.key), outcome] if was_stuck else [outcome]
+        return [outcome]
 
     def _note_compiling(self, worker: WorkerProcess, compiles: bool) -> None:
         """Emit an event when the first worker begins to compile, and when the last one has finished."""
@@ -189,14 +196,6 @@ class LocalEngine(EngineKind):
             self._emit("compiling")
         elif before and not after:
             self._emit("compiled", seconds=round(time.monotonic() - self._compiling_since, 1))
-
-    def _finished(self, worker: WorkerProcess, key: Key, answer: dict[str, Any]) -> list[Outcome]:
-        outcomes: list[Outcome] = [Unstuck(key)] if worker.stuck else []
-        worker.key, worker.deadline, worker.stuck = None, float("inf"), False
-        if "done" in answer:
-            return [*outcomes, Done(key, answer["line"], worker.name)]
-        shown, seconds = answer["traceback"], answer["seconds"]
-        return [*outcomes, Failed(key, "exception", answer["message"], shown, seconds, worker.name)]
 
     def _overdue(self, worker: WorkerProcess) -> list[Outcome]:
         worker.kill()

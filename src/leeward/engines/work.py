@@ -1,9 +1,9 @@
 """The interface between a kind of work and the runs, engines and workers that compute it."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Hashable, Iterable
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, ClassVar, NamedTuple, Protocol, Self
+from typing import Any, NamedTuple, Protocol, Self
 
 from leeward.campaign.execution import Execution
 from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
@@ -25,7 +25,7 @@ class Work(Protocol):
     """A set of tasks with keys, and the way to compute each.
 
     kind: its name in WORKS. source: the campaign or study. name: of the source. execution: how to run it, with the
-    user's defaults. method_version: of this leeward. blank_progress: progress in a heartbeat before the first step.
+    user's defaults. method_version: of this leeward.
     """
 
     kind: str
@@ -33,7 +33,6 @@ class Work(Protocol):
     name: str
     n_tasks: int
     method_version: int
-    blank_progress: ClassVar[Mapping[str, Any]]
 
     @property
     def execution(self) -> Execution: ...
@@ -63,7 +62,7 @@ class Work(Protocol):
         """Compile or load the kernels."""
 
     def compute(self, key: Key, show_progress: Callable[..., None]) -> Result:
-        """Return the result of a task. show_progress: takes the names of `blank_progress`; called after each step."""
+        """Return the result of a task. show_progress: called with facts by name after each step."""
 
     def fingerprint(self, key: Key) -> str:
         """Return the digest of all settings that affect the numbers of a task."""

@@ -6,6 +6,7 @@ coordinator.
 """
 
 import faulthandler
+import functools
 import json
 import os
 import queue
@@ -14,18 +15,10 @@ import socket
 import sys
 import threading
 import time
-import traceback
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from leeward.errors import StorageError
 from leeward.processes import end_with
-
-if TYPE_CHECKING:
-    from leeward.engines.worker import Worker
-    from leeward.store import Key
-
-TRY_AGAIN_S = (0.2, 0.5, 1.0, 2.0, 5.0)  # after the disk rejected a write; the last one repeats
 
 
 def main() -> None:
@@ -62,8 +55,9 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     from pathlib import Path
 
     from leeward.compiling import compile_events
+    from leeward.engines.engine import Outcome, to_message
     from leeward.engines.work import FrozenWork
-    from leeward.engines.worker import Worker
+    from leeward.engines.worker import Worker, failure
     from leeward.store import RunPaths, parse_key
 
     work = FrozenWork(order["kind"], order["text"]).load()
@@ -72,36 +66,19 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     worker = Worker(work, RunPaths(Path(order["output"])), f"{socket.gethostname()}-{os.getpid()}-{order['token']}")
     answer({"ready": worker.name})
     while True:
-        _perform(worker, parse_key(commands.get()["task"]), answer)
+        name = commands.get()["task"]
+        key, began = parse_key(name), time.monotonic()
+        enter = functools.partial(_enter, answer, name)
+        outcome: Outcome
+        try:
+            outcome = worker.perform(key, lambda outcome: answer(to_message(outcome)), enter)
+        except (Exception, SystemExit) as error:  # the one place that records a task's failure
+            outcome = failure(key, error, began, worker.name)
+        answer(to_message(outcome))
 
 
-def _perform(worker: "Worker", key: "Key", answer: Callable[[dict[str, Any]], None]) -> None:
-    from leeward.engines.worker import last_line
-
-    stuck = 0
-
-    def on_rejected(error: StorageError) -> None:
-        nonlocal stuck
-        answer({"stuck": str(key), "message": str(error)})
-        time.sleep(TRY_AGAIN_S[min(stuck, len(TRY_AGAIN_S) - 1)])
-        stuck += 1
-
-    def report(stage: str) -> None:
-        nonlocal stuck
-        if stuck:
-            answer({"unstuck": str(key)})
-            stuck = 0
-        answer({stage: str(key)})
-
-    began = time.monotonic()
-    answer({"taken": str(key)})
-    try:
-        line = worker.perform(key, report, on_rejected)
-    except (Exception, SystemExit) as error:  # the one place that records a task's failure
-        facts = {"message": last_line(error), "traceback": traceback.format_exc()}
-        answer({"failed": str(key), **facts, "seconds": time.monotonic() - began})
-    else:
-        answer({"done": str(key), "line": line})
+def _enter(answer: Callable[[dict[str, Any]], None], key: str, phase: str) -> None:
+    answer({"phase": phase, "key": key})
 
 
 if __name__ == "__main__":

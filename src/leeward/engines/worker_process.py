@@ -10,6 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -18,15 +19,8 @@ from leeward.errors import LeewardError
 from leeward.files import open_regular
 from leeward.store import Key, RunPaths
 
-CRASHES = {
-    "SIGSEGV",
-    "SIGBUS",
-    "SIGILL",
-    "SIGFPE",
-    "SIGABRT",
-    "SIGTRAP",
-    "SIGSYS",
-}  # processes do not send these to each other
+# signals of a crash, which processes do not send to each other
+CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
 REAP_S = 5.0  # for a killed process to end
 DEATH_S = 30.0  # for a process that has closed its files: only a busy machine delays it
 TAIL = 4000  # bytes of a log
@@ -149,6 +143,7 @@ class WorkerProcess:
         return is_gone
 
 
+@dataclass(frozen=True)
 class Launcher:
     """Starts worker processes for a work.
 
@@ -156,11 +151,10 @@ class Launcher:
     the kernel ends them with that thread.
     """
 
-    def __init__(self, frozen: FrozenWork, paths: RunPaths, mark: str = "", launch: Launch = subprocess.Popen) -> None:
-        self.paths = paths
-        self.mark = mark
-        self._order = {**frozen._asdict(), "output": os.path.abspath(paths.output)}
-        self._launch = launch
+    frozen: FrozenWork
+    paths: RunPaths
+    mark: str = ""
+    launch: Launch = subprocess.Popen
 
     def start(self, selector: selectors.BaseSelector) -> WorkerProcess:
         """Start a worker process. selector: watches its pipes."""
@@ -168,7 +162,7 @@ class Launcher:
         log = self.paths.logs / f"{socket.gethostname()}-{token}.log"
         environment = {**os.environ, **dict.fromkeys(THREAD_LIMITS, "1"), "HDF5_USE_FILE_LOCKING": "FALSE"}
         with _opened_log(log) as errors:
-            process = self._launch(
+            process = self.launch(
                 [sys.executable, "-P", "-m", "leeward.engines.worker_main", str(os.getpid())],
                 stdin=subprocess.PIPE,
                 stdout=subprocess.PIPE,
@@ -177,7 +171,8 @@ class Launcher:
                 start_new_session=True,  # Ctrl-C is for the coordinator; children can be killed with it
             )
         worker = WorkerProcess(process, log, selector)
-        worker.send({**self._order, "token": token})
+        output = os.path.abspath(self.paths.output)
+        worker.send({**self.frozen._asdict(), "output": output, "token": token})
         return worker
 
 

@@ -5,10 +5,9 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
-from leeward.engines.worker import retry_while_disk_rejects
 from leeward.errors import StorageError
 from leeward.events import Emit
-from leeward.runs.context import StopRequests
+from leeward.runs.stop import StopRequests
 from leeward.store import Key
 
 TRY_AGAIN_S = 1.0
@@ -69,15 +68,17 @@ class RunDisk:
 
     def retry(self, action: Callable[[], Any]) -> Any:
         """Call the action until the disk accepts it; return its value. A request to stop ends the waiting."""
-        value = retry_while_disk_rejects(action, self._wait)
-        self._note_accepted()
-        return value
-
-    def _wait(self, error: StorageError) -> None:
-        self.note_rejected(str(error))
-        if self._stop.is_asked:
-            raise error
-        time.sleep(TRY_AGAIN_S)
+        while True:
+            try:
+                value = action()
+            except StorageError as error:
+                self.note_rejected(str(error))
+                if self._stop.is_asked:
+                    raise
+                time.sleep(TRY_AGAIN_S)
+            else:
+                self._note_accepted()
+                return value
 
     def note_stuck(self, key: Key, message: str) -> None:
         """Note that a worker keeps a result that the disk rejects."""

@@ -10,7 +10,6 @@ from typing import Any
 from leeward.engines.worker import storage_errors
 from leeward.files import is_there, replace_file
 from leeward.runs.context import RunContext
-from leeward.runs.disk import RunDisk
 from leeward.runs.resume import Stored
 from leeward.store import (
     PACK_SIZE,
@@ -33,10 +32,10 @@ from leeward.store import (
 class ResultFiles:
     """Result files of a run directory. It packs them, because clusters limit the number of files."""
 
-    def __init__(self, context: RunContext, disk: RunDisk) -> None:
+    def __init__(self, context: RunContext) -> None:
         self._context = context
         self._paths = context.paths
-        self._disk = disk
+        self._disk = context.disk
         self._record = context.audit.record
         self._most = context.work.execution.loose_results
         self._loose: deque[Key] = deque()

@@ -41,7 +41,7 @@ from leeward.store import (
     Verdict,
     entries,
     index_line,
-    key_of_shard,
+    parse_key,
     quarantine,
     read_files,
     read_record,
@@ -88,6 +88,10 @@ class Stored:
             self.fingerprints[key] = sys.intern(found.fingerprint)
 
 
+def _no_notice() -> None:
+    pass
+
+
 def sync_names(paths: RunPaths) -> None:
     """Sync the folders of all results: a killed process may have renamed a file without syncing its folder."""
     folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
@@ -97,13 +101,12 @@ def sync_names(paths: RunPaths) -> None:
                 sync_folder(folder)
 
 
-def read_stored(files: RunFiles, processes: int = 1, notice: Callable[[], None] | None = None) -> Stored:
+def read_stored(files: RunFiles, processes: int, notice: Callable[[], None] = _no_notice) -> Stored:
     """Read every pack and shard in child processes. notice: called now and then."""
     stored = Stored()
     packs = set(files.packs)
     for found in read_results(files, processes=processes):
-        if notice is not None:
-            notice()
+        notice()
         if isinstance(found, BadShard | BadPack):
             stored.bad.append(found)
         elif isinstance(found, Doubled):
@@ -124,36 +127,35 @@ def tidy(paths: RunPaths) -> None:
     with storage_errors(paths.root, "cannot be tidied"):
         for entry in entries(paths.root, may_be_link=True):
             if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
-                _remove_if_there(Path(entry.path), shutil.rmtree)
+                with contextlib.suppress(FileNotFoundError):
+                    shutil.rmtree(entry.path)
             elif _PROBE_NAME.match(entry.name) and entry.is_file(follow_symlinks=False):
-                _remove_if_there(Path(entry.path))
+                Path(entry.path).unlink(missing_ok=True)
         for path in paths.heartbeats():
-            _remove_if_there(path)  # a live worker writes it again
+            path.unlink(missing_ok=True)  # a live worker writes it again
         for path in paths.temporaries() + paths.temporary_outputs():
             with contextlib.suppress(FileNotFoundError):  # its writer is still alive
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
 
 
-def _remove_if_there(path: Path, remove: Callable[[Path], None] = Path.unlink) -> None:
-    """Remove a file or a folder, which may be gone already."""
-    with contextlib.suppress(FileNotFoundError):
-        remove(path)
-
-
 def read_records(paths: RunPaths, record: Emit) -> dict[Key, Record]:
     """Return the records of attempts and failures; an unreadable one goes to quarantine, and its task starts over."""
     records = {}
     for path in sorted(paths.failures.glob("*.json")):
-        try:
-            key = key_of_shard(path.with_suffix(".h5"))
-            found = read_record(path)
-        except (BadRecordError, InputError) as error:
-            quarantine(paths, path, Verdict.UNREADABLE, str(error), record)
-            continue
-        if found is not None:
-            records[key] = found
+        if (found := read_or_quarantine(paths, path, record)) is not None:
+            records[parse_key(path.stem)] = found
     return records
+
+
+def read_or_quarantine(paths: RunPaths, path: Path, record: Emit) -> Record | None:
+    """Return the record of a task; None if there is none, or if it is unreadable and was moved to quarantine."""
+    try:
+        parse_key(path.stem)
+        return read_record(path)
+    except (BadRecordError, InputError) as error:
+        quarantine(paths, path, Verdict.UNREADABLE, str(error), record)
+        return None
 
 
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
@@ -213,12 +215,12 @@ def freeze(work: Work, paths: RunPaths, record: Emit) -> None:
         replace_file(paths.campaign, text.encode())
 
 
-def take_back(
+def restore(
     work: Work,
     paths: RunPaths,
     stored: Stored,
     store: Callable[[Callable[[], Any]], Any],
-    notice: Callable[[], None],
+    notice: Callable[[], None] = _no_notice,
 ) -> int:
     """Restore this run's results that only the output holds as shards; return their number.
 
@@ -274,6 +276,18 @@ def _is_own(work: Work, found: FoundResult) -> bool:
         return found.fingerprint == work.fingerprint(found.key)
     stated = Maker.of(found.details).method_version
     return stated in (None, work.method_version) and work.refusal(found) is None
+
+
+def is_source(output: Path, sources: Iterable[Path]) -> bool:
+    """Return whether the output is one of the files to adopt from."""
+    return output.resolve() in {source.resolve() for source in sources}
+
+
+def refuse_missing_folder(paths: RunPaths) -> None:
+    """Raise InputError if the folder of the output does not exist."""
+    folder = paths.output.absolute().parent
+    if not folder.is_dir():
+        raise InputError(f"{folder}: no such folder; create it first, or choose another output with -o")
 
 
 def refuse_odd_output(paths: RunPaths) -> None:

@@ -117,9 +117,9 @@ def _worker(path: Path, now: float) -> WorkerSeen | None:
             since=str(facts["since"]),
             task_s=None if began is None else max(now - began, 0.0),
             state=str(facts["state"]),
-            step=int(facts["step"]),
-            phase=str(facts["phase"]),
-            best_aep=None if facts["best_aep_gwh"] is None else _finite(facts["best_aep_gwh"]),
+            step=int(facts.get("step", 0)),
+            phase=str(facts.get("phase", "")),
+            best_aep=None if facts.get("best_aep_gwh") is None else _finite(facts["best_aep_gwh"]),
             age_s=age,
             looks_hung=age > max(MISSED_BEATS * _finite(facts["every_s"]), SHORTEST_SILENCE_S),
         )

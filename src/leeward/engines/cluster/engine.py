@@ -9,6 +9,7 @@ import contextlib
 import secrets
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from math import inf
 from typing import Any
 
@@ -20,7 +21,6 @@ from leeward.engines.cluster.members import Member, TaskQueue, Unit
 from leeward.engines.engine import (
     Assignment,
     Began,
-    Computed,
     Done,
     EngineLostError,
     Failed,
@@ -28,13 +28,14 @@ from leeward.engines.engine import (
     Returned,
     Stuck,
     Unstuck,
+    from_message,
 )
 from leeward.engines.heartbeat import ForeignHeartbeats
 from leeward.engines.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker import storage_errors
 from leeward.files import replace_file
-from leeward.store import PROBE, Key, index_line, parse_key, result_in
+from leeward.store import PROBE, Key, index_line, result_in
 
 STUCK_S = 30.0
 STALLED_S = 10.0  # without a message about a unit
@@ -155,7 +156,7 @@ class ClusterEngine:
             if outcome.key not in unit.left:  # another worker has it now
                 continue
             unit.note(outcome)
-            if isinstance(outcome, Done | Computed):
+            if isinstance(outcome, Done):
                 self._queue.clear(outcome.key)
             yield outcome
             yield from self._compare_disks(unit.member, outcome)
@@ -171,7 +172,7 @@ class ClusterEngine:
                 yield from self._put_away(member, f"its local disk rejects writes: {outcome.message}")
         elif not isinstance(outcome, Began):
             member.stuck_since = inf
-        if isinstance(outcome, Done):
+        if isinstance(outcome, Done) and outcome.result is None:
             for other in self._crew.members.values():
                 if now - other.stuck_since > STUCK_S:
                     yield from self._put_away(other, "the disk rejects its writes, but accepts those of other workers")
@@ -181,27 +182,26 @@ class ClusterEngine:
         self._crew.refuse(member, reason)
         member.stuck_since = inf
         for unit in list(member.units):
-            yield from [*(Unstuck(key) for key in unit.stuck), *(Returned(key) for key in unit.left)]
+            yield from map(Unstuck, unit.stuck)
+            yield from map(Returned, unit.left)
             self._drop(unit)
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
-        """Return the outcome in a message of a pilot, the inverse of its `_message`."""
-        key, worker, what = parse_key(facts["key"]), facts.get("worker", ""), facts["what"]
-        if what == "Began":
-            return Began(key, worker, None if member.stores else self._work.fingerprint(key))
-        if what == "Failed":
-            return Failed(key, facts["kind"], facts["message"], facts["traceback"], facts["seconds"], worker)
-        if what == "Stuck":
-            return Stuck(key, facts["message"])
-        if what == "Unstuck":
-            return Unstuck(key)
-        self._queue.pace.note(facts["took_s"])
-        if what == "Done":
-            return Done(key, facts["line"], worker)
-        result = result_in(facts["shard"], key)
+        """Return the outcome in a message of a pilot. Check a result that came with it."""
+        took_s, shard = facts.get("took_s", 0.0), facts.get("shard")
+        outcome = from_message({name: facts[name] for name in facts if name not in ("took_s", "shard")})
+        if isinstance(outcome, Began) and not member.stores:
+            return replace(outcome, fingerprint=self._work.fingerprint(outcome.key))
+        if not isinstance(outcome, Done):
+            return outcome
+        self._queue.pace.note(took_s)
+        if shard is None:
+            return outcome
+        key, worker = outcome.key, outcome.worker
+        result = result_in(shard, key)
         if result is None or result.fingerprint != self._work.fingerprint(key):
-            return Failed(key, "died", "the result that its worker sent does not verify", "", facts["took_s"], worker)
-        return Computed(key, result, index_line(result), worker)
+            return Failed(key, "died", "the result that its worker sent does not verify", "", took_s, worker)
+        return Done(key, index_line(result), worker, result)
 
     def _on_end(self, future: Any) -> list[Outcome]:
         """Return outcomes for the tasks that an ended unit has left; all its messages have arrived."""

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from math import ceil, inf
 from typing import Any
 
-from leeward.engines.engine import Began, Computed, Done, Failed, Outcome, Stuck
+from leeward.engines.engine import Began, Done, Failed, Outcome, Stuck
 from leeward.store import Key
 
 TOGETHER_S = 1.0  # shorter tasks travel together, up to so many seconds of work
@@ -49,7 +49,7 @@ class Unit:
             self.stuck.add(key)
         else:
             self.stuck.discard(key)
-        if isinstance(outcome, Done | Computed | Failed):
+        if isinstance(outcome, Done | Failed):
             self.left.remove(key)
             self.begun.pop(key, None)
 

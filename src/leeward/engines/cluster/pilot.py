@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +23,7 @@ from distributed.core import Status
 
 from leeward import __version__
 from leeward.compiling import COMPILE_EVENTS
-from leeward.engines.engine import Began, Done, Failed, Outcome
+from leeward.engines.engine import Began, Done, Failed, Outcome, to_message
 from leeward.engines.local import LocalEngine
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker_process import Launch, Launcher
@@ -59,8 +58,7 @@ def set_up(order: dict[str, Any]) -> dict[str, Any]:
 
 def compute_unit(token: str, keys: list[str]) -> int:
     """Compute tasks one after the other; return how many. It ends early if the unit is cancelled."""
-    with _changed:
-        pilot = _pilots.get(token)
+    pilot = _pilots.get(token)
     if pilot is None:
         raise LeewardError("this Dask worker is not prepared for the run")
     return pilot.compute_unit(str(get_worker().get_current_task()), keys)
@@ -68,8 +66,7 @@ def compute_unit(token: str, keys: list[str]) -> int:
 
 def tear_down(token: str) -> None:
     """End the worker processes of a run that is over."""
-    with _changed:
-        pilot = _pilots.get(token)
+    pilot = _pilots.get(token)
     if pilot is not None:
         pilot.end()
 
@@ -151,12 +148,12 @@ class _Pilot:
 
     def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
         """Return an outcome as a message, with the result if it could not be stored in the run directory."""
-        message = {"what": type(outcome).__name__, **asdict(outcome), "key": str(outcome.key)}
+        message = to_message(outcome)
         if isinstance(outcome, Done):
             message["took_s"] = seconds
             if self._own_folder is not None:
                 shard = self._paths.shard(outcome.key)
-                message |= {"what": "Computed", "shard": shard.read_bytes()}
+                message["shard"] = shard.read_bytes()
                 shard.unlink()
         return message
 
