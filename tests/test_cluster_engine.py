@@ -247,7 +247,7 @@ def test_a_unit_that_waits_behind_others_is_not_silent(engine, paper, clock):
 def test_a_cluster_without_anybody_is_given_up(engine, paper, clock):
     engine.poll(0.0)
     paper.join(engine, version="0.0.1")
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     with pytest.raises(EngineLostError, match=r"paper:1 could be used for 600 s: it has leeward 0.0.1"):
         engine.poll(0.0)
 
@@ -256,16 +256,16 @@ def test_somebody_on_the_way_is_waited_for_and_has_time_to_answer(engine, paper,
     """Who does not answer in this time does not end the hope for others that are still to come."""
     paper.expects = "2 jobs are queued"
     for _ in range(3):
-        clock.ahead_s += crew.NOBODY_AFTER_S + 1
+        clock.ahead_s += crew.NO_WORKER_S + 1
         assert engine.poll(0.0) == []
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     assert engine.poll(0.0) == engine.poll(0.0) == []
     assert "unfit" not in {event["event"] for event in paper.told}
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     assert engine.poll(0.0) == []
     assert "it has not answered for 600 s" in [event.get("reason") for event in paper.told]
     paper.expects = None
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     with pytest.raises(EngineLostError, match="could be used for 600 s: it has not answered for 600 s"):
         engine.poll(0.0)
 
@@ -275,7 +275,7 @@ def test_who_answers_late_gets_tasks_all_the_same(engine, paper, clock):
     paper.expects = "2 jobs are queued"
     paper.topics["all"]((0.0, {"action": "add-worker", "worker": "paper:2"}))
     engine.poll(0.0)
-    clock.ahead_s += crew.NOBODY_AFTER_S + 1
+    clock.ahead_s += crew.NO_WORKER_S + 1
     engine.poll(0.0)
     assert paper.told[-2]["event"] == "unfit"
     paper.join(engine, "paper:2")
@@ -406,7 +406,7 @@ def test_a_disk_that_takes_nothing_from_one_machine_stops_no_run(engine, paper, 
     paper.adjust = adjust
     for one in (coordinator, disk):
         monkeypatch.setattr(one, "time", clock)
-    quiet = mock.Mock(is_due=False, is_asked=False)
+    quiet = mock.Mock(is_due=False, is_requested=False)
     quiet.find.return_value = None
     report = RunReport(RunPaths(tmp_path / "layouts.h5"), engine._work, tasks(40))
     writes = disk.RunDisk(paper.tell, quiet, 1800.0)

@@ -20,7 +20,7 @@ def worker(tmp_path, monkeypatch):
     made = SimpleNamespace(status=pilot.Status.running, name="w0", local_directory=str(tmp_path))
     made.state, made.log_event = SimpleNamespace(nthreads=1, tasks={}), lambda *_: None
     monkeypatch.setattr(pilot, "get_worker", lambda: made)
-    monkeypatch.setattr(pilot, "LOOK_AFTER_S", 0.02)
+    monkeypatch.setattr(pilot, "SUPERVISE_S", 0.02)
     monkeypatch.setattr(pilot, "_pilots", {})
     yield made
     made.status = pilot.Status.closed
@@ -88,7 +88,7 @@ def test_news_of_short_tasks_go_together_but_not_too_many_results(monkeypatch):
     outbox = pilot._Outbox(said.append, "unit")
     for number in range(10):
         outbox.put([{"what": "Began", "key": number}, {"what": "Computed", "key": number, "shard": bytes(20_000)}])
-    outbox.empty()
+    outbox.flush()
     assert [one["key"] for message in said for one in message["outcomes"]] == [n for n in range(10) for _ in "12"]
     sizes = [sum(len(one.get("shard", b"")) for one in message["outcomes"]) for message in said]
     assert sizes == [60_000, 60_000, 60_000, 20_000]

@@ -65,7 +65,7 @@ class PaperSlurm:
         monkeypatch.setattr(slurm, "_Cluster", PaperJobs)
         monkeypatch.setattr(slurm, "Client", lambda *_, **__: SimpleNamespace(status="running"))
         monkeypatch.setattr(slurm, "time", SimpleNamespace(monotonic=lambda: self._now_s))
-        monkeypatch.setattr(slurm.SlurmLink, "_do", self._do)
+        monkeypatch.setattr(slurm.SlurmLink, "_run", self._run)
         paths = RunPaths(folder / "layouts.h5")
         space.prepare_folders(paths)
         self.link = slurm.SlurmLink(SlurmSpec(tls=False, **settings), paths, self._tell)
@@ -77,12 +77,12 @@ class PaperSlurm:
         path = self._queue.with_name("cancelled")
         return path.read_text().splitlines() if path.exists() else []
 
-    def _do(self, action):
-        self.link._doing = Future()
+    def _run(self, action):
+        self.link._running = Future()
         try:
-            self.link._doing.set_result(asyncio.run(action))
+            self.link._running.set_result(asyncio.run(action))
         except Exception as error:
-            self.link._doing.set_exception(error)
+            self.link._running.set_exception(error)
 
     def _tell(self, event, **facts):
         self.told.append({"event": event, **facts})
@@ -110,7 +110,7 @@ class PaperSlurm:
 
 def test_jobs_that_never_come_to_work_end_a_run_in_which_nobody_is(tmp_path, monkeypatch):
     paper = PaperSlurm(tmp_path, monkeypatch, jobs="1")
-    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .* the last one, 3: its log ends: it is empty"):
+    with pytest.raises(EngineLostError, match=r"3 jobs in a row ended .* the last one, 3: it left no log"):
         paper.pass_time(20)
 
 

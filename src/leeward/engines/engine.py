@@ -14,7 +14,7 @@ from leeward.events import Emit
 from leeward.processes import usable_cores
 from leeward.store import Key, Result, RunPaths, parse_key
 
-ENGINES = {  # class of each engine, imported when used: its packages may not be installed
+ENGINES = {  # class of each engine, imported when used
     "inline": "leeward.engines.inline:InlineEngine",
     "local": "leeward.engines.local:LocalEngine",
     "dask": "leeward.engines.clusters:DaskEngine",
@@ -23,7 +23,7 @@ ENGINES = {  # class of each engine, imported when used: its packages may not be
 
 
 class EngineLostError(LeewardError):
-    """Raised when no worker is left, or none ever came. Stored results are safe."""
+    """Raised when no worker is left, or none could be used. Stored results are safe."""
 
 
 @dataclass(frozen=True)
@@ -47,7 +47,9 @@ class Done:
 
 @dataclass(frozen=True)
 class Failed:
-    """The task has no result. kind: "exception": it raised an error. "died", "timed-out": its worker did. "cut-off":
+    """The task has no result.
+
+    kind: "exception": it raised an error. "died": its worker died. "timed-out": it exceeded its time limit. "cut-off":
     its job reached its time limit. "storing": the disk did not answer.
     """
 
@@ -76,9 +78,9 @@ class Unstuck:
 
 @dataclass(frozen=True)
 class Returned:
-    """The task must be handed out again: no message said that it was begun.
+    """The task must be queued again: no message reports that it began.
 
-    mark: given if its worker was lost. A recorded attempt by a worker with this mark in its name is of this run.
+    mark: given if its worker was lost. An attempt recorded by a worker with this mark in its name belongs to this run.
     """
 
     key: Key
@@ -105,8 +107,8 @@ def from_message(message: dict[str, Any]) -> Outcome:
 class Assignment:
     """The work of an engine. tasks: their number.
 
-    left: returns how many tasks are left, for a cluster that scales with them. on_outcome: takes an outcome at once,
-    for an engine that cannot return it from `poll`; raises when the run must give up.
+    left: returns how many tasks are left, for a cluster that scales with them. on_outcome: handles an outcome at once,
+    for an engine that blocks in `poll`; raises StorageError if the disk has rejected writes for too long.
     """
 
     work: Work
@@ -120,7 +122,7 @@ class Assignment:
 class Engine(Protocol):
     """Computes tasks. The coordinator decides which task runs, how often, and until when.
 
-    mark: part of the names of its workers, if the engine cannot know which attempts they have recorded.
+    mark: part of the names of its workers, to find the attempts that they have recorded; may be "".
     """
 
     mark: str
@@ -140,11 +142,11 @@ class Engine(Protocol):
 
 
 class EngineKind(abc.ABC):
-    """Base class of the entries of ENGINES, for questions before the engine starts."""
+    """Base class of the entries of ENGINES: checks an engine before a run, and starts it."""
 
     @classmethod  # noqa: B027 (most engines demand nothing)
     def demand(cls, execution: Execution, output: Path) -> None:
-        """Raise if the engine cannot run here. output: absolute path of the merged file."""
+        """Raise LeewardError if the engine cannot run here. output: absolute path of the merged file."""
 
     @classmethod
     def worker_count(cls, execution: Execution, tasks: int) -> int | None:

@@ -19,12 +19,12 @@ _NAME = re.compile(r"[\w-][\w.-]{0,200}\Z")
 
 
 def stamp() -> dict[str, Any]:
-    """Return the time of a heartbeat: wall clock for other machines, monotonic clock for this one."""
+    """Return the time of a heartbeat, by the wall clock for other machines and the monotonic clock for this one."""
     return {"time": time.time(), "monotonic": time.monotonic(), "boot_id": Owner.myself().boot_id}
 
 
 class Heartbeat:
-    """A thread that writes every few seconds what the worker is doing. It stops when the worker is stopped."""
+    """A thread that writes the state of a worker every few seconds. It stops when the worker is stopped."""
 
     def __init__(self, path: Path, name: str) -> None:
         self._path = path
@@ -65,8 +65,8 @@ class Heartbeat:
                 return
 
 
-class ForeignHeartbeats:
-    """Writes the heartbeats of worker processes that cannot write them where `leeward status` looks.
+class RemoteHeartbeats:
+    """Writes the heartbeats of worker processes that cannot reach the run directory.
 
     mark: part of the names of all worker processes of this run.
     """
@@ -88,7 +88,7 @@ class ForeignHeartbeats:
         self._shown[sender] = set(known)
 
     def hide(self, host: str | None = None) -> None:
-        """Remove the heartbeats of lost processes of a host, or of all. A live process is shown again."""
+        """Remove the heartbeats of a host or of all; those of live processes are written again."""
         names = "*" if host is None else glob.escape(host)
         with contextlib.suppress(OSError):  # the next run removes them
             for path in self._folder.glob(f"{names}-*-{self._mark}*.json"):

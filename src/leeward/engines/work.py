@@ -1,4 +1,7 @@
-"""The interface between a kind of work and the runs, engines and workers that compute it."""
+"""The interface between a kind of work and the runs, engines and workers that compute it.
+
+To add a kind, write a class with the methods of `Work` and enter it in WORKS.
+"""
 
 from collections.abc import Callable, Collection, Hashable, Iterable
 from pathlib import Path
@@ -12,7 +15,7 @@ WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, i
 
 
 class Adoption(Protocol):
-    """Adopted results by key, and their lines for the index."""
+    """Adopted results by key, with their lines for the index."""
 
     results: dict[Key, Brief]
     lines: IndexLines
@@ -22,7 +25,7 @@ class Adoption(Protocol):
 
 
 class Work(Protocol):
-    """A set of tasks with keys, and the way to compute each.
+    """A set of tasks with keys, and the functions to compute them.
 
     kind: its name in WORKS. source: the campaign or study. name: of the source. execution: how to run it, with the
     user's defaults. method_version: of this leeward.
@@ -56,7 +59,7 @@ class Work(Protocol):
         """Return the group of a task. Tasks of one group are best computed by one worker."""
 
     def check(self) -> Iterable[str]:
-        """Raise InputError if a task cannot be computed, else return notes for the user. Called before a run."""
+        """Return notes for the user, or raise InputError if a task cannot be computed. Called before a run."""
 
     def warm_up(self) -> None:
         """Compile or load the kernels."""
@@ -70,7 +73,7 @@ class Work(Protocol):
     def version_of(self, key: Key, fingerprint: str | None, stated: int | None) -> int | None:
         """Return the method version that made a result; None if it was made with other settings.
 
-        stated: the version that the result states, if any. fingerprint: None for an adopted result.
+        stated: the version in the result, if any. fingerprint: None for an adopted result.
         """
 
     def differences(self, before: Self, keys: Iterable[Key]) -> list[str]:

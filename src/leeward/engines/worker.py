@@ -1,4 +1,4 @@
-"""The worker that every engine uses: from a key to a result on the disk."""
+"""The worker that every engine uses: it computes a task and stores the result."""
 
 import contextlib
 import socket
@@ -71,7 +71,7 @@ class Worker:
 
 @contextlib.contextmanager
 def storage_errors(place: Path, what: str) -> Iterator[None]:
-    """Turn an OSError within into a StorageError: `place: what (reason)`."""
+    """Turn an OSError within into a StorageError with the message `place: what (reason)`."""
     try:
         yield
     except OSError as error:

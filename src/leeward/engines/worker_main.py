@@ -24,7 +24,7 @@ from leeward.processes import end_with
 def main() -> None:
     parent = int(sys.argv[1])
     end_with(parent)
-    for name in (signal.SIGINT, signal.SIGTERM):  # they are for the coordinator, which ends its workers
+    for name in (signal.SIGINT, signal.SIGTERM):  # the coordinator handles them and ends its workers
         signal.signal(name, signal.SIG_IGN)
     answers = os.dup(1)
     os.dup2(2, 1)
@@ -42,7 +42,7 @@ def _listen(commands: "queue.SimpleQueue[dict[str, Any]]") -> None:
 
 
 def _send(handle: int, answer: dict[str, Any], worker: int) -> None:
-    if os.getpid() != worker:  # a copy that a recipe forked
+    if os.getpid() != worker:  # a fork of the worker, made by a recipe
         os._exit(1)
     content = memoryview((json.dumps(answer) + "\n").encode())
     while content:
@@ -72,7 +72,7 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
         outcome: Outcome
         try:
             outcome = worker.perform(key, lambda outcome: answer(to_message(outcome)), enter)
-        except (Exception, SystemExit) as error:  # the one place that records a task's failure
+        except (Exception, SystemExit) as error:  # the coordinator records the failure
             outcome = failure(key, error, began, worker.name)
         answer(to_message(outcome))
 

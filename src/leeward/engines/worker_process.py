@@ -22,7 +22,7 @@ from leeward.store import Key, RunPaths
 # signals of a crash, which processes do not send to each other
 CRASHES = {"SIGSEGV", "SIGBUS", "SIGILL", "SIGFPE", "SIGABRT", "SIGTRAP", "SIGSYS"}
 REAP_S = 5.0  # for a killed process to end
-DEATH_S = 30.0  # for a process that has closed its files: only a busy machine delays it
+DEATH_S = 30.0  # for a process that has closed its pipe; only a busy machine takes so long
 TAIL = 4000  # bytes of a log
 THREAD_LIMITS = ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS")
 
@@ -30,7 +30,10 @@ Launch = Callable[..., "subprocess.Popen[bytes]"]
 
 
 class WorkerProcess:
-    """A worker process. deadline: when it is overdue. phase: of its task. is_killed: another process has killed it."""
+    """A worker process, with the task that it computes.
+
+    deadline: on the monotonic clock; then it is killed. is_killed: another process has killed it.
+    """
 
     def __init__(self, process: "subprocess.Popen[bytes]", log: Path, selector: selectors.BaseSelector) -> None:
         if process.stdin is None or process.stdout is None:
@@ -99,8 +102,8 @@ class WorkerProcess:
             os.killpg(self.process.pid, signal.SIGKILL)
         self.process.kill()
 
-    def how_it_died(self) -> str:
-        """Return the exit code or the signal of a process that has closed its pipe."""
+    def cause_of_death(self) -> str:
+        """Return the exit code or the signal that ended a process after it has closed its pipe."""
         self.kill()  # it may only have closed its pipe, or have children
         try:
             code = self.process.wait(DEATH_S)
@@ -112,7 +115,7 @@ class WorkerProcess:
         self.is_killed = name not in CRASHES
         return f"{name}{' (out of memory?)' if name == 'SIGKILL' else ''}"
 
-    def tail(self) -> str:
+    def log_tail(self) -> str:
         """Return the end of its log."""
         try:
             with os.fdopen(open_regular(self.log), "rb") as file:
@@ -121,10 +124,10 @@ class WorkerProcess:
         except OSError as error:
             return f"(its log cannot be read: {error})"
 
-    def bury(self, workers: Path) -> bool:
+    def clean_up(self, workers: Path) -> bool:
         """Close the pipes of a killed worker, and remove its heartbeat and an empty log; return whether it has ended.
 
-        A disk that does not answer blocks even killed processes.
+        A killed process does not end while it waits for a disk that does not answer.
         """
         is_gone = True
         try:

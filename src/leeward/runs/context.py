@@ -111,7 +111,7 @@ class RunContext:
 
     def announce_stop(self) -> None:
         """Emit "stopping" once after a request to stop."""
-        if self.stop.is_asked and not self.stop.is_announced:
+        if self.stop.is_requested and not self.stop.is_announced:
             self.stop.is_announced = True
             in_hand, grace_s = len(self.disk.in_hand), self.options.grace_s
             self.emit("stopping", signal=self.stop.signal, in_hand=in_hand, grace_s=grace_s)

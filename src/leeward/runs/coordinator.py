@@ -47,17 +47,17 @@ class Coordinator:
         """Run until all tasks have a result or have failed, or until a request to stop."""
         self._queue.extend(tasks)
         try:
-            while self._goes_on():
-                while not self._stop.is_asked and self._disk.may_hand_out() and engine.room > 0 and self._queue:
+            while self._is_unfinished():
+                while not self._stop.is_requested and self._disk.may_hand_out() and engine.room > 0 and self._queue:
                     key = self._queue.popleft()
                     self._disk.in_hand.add(key)
                     engine.start(key)
                 for outcome in engine.poll(POLL_S if self._disk.in_hand else disks.TRY_AGAIN_S):
                     self.on_outcome(outcome)
-                self._look_after()
+                self._maintain()
         finally:
             cut_off = engine.close()
-            self._abandoned = self._disk.forget_tasks()
+            self._abandoned = self._disk.clear_tasks()
             self._forgive(cut_off, engine.mark)
 
     def find_abandoned(self) -> None:
@@ -70,8 +70,8 @@ class Coordinator:
         """Return the number of unfinished tasks, running ones included."""
         return len(self._queue) + len(self._disk.in_hand)
 
-    def _goes_on(self) -> bool:
-        if not self._stop.is_asked:
+    def _is_unfinished(self) -> bool:
+        if not self._stop.is_requested:
             return bool(self._queue or self._disk.in_hand or self._disk.has_unwritten)
         self._context.announce_stop()
         return bool(self._disk.in_hand) and time.monotonic() - self._stop.since < self._context.options.grace_s
@@ -173,10 +173,10 @@ class Coordinator:
         else:
             self._queue.appendleft(key)
 
-    def _look_after(self) -> None:
+    def _maintain(self) -> None:
         """Retry rejected writes, pack files if there are too many, and check the lock now and then."""
-        self._disk.write_again()
-        if self._files.is_due and not (self._disk.has_unwritten or self._stop.is_asked):
+        self._disk.retry_writes()
+        if self._files.is_due and not (self._disk.has_unwritten or self._stop.is_requested):
             self._disk.write(self._files.pack)
         now = time.monotonic()
         if now - self._checked > INTERVAL_S:

@@ -49,7 +49,7 @@ class RunDisk:
         if len(self._unwritten) == 1:
             self._write_out()
 
-    def write_again(self) -> None:
+    def retry_writes(self) -> None:
         """Retry rejected writes now and then."""
         now = time.monotonic()
         if self._unwritten and now - self._tried > TRY_AGAIN_S:
@@ -73,7 +73,7 @@ class RunDisk:
                 value = action()
             except StorageError as error:
                 self.note_rejected(str(error))
-                if self._stop.is_asked:
+                if self._stop.is_requested:
                     raise
                 time.sleep(TRY_AGAIN_S)
             else:
@@ -100,7 +100,7 @@ class RunDisk:
             self._hangs = False
             self._note_accepted()
 
-    def forget_tasks(self) -> set[Key]:
+    def clear_tasks(self) -> set[Key]:
         """Forget and return the tasks in hand, after the engine was closed."""
         in_hand, self.in_hand = self.in_hand, set()
         self._stuck.clear()

@@ -68,13 +68,13 @@ class ResultFiles:
         facts = {"results": packed.count, "bad": len(packed.bad), "kept": len(packed.kept)}
         self._context.emit("packed", file=str(packed.path), **facts, seconds=round(time.monotonic() - began, 2))
 
-    def put_in_order(self, stored: Stored) -> bool:
+    def repair(self, stored: Stored) -> bool:
         """Move bad files to quarantine and finish interrupted packing; return whether there were bad files.
 
         Valid results of bad packs are kept and added to `stored`.
         """
         for bad in stored.bad:
-            for found in self.put_aside(bad):
+            for found in self.move_to_quarantine(bad):
                 if found.key is not None and found.key not in stored.results:
                     stored.add(found.key, found)
         moved = {bad.path for bad in stored.bad}
@@ -91,7 +91,7 @@ class ResultFiles:
         if self.is_due:
             self._disk.retry(self.pack)
 
-    def put_aside(self, bad: BadFile) -> list[FoundResult]:
+    def move_to_quarantine(self, bad: BadFile) -> list[FoundResult]:
         """Move a file to quarantine; return the valid results of a bad pack, which are in separate files now."""
         rescued: list[FoundResult] = []
         if isinstance(bad, BadPack) and os.path.lexists(bad.path):
@@ -118,7 +118,7 @@ class ResultFiles:
         (found,) = self._disk.retry(lambda: list(read_shards([path])))
         if not isinstance(found, BadShard):
             return index_line(found)
-        self.put_aside(found)
+        self.move_to_quarantine(found)
         return None
 
     def append_index(self, lines: bytes) -> None:

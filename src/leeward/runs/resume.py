@@ -118,7 +118,7 @@ def read_stored(files: RunFiles, processes: int, notice: Callable[[], None] = _n
     return stored
 
 
-def tidy(paths: RunPaths) -> None:
+def remove_leftovers(paths: RunPaths) -> None:
     """Remove heartbeats and temporary files of killed processes.
 
     Only files and folders with leeward's own names are removed. Links are kept and not followed.

@@ -85,7 +85,7 @@ def run_work(work: Work, paths: RunPaths, options: Options, on_event: OnEvent) -
     for note in work.check():
         emit("note", message=note)
     if options.new:
-        _put_old_aside(paths, options.take_over, emit)
+        _rename_old_run(paths, options.take_over, emit)
     prepare_folders(paths)
     lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: emit("waiting", message=text))
     try:
@@ -109,7 +109,7 @@ def nothing_to_run(work: Work, options: Options) -> InputError:
     return InputError(f"{options.only!r:.80} selects none of the {work.n_tasks} tasks of {work.name}")
 
 
-def _put_old_aside(old: RunPaths, take_over: bool, emit: Emit) -> None:
+def _rename_old_run(old: RunPaths, take_over: bool, emit: Emit) -> None:
     """Rename the old run directory and its output, with the time in the name."""
     aside = RunPaths(old.output.with_name(f"{old.output.stem}-{time.strftime('%Y%m%dT%H%M%SZ', time.gmtime())}.h5"))
     if aside.root.exists() or aside.output.exists():

@@ -39,7 +39,7 @@ class Stages:
             if tasks:
                 self._compute(tasks)
             lost = self._merge() if report.results else 0
-            if lost == 0 or stop.is_asked or report.engine_lost:
+            if lost == 0 or stop.is_requested or report.engine_lost:
                 break
             tasks = self._tasks(suspects)
             context.emit("again", tasks=len(tasks), lost=lost, turn=turn + 1)
@@ -50,7 +50,7 @@ class Stages:
     def _verify_existing(self) -> None:
         """Verify the results in the run directory and the output; raise InputError if they do not fit the work."""
         context, report, work, paths = self._context, self._report, self._context.work, self._paths
-        resume.tidy(paths)
+        resume.remove_leftovers(paths)
         found = RunFiles(paths)
         if len(found):
             context.emit("checking", shards=found.likely_results or len(found))
@@ -60,7 +60,7 @@ class Stages:
         resume.refuse_changed(work, paths, stored)
         report.is_counted = True
         context.record("run-began", tasks=len(report.wanted), stored=len(stored.results), version=__version__)
-        if self._files.put_in_order(stored):
+        if self._files.repair(stored):
             resume.refuse_changed(work, paths, stored)
         restored = 0
         if not resume.is_source(paths.output, context.options.adopt):  # adopting reads it
@@ -170,7 +170,7 @@ class Stages:
             )
         except OutputHoldsMoreError as error:
             return self._recover(error)
-        rescued = {found.key for bad in merged.bad_files for found in self._files.put_aside(bad)} - merged.keys
+        rescued = {found.key for bad in merged.bad_files for found in self._files.move_to_quarantine(bad)} - merged.keys
         for key in [key for key in results if key not in merged.keys and key not in rescued]:
             del results[key]
         self._report.merged = merged
@@ -180,7 +180,7 @@ class Stages:
     def _recover(self, error: OutputHoldsMoreError) -> int:
         """Restore lost results from the output; return how many results must be recomputed."""
         for bad in error.bad_files:
-            self._files.put_aside(bad)
+            self._files.move_to_quarantine(bad)
         results = self._report.results
         found = self._read_stored(RunFiles(self._paths))
         gone = [key for key in results if key not in found.results]

@@ -40,5 +40,5 @@ class StopRequests:
         self.since = time.monotonic()
 
     @property
-    def is_asked(self) -> bool:
+    def is_requested(self) -> bool:
         return self.signal is not None

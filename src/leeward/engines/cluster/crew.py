@@ -12,8 +12,8 @@ from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
 
-NOBODY_AFTER_S = 600.0  # give up a cluster that has no worker and expects none for so long
-SAY_AGAIN_S = 300.0
+NO_WORKER_S = 600.0  # give up a cluster that has no worker and expects none for so long
+REMIND_S = 300.0
 ANSWER_S = 15.0  # for a worker that was just prepared
 CLOSE_S = 5.0  # for workers to end their processes at the end of a run
 
@@ -28,8 +28,8 @@ class Crew:
         self._emit = emit
         self._root = root
         self._has_answer = False
-        self._said: set[str] = set()
-        self._last_ready = self._last_expected = self._warned_alone = time.monotonic()
+        self._announced: set[str] = set()
+        self._last_ready = self._last_expected = self._reminded = time.monotonic()
 
     def join_present(self) -> None:
         """Prepare the workers that are present."""
@@ -44,38 +44,38 @@ class Crew:
             member.preparing = self._link.call(address, pilot.set_up, self._order, on_end=on_end, first=True)
 
     def _prepared(self, member: Member, future: Any) -> None:
-        """Accept or refuse a worker after its answer."""
+        """Accept or reject a worker after its answer."""
         if not self._has_answer:  # events arrive from now on; a worker may have come just before
             self._has_answer = True
             self.join_present()
         if self.members.get(member.address) is not member:
             return
         if future.status != "finished":
-            self.refuse(member, f"it cannot be used: {reason_of(future)}")
+            self.reject(member, f"it cannot be used: {reason_of(future)}")
             return
         try:
             facts = future.result(timeout=ANSWER_S)  # Dask would wait forever for a worker that is gone
         except (OSError, CancelledError) as error:  # a TimeoutError too
-            self.refuse(member, f"it cannot be used: it no longer answers ({error})")
+            self.reject(member, f"it cannot be used: it no longer answers ({error})")
             return
         member.prepared(facts)
         member.unfit = None
         if facts["version"] != __version__:
-            self.refuse(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
+            self.reject(member, f"it has leeward {facts['version']}; expected {__version__}, as here")
             return
         self._link.joined(member)
         news = "stores" if member.stores else f"{member.host} does not store"
         shown = {"host": member.host, "worker": member.name, "slots": member.slots, "job": member.job}
         disk = {"stores": member.stores, "reason": facts["unreached"], "run": self._root}
-        self._emit("joined", **shown, **disk, is_news=news not in self._said)
-        self._said.add(news)
+        self._emit("joined", **shown, **disk, is_news=news not in self._announced)
+        self._announced.add(news)
 
-    def refuse(self, member: Member, reason: str) -> None:
+    def reject(self, member: Member, reason: str) -> None:
         """Give the member no more tasks."""
         member.unfit = reason
         self._emit("unfit", host=member.host, worker=member.name or member.address, reason=reason)
 
-    def look_after(self, left: int, unit_s: float) -> None:
+    def update(self, left: int, unit_s: float) -> None:
         """Keep as many workers as the remaining tasks need; raise EngineLostError if none can be expected.
 
         unit_s: how long a unit of tasks may take, s.
@@ -83,12 +83,12 @@ class Crew:
         now = time.monotonic()
         members = list(self.members.values())
         for member in members:
-            if not member.slots and member.unfit is None and now - member.joined > NOBODY_AFTER_S:
-                self.refuse(member, f"it has not answered for {NOBODY_AFTER_S:g} s")  # it may still answer later
+            if not member.slots and member.unfit is None and now - member.joined > NO_WORKER_S:
+                self.reject(member, f"it has not answered for {NO_WORKER_S:g} s")  # it may still answer later
             member.is_spent = member.is_ready and not member.has_time_for(unit_s)
         self._link.adjust(left, members)
         if any(member.is_ready for member in members):
-            self._last_ready = self._last_expected = self._warned_alone = now
+            self._last_ready = self._last_expected = self._reminded = now
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = self._link.expects
@@ -96,12 +96,12 @@ class Crew:
             self._last_expected = now
         if preparing:
             expected = f"{preparing} worker(s) have not answered yet"
-        if now - self._last_expected > NOBODY_AFTER_S:
+        if now - self._last_expected > NO_WORKER_S:
             unfit = next((member.unfit for member in members if member.unfit), "none has come")
-            raise EngineLostError(f"no worker of {self._link.address} could be used for {NOBODY_AFTER_S:g} s: {unfit}")
-        if now - self._warned_alone > (SAY_AGAIN_S if "alone" in self._said else 10.0):
-            self._warned_alone = now
-            self._said.add("alone")
+            raise EngineLostError(f"no worker of {self._link.address} could be used for {NO_WORKER_S:g} s: {unfit}")
+        if now - self._reminded > (REMIND_S if "alone" in self._announced else 10.0):
+            self._reminded = now
+            self._announced.add("alone")
             self.join_present()  # one may have come before events arrived
             self._emit("alone", address=self._link.address, expected=expected, seconds=round(now - self._last_ready))
 

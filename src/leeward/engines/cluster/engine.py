@@ -30,7 +30,7 @@ from leeward.engines.engine import (
     Unstuck,
     from_message,
 )
-from leeward.engines.heartbeat import ForeignHeartbeats
+from leeward.engines.heartbeat import RemoteHeartbeats
 from leeward.engines.local import START_LIMIT_S, STORE_LIMIT_S
 from leeward.engines.work import FrozenWork
 from leeward.engines.worker import storage_errors
@@ -55,7 +55,7 @@ class ClusterEngine:
         self._probe = paths.root / f"{PROBE}{link.token}"
         self._most_waiting = 0
         self._compile_events: set[str] = set()
-        self._heartbeats = ForeignHeartbeats(paths.workers, self.mark)
+        self._heartbeats = RemoteHeartbeats(paths.workers, self.mark)
         self._queue = TaskQueue(execution.retries, assignment.work.group)
         self._units: dict[str, Unit] = {}  # by the keys of their futures
         self._is_cut_off = False  # Dask has cancelled all futures
@@ -96,15 +96,15 @@ class ClusterEngine:
             raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone or cannot be reached")
         members = self._crew.members.values()
         # this may raise, so it comes before outcomes are collected, which would be lost
-        self._crew.look_after(self._left(), self._queue.pace.unit_s)
+        self._crew.update(self._left(), self._queue.pace.unit_s)
         for member, keys in self._queue.units(members):
             self._send(member, keys)
         outcomes: list[Outcome] = []
         for handler, *facts in self._link.messages(seconds):
             outcomes += handler(*facts) or ()
-        outcomes += self._give_up_silent()
+        outcomes += self._fail_silent()
         if self._most_waiting and not self._queue.waiting:
-            outcomes += self._free_stalled()
+            outcomes += self._return_stalled()
         # counted once per poll, as there may be many tasks
         self._most_waiting = self._queue.room(members) + self._queue.held_back
         return outcomes
@@ -150,7 +150,7 @@ class ClusterEngine:
         try:
             outcomes = [self._outcome(facts, unit.member) for facts in message["outcomes"]]
         except (KeyError, TypeError, ValueError) as error:
-            self._crew.refuse(unit.member, f"it sent an invalid message ({error!r:.80})")
+            self._crew.reject(unit.member, f"it sent an invalid message ({error!r:.80})")
             outcomes = []
         for outcome in outcomes:
             if outcome.key not in unit.left:  # another worker has it now
@@ -161,7 +161,7 @@ class ClusterEngine:
             yield outcome
             yield from self._compare_disks(unit.member, outcome)
         if not unit.left:
-            self._drop(unit)
+            self._remove(unit)
 
     def _compare_disks(self, member: Member, outcome: Outcome) -> Iterator[Outcome]:
         """Give a member no more tasks if the disk rejects the writes of this member only."""
@@ -169,22 +169,22 @@ class ClusterEngine:
         if isinstance(outcome, Stuck):
             member.stuck_since = min(member.stuck_since, now)
             if not member.stores:
-                yield from self._put_away(member, f"its local disk rejects writes: {outcome.message}")
+                yield from self._exclude(member, f"its local disk rejects writes: {outcome.message}")
         elif not isinstance(outcome, Began):
             member.stuck_since = inf
         if isinstance(outcome, Done) and outcome.result is None:
             for other in self._crew.members.values():
                 if now - other.stuck_since > STUCK_S:
-                    yield from self._put_away(other, "the disk rejects its writes, but accepts those of other workers")
+                    yield from self._exclude(other, "the disk rejects its writes, but accepts those of other workers")
 
-    def _put_away(self, member: Member, reason: str) -> Iterator[Outcome]:
+    def _exclude(self, member: Member, reason: str) -> Iterator[Outcome]:
         """Give a member no more tasks; return its tasks for others, without a failure."""
-        self._crew.refuse(member, reason)
+        self._crew.reject(member, reason)
         member.stuck_since = inf
         for unit in list(member.units):
             yield from map(Unstuck, unit.stuck)
             yield from map(Returned, unit.left)
-            self._drop(unit)
+            self._remove(unit)
 
     def _outcome(self, facts: dict[str, Any], member: Member) -> Outcome:
         """Return the outcome in a message of a pilot. Check a result that came with it."""
@@ -213,11 +213,11 @@ class ClusterEngine:
         if future.status not in ("finished", "error"):  # lost with its worker, which is another message
             return []
         if not unit.left:
-            self._drop(unit)
+            self._remove(unit)
             return []
         member, reason = unit.member, reason_of(future)
         if future.status == "error":
-            self._crew.refuse(member, reason)
+            self._crew.reject(member, reason)
         kind, message = _failure(member, f"the Dask worker {member.name} on {member.host} gave up", reason)
         return self._give_up(unit, kind, message, all_heard=True)
 
@@ -238,18 +238,18 @@ class ClusterEngine:
             outcomes += self._give_up(unit, kind, message, all_heard=unit in behind)
         return outcomes
 
-    def _give_up_silent(self) -> list[Outcome]:
+    def _fail_silent(self) -> list[Outcome]:
         """Give up units that were silent for longer than any task may take; Dask did not notice their loss."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - self._silent_s
         for unit in list(self._units.values()):
             member = unit.member
             if (unit.heard if unit.begun else max(unit.heard, member.heard)) < long_ago:  # one waits behind others
-                self._crew.refuse(member, "it has been silent for too long")
+                self._crew.reject(member, "it has been silent for too long")
                 outcomes += self._give_up(unit, "timed-out", f"{member.name} on {member.host} is silent")
         return outcomes
 
-    def _free_stalled(self) -> list[Outcome]:
+    def _return_stalled(self) -> list[Outcome]:
         """Return tasks that wait behind a long task or for a disk, so that idle workers get them."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
@@ -260,7 +260,7 @@ class ClusterEngine:
                     outcomes += [Returned(key) for key in unit.left if key not in unit.in_hand]
                     unit.left = [key for key in unit.left if key in unit.in_hand]
                     if not unit.left:
-                        self._drop(unit)
+                        self._remove(unit)
         return outcomes
 
     def _give_up(self, unit: Unit, kind: str, message: str, all_heard: bool = False) -> list[Outcome]:
@@ -285,10 +285,10 @@ class ClusterEngine:
             )
         if kind == "died":
             self._queue.suspect(suspects)
-        self._drop(unit)
+        self._remove(unit)
         return outcomes
 
-    def _drop(self, unit: Unit) -> None:
+    def _remove(self, unit: Unit) -> None:
         """Forget a unit; later messages about it are ignored."""
         if self._units.pop(unit.future.key, None) is not None:
             unit.left.clear()

@@ -32,15 +32,15 @@ from leeward.files import is_there, read_regular
 from leeward.store import Key, RunPaths, parse_key, prepare_folders, probe
 
 POLL_S = 0.25
-LOOK_AFTER_S = 2.0
+SUPERVISE_S = 2.0
 IDLE_S = 60.0  # then an idle worker process ends: its coordinator may be gone
 FULL = 64_000  # bytes of results in one message: a Dask scheduler keeps the last thousand messages
 ALIVE = (Status.init, Status.running, Status.paused)
-UNWANTED = ("cancelled", "released", "forgotten")
+CANCELLED = ("cancelled", "released", "forgotten")
 
 _pilots: dict[str, "_Pilot"] = {}
 _changed = threading.Lock()
-_lasting = ThreadPoolExecutor(1, "leeward-launch")  # one thread that lives as long as this Dask worker
+_launch_thread = ThreadPoolExecutor(1, "leeward-launch")  # one thread that lives as long as this Dask worker
 
 
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
@@ -79,7 +79,7 @@ class _Pilot:
         self._frozen = FrozenWork(*order["work"])
         self._worker = worker
         self._key = key
-        self._unreached = _why_unreached(order)
+        self._unreached = _unreached_reason(order)
         self._own_folder: Path | None = None
         if self._unreached is not None:
             self._own_folder = Path(tempfile.mkdtemp(prefix="leeward-", dir=worker.local_directory))
@@ -89,8 +89,8 @@ class _Pilot:
             prepare_folders(self._paths)
         self._idle: list[tuple[float, LocalEngine]] = []
         self._changed = threading.Lock()
-        self._over = threading.Event()
-        threading.Thread(target=self._look_after, name="leeward-pilot", daemon=True).start()
+        self._ended = threading.Event()
+        threading.Thread(target=self._supervise, name="leeward-pilot", daemon=True).start()
 
     def facts(self) -> dict[str, Any]:
         ends = os.environ.get("SLURM_JOB_END_TIME", "")
@@ -107,23 +107,23 @@ class _Pilot:
     def compute_unit(self, unit: str, names: list[str]) -> int:
         keys = [parse_key(name) for name in names]
         engine = self._take_engine()
-        outbox = _Outbox(self._say, unit)
+        outbox = _Outbox(self._send, unit)
         try:
             for done, key in enumerate(keys):
-                if not self._one(engine, outbox, key):
+                if not self._compute_task(engine, outbox, key):
                     engine.close()
                     return done
         except BaseException:
             engine.close()
             raise
         finally:
-            outbox.empty()
+            outbox.flush()
         self._put_back(engine)
         return len(keys)
 
-    def _one(self, engine: LocalEngine, outbox: "_Outbox", key: Key) -> bool:
+    def _compute_task(self, engine: LocalEngine, outbox: "_Outbox", key: Key) -> bool:
         """Compute a task; return False if the unit is cancelled."""
-        if self._is_unwanted(outbox.unit):
+        if self._is_cancelled(outbox.unit):
             return False
         if self._own_folder is None and is_there(self._paths.shard(key)):
             return True  # another worker has stored it meanwhile; the coordinator finds it
@@ -137,14 +137,14 @@ class _Pilot:
             outbox.put([self._message(outcome, seconds) for outcome in outcomes])
             if any(isinstance(outcome, Done | Failed) for outcome in outcomes):
                 return True
-            if self._is_unwanted(outbox.unit):
+            if self._is_cancelled(outbox.unit):
                 return False
 
-    def _is_unwanted(self, unit: str) -> bool:
+    def _is_cancelled(self, unit: str) -> bool:
         """Return whether the coordinator has cancelled the unit or is gone, or this Dask worker ends."""
         task = self._worker.state.tasks.get(unit)
-        released = task is None or task.state in UNWANTED
-        return self._over.is_set() or released or self._worker.status not in ALIVE
+        released = task is None or task.state in CANCELLED
+        return self._ended.is_set() or released or self._worker.status not in ALIVE
 
     def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
         """Return an outcome as a message, with the result if it could not be stored in the run directory."""
@@ -157,13 +157,13 @@ class _Pilot:
                 shard.unlink()
         return message
 
-    def _say(self, message: dict[str, Any]) -> None:
+    def _send(self, message: dict[str, Any]) -> None:
         self._worker.log_event(self._order["token"], message)
 
     def _emit(self, kind: str, /, **facts: Any) -> None:
         """Send the events of compiling; other failures are reported with their task."""
         if kind in COMPILE_EVENTS:
-            self._say({"event": kind, "host": socket.gethostname(), **facts})
+            self._send({"event": kind, "host": socket.gethostname(), **facts})
 
     def _take_engine(self) -> LocalEngine:
         with self._changed:
@@ -176,13 +176,13 @@ class _Pilot:
 
     def _put_back(self, engine: LocalEngine) -> None:
         with self._changed:
-            if not self._over.is_set():
+            if not self._ended.is_set():
                 self._idle.append((time.monotonic(), engine))
                 return
         engine.close()
 
-    def _look_after(self) -> None:
-        while not self._over.wait(LOOK_AFTER_S):
+    def _supervise(self) -> None:
+        while not self._ended.wait(SUPERVISE_S):
             if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # no coordinator is left
                 self.end()
                 return
@@ -204,14 +204,14 @@ class _Pilot:
         for path in self._paths.heartbeats():
             with contextlib.suppress(OSError, ValueError):  # it is just ending
                 beats.append(json.loads(read_regular(path)))
-        self._say({"beats": beats})
+        self._send({"beats": beats})
 
     def end(self) -> None:
         """End this pilot; busy threads notice at their next poll. A newer pilot of the same run stays."""
         with _changed:
             if _pilots.get(self._order["token"]) is self:
                 del _pilots[self._order["token"]]
-        self._over.set()
+        self._ended.set()
         self._close_idle(0.0)
         if self._own_folder is not None:
             shutil.rmtree(self._own_folder, ignore_errors=True)  # Dask removes the rest with its folder
@@ -220,28 +220,28 @@ class _Pilot:
 class _Outbox:
     """Collects messages about a unit, so that those of short tasks travel together, soon and not too large."""
 
-    def __init__(self, say: Callable[[dict[str, Any]], None], unit: str) -> None:
+    def __init__(self, send: Callable[[dict[str, Any]], None], unit: str) -> None:
         self.unit = unit
-        self._say = say
+        self._send = send
         self._held: list[dict[str, Any]] = []
         self._size = 0
-        self._emptied = 0.0
+        self._flushed = 0.0
 
     def put(self, messages: list[dict[str, Any]]) -> None:
         for message in messages:
             if self._held and self._size + len(message.get("shard", b"")) > FULL:
-                self.empty()
+                self.flush()
             self._held.append(message)
             self._size += len(message.get("shard", b""))
-        if not messages or time.monotonic() - self._emptied > POLL_S:
-            self.empty()
+        if not messages or time.monotonic() - self._flushed > POLL_S:
+            self.flush()
 
-    def empty(self) -> None:
+    def flush(self) -> None:
         if self._held:
-            self._say({"unit": self.unit, "outcomes": self._held})
+            self._send({"unit": self.unit, "outcomes": self._held})
             self._held = []
             self._size = 0
-        self._emptied = time.monotonic()
+        self._flushed = time.monotonic()
 
 
 def _launch(*command: Any, **options: Any) -> "subprocess.Popen[bytes]":
@@ -250,10 +250,10 @@ def _launch(*command: Any, **options: Any) -> "subprocess.Popen[bytes]":
     Threads of Dask may end when other tasks secede, and another thread may use the process by then.
     """
     launch: Launch = subprocess.Popen
-    return _lasting.submit(launch, *command, **options).result()
+    return _launch_thread.submit(launch, *command, **options).result()
 
 
-def _why_unreached(order: dict[str, Any]) -> str | None:
+def _unreached_reason(order: dict[str, Any]) -> str | None:
     """Return why this machine cannot store results in the run directory; None if it can."""
     try:
         if Path(order["probe"]).read_text(encoding="utf-8") != order["content"]:

@@ -1,7 +1,7 @@
-"""A Dask cluster for one run: its scheduler in this process, its workers as SLURM jobs, started by dask-jobqueue.
+"""A Dask cluster for one run: its scheduler runs in this process, and dask-jobqueue starts its workers as SLURM jobs.
 
-Each job is one Dask worker with one thread per core. This module adds what dask-jobqueue lacks: it replaces jobs that
-end while there is work for them, and reports why a cluster could not be started.
+Each job is one Dask worker with one thread per core. dask-jobqueue does not replace jobs that end while there is work
+for them, nor report why a cluster could not be started. This module does.
 """
 
 import asyncio
@@ -38,18 +38,17 @@ from dask_jobqueue.slurm import SLURMCluster, SLURMJob  # noqa: E402
 signal.signal(signal.SIGINT, _before)  # the import replaces the handler of Ctrl-C
 
 ADJUST_S = 1.0
-LOOK_S = 10.0  # between two calls of squeue, to limit the load of SLURM
-TRY_AGAIN_S = 60.0  # after sbatch has failed
+QUEUE_S = 10.0  # between two calls of squeue, to limit the load of SLURM
+RETRY_S = 60.0  # after sbatch has failed
 ANSWER_S = 60.0
 MOST_AT_ONCE = 10  # jobs to submit at once
-JOBS_IN_VAIN = 3
+MOST_USELESS_JOBS = 3
 CLOSE_S = 60.0
-DEATH_TIMEOUT_S = 60  # a job ends when its scheduler has been silent for so long
-TAIL = 2000  # characters of a log
+DEATH_TIMEOUT_S = 60  # a job ends after this time without its scheduler
 _QUEUED = re.compile(r"(?m)^ *(\d+)\|(\w*)\|(.*)\| *(\S*) *$")
 _LEFT = re.compile(r"(?:([0-9]+)-)?(?:([0-9]+):)?([0-9]+):([0-9]+)\Z")
 
-# notice lost workers, and serve no web pages
+# detect lost workers, and serve no web pages
 DASK_SETTINGS = {
     "distributed.scheduler.worker-ttl": "60s",
     "distributed.scheduler.allowed-failures": 0,
@@ -145,11 +144,11 @@ class SlurmLink(Link):
         self._queue: dict[str, Job] = {}
         self._known: set[str] = set()  # names of members that are prepared or unfit
         self._used: set[str] = set()  # names of members that have begun a task
-        self._ended: set[str] = set()  # names of jobs that were told to end
-        self._in_vain: list[str] = []  # jobs that ended without use, and why
+        self._ending: set[str] = set()  # names of jobs that are being ended
+        self._useless_jobs: list[str] = []  # jobs in a row that ended before their worker could be used, and why
         self._has_started = False
-        self._doing: Future[None] | None = None
-        self._adjusted = self._looked = self._not_before = 0.0
+        self._running: Future[None] | None = None
+        self._adjusted = self._queue_read = self._not_before = 0.0
         try:
             with dask.config.set(DASK_SETTINGS):
                 self._cluster = self._start()
@@ -199,31 +198,31 @@ class SlurmLink(Link):
         return f"{len(starting)} job(s) are starting" if starting or not self._has_started else None
 
     def joined(self, member: Member) -> None:
-        member.is_ending = member.name in self._ended
+        member.is_ending = member.name in self._ending
         if member.ends is None:
-            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue tells
+            member.ends = time.monotonic() + self._settings.walltime_s  # until squeue reports it
 
     def lost(self, member: Member) -> None:
-        self._looked = 0.0  # check at once whether its job is gone too
+        self._queue_read = 0.0  # read the queue at once: its job may be gone too
 
     def adjust(self, left: int, members: Sequence[Member]) -> None:
         now = time.monotonic()
-        if self._doing is not None:
-            if not self._doing.done():
+        if self._running is not None:
+            if not self._running.done():
                 return
-            done, self._doing = self._doing, None
+            done, self._running = self._running, None
             self._handle_error(done.exception())
         if now - self._adjusted < ADJUST_S:
             return
         self._adjusted = now
         self._update(members)
-        if len(self._in_vain) >= JOBS_IN_VAIN:
+        if len(self._useless_jobs) >= MOST_USELESS_JOBS:
             self._stop_or_pause(members)
         if now < self._not_before:
             return
-        if now - self._looked > LOOK_S and self._has_started:
-            self._looked = now
-            self._do(self._read_queue())
+        if now - self._queue_read > QUEUE_S and self._has_started:
+            self._queue_read = now
+            self._run(self._read_queue())
         else:
             needed = max(self._settings.least_jobs, -(-left // self._settings.cores))
             self._adjust_jobs(min(self._settings.most_jobs, needed), members)
@@ -240,7 +239,7 @@ class SlurmLink(Link):
                 self._known.add(member.name)
             if member.heard and member.name not in self._used:
                 self._used.add(member.name)
-                self._in_vain.clear()
+                self._useless_jobs.clear()
 
     def close(self) -> None:
         """End all jobs, pending ones included, without raising an error."""
@@ -266,19 +265,20 @@ class SlurmLink(Link):
         ending = {name for name in idle if name in by_name and (by_name[name].is_spent or by_name[name].unfit)}
         for member in (by_name[name] for name in ending):
             if member.unfit and not member.is_ending and member.name not in self._used:
-                self._in_vain.append(f"{member.job or member.name}: {member.unfit}")
+                self._useless_jobs.append(f"{member.job or member.name}: {member.unfit}")
         surplus = len(spec) - len(ending) - wanted
         pending_first = sorted((name for name in idle if name not in ending), key=lambda name: name in by_name)
         if surplus > 0 and self._settings.least_jobs < self._settings.most_jobs:
             ending |= set(pending_first[:surplus])
-        self._ended |= ending
+        self._ending |= ending
         for name in ending & by_name.keys():
             by_name[name].is_ending = True  # no more tasks for it from now on
         missing = max(0, min(wanted - (len(spec) - len(ending)), MOST_AT_ONCE))
         if ending or missing or set(spec) != set(self._cluster.workers):
-            self._do(self._change(ending, missing))
+            self._run(self._change(ending, missing))
 
     async def _change(self, ending: set[str], more: int) -> None:
+        """End these jobs, and submit so many more."""
         for name in ending:
             self._cluster.worker_spec.pop(name, None)
         for _ in range(more):
@@ -291,9 +291,10 @@ class SlurmLink(Link):
                 del self._cluster.workers[name]  # sbatch has failed
                 self._cluster.worker_spec.pop(name, None)
 
-    def _do(self, action: Coroutine[Any, Any, None]) -> None:
+    def _run(self, action: Coroutine[Any, Any, None]) -> None:
+        """Start an action in the thread of the cluster; `adjust` handles its error."""
         loop: Any = self._cluster.loop
-        self._doing = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
+        self._running = asyncio.run_coroutine_threadsafe(action, loop.asyncio_loop)
 
     def _handle_error(self, error: BaseException | None) -> None:
         self._has_started = self._has_started or bool(self._cluster.workers)
@@ -305,11 +306,11 @@ class SlurmLink(Link):
         message = "; ".join(line.strip() for line in text.strip().splitlines()) or "no reason was given"
         if not self._has_started:
             raise LeewardError(f"no job could be started: {message}")
-        self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._emit("slurm-refuses", message=message, again_s=TRY_AGAIN_S)
+        self._not_before = time.monotonic() + RETRY_S
+        self._emit("slurm-refuses", message=message, again_s=RETRY_S)
 
     async def _read_queue(self) -> None:
-        """Update the queue; jobs that SLURM no longer knows have ended."""
+        """Update the queue. A job that is not in it has ended."""
         output = await _Job._call(["squeue", "--noheader", "--format=%i|%T|%r|%L", "--me"])
         ours = {job.job_id for job in self._cluster.workers.values()}
         queue = parse_queue(output, time.monotonic())
@@ -320,25 +321,24 @@ class SlurmLink(Link):
                 del self._cluster.workers[name]
                 self._cluster.worker_spec.pop(name, None)
                 if name not in self._known:
-                    self._in_vain.append(f"{job.job_id}: its log ends: {self._log_of(job.job_id)}")
+                    self._useless_jobs.append(f"{job.job_id}: {self._end_of_log(job.job_id)}")
 
     def _stop_or_pause(self, members: Sequence[Member]) -> None:
-        """Raise EngineLostError, or pause if other jobs are working: then one bad node may get every new job."""
-        message = (
-            f"{JOBS_IN_VAIN} jobs in a row ended before their worker could be used; the last one, {self._in_vain[-1]}"
-        )
+        """Raise EngineLostError if no job works; else pause, because one bad node may get every new job."""
+        last = self._useless_jobs[-1]
+        message = f"{MOST_USELESS_JOBS} jobs in a row ended before their worker could be used; the last one, {last}"
         if all(member.unfit or member.is_ending for member in members):
             raise EngineLostError(message)
-        self._in_vain.clear()
-        self._not_before = time.monotonic() + TRY_AGAIN_S
-        self._emit("jobs-in-vain", message=message, again_s=TRY_AGAIN_S)
+        self._useless_jobs.clear()
+        self._not_before = time.monotonic() + RETRY_S
+        self._emit("jobs-in-vain", message=message, again_s=RETRY_S)
 
-    def _log_of(self, job_id: str) -> str:
+    def _end_of_log(self, job_id: str) -> str:
         found = ""
         for path in sorted(self._logs.glob(f"*-{job_id}.*")):
             with contextlib.suppress(OSError):
-                found += path.read_text(errors="replace")[-TAIL:]
-        return found.strip()[-500:] or "it is empty, or there is none"
+                found += path.read_text(errors="replace")
+        return f"its log ends: {found.strip()[-500:]}" if found.strip() else "it left no log"
 
 
 def _make_folder(settings: SlurmSpec, paths: RunPaths) -> Path:
