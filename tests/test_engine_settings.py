@@ -114,7 +114,7 @@ def test_an_address_where_nobody_answers_is_one_clear_line(inside, monkeypatch, 
         code, _, errors = inside("run", "campaign.yaml", "--engine", "dask", "--scheduler", address)
     assert code == 1, errors
     assert f"warning: {address} is not encrypted" in errors
-    assert errors.splitlines()[-1].startswith(f"leeward: {address}: no Dask scheduler answers there")
+    assert errors.splitlines()[-1].startswith(f"leeward: {address}: no Dask scheduler answers")
     assert "Traceback" not in errors
     assert not list(tmp_path.glob("layouts.run/.probe-*"))
     assert not (tmp_path / "layouts.run" / "lock").exists()

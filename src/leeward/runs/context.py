@@ -83,7 +83,7 @@ class RunReport:
 
 @dataclass(frozen=True)
 class RunContext:
-    """The parts of one run. report: its outcome so far. emit: sends an event. stop: requests to stop."""
+    """The parts of one run. report: its outcome so far. emit: sends an event."""
 
     report: RunReport
     options: Options

@@ -1,4 +1,4 @@
-"""The coordinator: it hands out tasks, retries them, and waits while the disk rejects writes."""
+"""The coordinator assigns tasks, retries them, and waits while the disk rejects writes."""
 
 import functools
 import time
@@ -71,6 +71,7 @@ class Coordinator:
         return len(self._queue) + len(self._disk.in_hand)
 
     def _is_unfinished(self) -> bool:
+        """Return whether to continue: until all is done, or after a request to stop until the grace time is over."""
         if not self._stop.is_requested:
             return bool(self._queue or self._disk.in_hand or self._disk.has_unwritten)
         self._context.announce_stop()
@@ -101,7 +102,7 @@ class Coordinator:
             self._disk.write(lambda: begin_attempt(self._paths, *facts))
 
     def _forgive(self, keys: list[Key], mark: str) -> None:
-        """Withdraw the attempts that the coordinator has ended, unless it has lost the lock."""
+        """Remove the records of attempts that the coordinator has ended, unless it has lost the lock."""
         try:
             self._context.lock.check()
         except LeewardError as error:
@@ -115,7 +116,7 @@ class Coordinator:
         return found or Record(str(key))
 
     def _returned(self, outcome: Returned) -> None:
-        """Queue a task again, unless the disk shows that it was begun: the message may be lost with its worker."""
+        """Queue a task again, unless the disk shows that it began. The message may be lost with its worker."""
         key = outcome.key
         last = self._record_of(key).unfinished if outcome.mark else None
         if (line := self._files.find(key)) is not None:
@@ -150,7 +151,7 @@ class Coordinator:
             self._disk.write(lambda: forget_record(self._paths, key))
             return
         self._disk.in_hand.discard(key)
-        if outcome.kind == "storing":  # not the task's fault
+        if outcome.kind == "storing":  # the disk caused it, not the task
             self._queue.append(key)
             self._disk.note_hanging(outcome.message)
             self._disk.write(lambda: forgive_attempt(self._paths, key, outcome.worker))

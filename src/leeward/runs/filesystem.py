@@ -1,4 +1,4 @@
-"""Remarks on the file system of a run directory."""
+"""Warnings about the file system of a run directory."""
 
 import os
 import re
@@ -40,7 +40,7 @@ def _parsed(line: str) -> Mount:
 
 
 def remark(path: Path) -> str:
-    """Return one line about the file system of a run directory; "" if it has no surprises."""
+    """Return a warning about the file system of a run directory, in one line; "" if there is none."""
     mount = mount_of(path)
     if mount is None:
         return ""

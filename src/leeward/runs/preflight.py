@@ -16,14 +16,14 @@ from leeward.store import Key, RunFiles, RunPaths, check_space, read_owner
 
 @dataclass
 class Preflight:
-    """The findings. done: tasks with a verified result in the run directory or the output. errors: in order."""
+    """The outcome of the checks. done: tasks with a verified result in the run directory or the output."""
 
     done: set[Key] = field(default_factory=set)
     errors: list[LeewardError] = field(default_factory=list)
 
 
 def preflight(work: Work, output: Path, options: Options, tasks: int, processes: int) -> Preflight:
-    """Check what `run` checks, given the same arguments. tasks: how many there are."""
+    """Make the checks of `run` with the same arguments. tasks: number of selected tasks."""
     paths, execution = RunPaths(output), work.execution
     found = Preflight()
     checks: list[Callable[[], object]] = [
@@ -77,9 +77,9 @@ def _demand_free(paths: RunPaths, options: Options) -> None:
 def _read_stored(found: Preflight, work: Work, paths: RunPaths, options: Options, processes: int) -> None:
     stored = resume.Stored()
     if paths.root.is_dir():
-        stored = resume.read_stored(RunFiles(paths), processes)
+        stored = resume.read_stored(RunFiles(paths), processes, lambda: None)
         found.done.update(key for key in stored.results if key in work)
         resume.refuse_changed(work, paths, stored)
     if not resume.is_source(paths.output, options.adopt):
-        resume.restore(work, paths, stored, store=lambda action: None)
+        resume.restore(work, paths, stored, store=lambda action: None, notice=lambda: None)
         found.done.update(key for key in stored.results if key in work)

@@ -1,4 +1,4 @@
-"""Result files of a run: move bad ones to quarantine, and pack many small ones."""
+"""Result files of a run: bad ones go to quarantine, and many small ones into packs."""
 
 import os
 import time
@@ -30,7 +30,7 @@ from leeward.store import (
 
 
 class ResultFiles:
-    """Result files of a run directory. It packs them, because clusters limit the number of files."""
+    """Result files of a run directory. Many are packed, because clusters limit the number of files."""
 
     def __init__(self, context: RunContext) -> None:
         self._context = context
@@ -43,7 +43,7 @@ class ResultFiles:
         self._place = context.paths.packs
 
     def add(self, keys: Iterable[Key]) -> None:
-        """Note results that were just stored or found."""
+        """Add results that were just stored or found."""
         self._loose.extend(keys)
 
     @property
@@ -85,14 +85,14 @@ class ResultFiles:
         return bool(moved)
 
     def store(self, action: Callable[[], Path]) -> None:
-        """Store a result from elsewhere, and pack others if there are too many files."""
+        """Store a result from elsewhere; pack some if there are too many files."""
         path = self._disk.retry(action)
         self.add([key_of_shard(path)])
         if self.is_due:
             self._disk.retry(self.pack)
 
     def move_to_quarantine(self, bad: BadFile) -> list[FoundResult]:
-        """Move a file to quarantine; return the valid results of a bad pack, which are in separate files now."""
+        """Move a file to quarantine; return the valid results of a bad pack, which are now in files of their own."""
         rescued: list[FoundResult] = []
         if isinstance(bad, BadPack) and os.path.lexists(bad.path):
             rescued = self._disk.retry(lambda: unpack(self._paths, bad, self._record))
@@ -111,7 +111,7 @@ class ResultFiles:
         return quarantine(self._paths, bad.path, bad.verdict, bad.reason, self._record)
 
     def find(self, key: Key) -> dict[str, Any] | None:
-        """Return the index line of a result that a dead worker may have stored; a bad one goes to quarantine."""
+        """Return the index line of a result that a dead worker may have stored, or None. A bad one goes to quarantine."""
         path = self._paths.shard(key)
         if not is_there(path):
             return None

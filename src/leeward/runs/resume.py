@@ -1,4 +1,4 @@
-"""Read a run directory when a run begins: results, bad files and records; reject what does not fit the work."""
+"""Read a run directory when a run begins; raise an error if its results do not fit the work."""
 
 import contextlib
 import functools
@@ -51,13 +51,13 @@ from leeward.store import (
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
 _PROBE_NAME = re.compile(rf"{re.escape(PROBE)}leeward-[0-9a-f]{{16}}\Z")
-UNKNOWN_SETTINGS = "the fingerprint differs; the settings that they were made with are not known"
-LEFT_BEHIND_S = 3600.0  # writing a file never takes so long
+UNKNOWN_SETTINGS = "the fingerprints differ; the old settings are not known"
+LEFT_BEHIND_S = 3600.0  # a temporary file of this age has no writer any more
 
 
 @dataclass
 class Stored:
-    """Verified results of a run directory, in little memory.
+    """Verified results of a run directory, in a form that needs little memory.
 
     fingerprints: of results that leeward computed. makers: version of leeward that made each. lines: for the index.
     bad: bad files, with verdict and reason. loose: keys of results in shards. doubled: shards whose results are also
@@ -74,7 +74,7 @@ class Stored:
     _known_makers: dict[Maker, Maker] = field(default_factory=dict)
 
     def versions(self, work: Work) -> dict[Key, int | None]:
-        """Return the method version of each result of a task; None if it was made with other settings."""
+        """Return the method version of each result; None if it was made with other settings."""
         known = {key: maker.method_version for key, maker in self.makers.items() if key in work}
         return {key: work.version_of(key, self.fingerprints.get(key), stated) for key, stated in known.items()}
 
@@ -88,10 +88,6 @@ class Stored:
             self.fingerprints[key] = sys.intern(found.fingerprint)
 
 
-def _no_notice() -> None:
-    pass
-
-
 def sync_names(paths: RunPaths) -> None:
     """Sync the folders of all results: a killed process may have renamed a file without syncing its folder."""
     folders = [Path(entry.path) for entry in entries(paths.results) if entry.is_dir(follow_symlinks=False)]
@@ -101,7 +97,7 @@ def sync_names(paths: RunPaths) -> None:
                 sync_folder(folder)
 
 
-def read_stored(files: RunFiles, processes: int, notice: Callable[[], None] = _no_notice) -> Stored:
+def read_stored(files: RunFiles, processes: int, notice: Callable[[], None]) -> Stored:
     """Read every pack and shard in child processes. notice: called now and then."""
     stored = Stored()
     packs = set(files.packs)
@@ -121,10 +117,10 @@ def read_stored(files: RunFiles, processes: int, notice: Callable[[], None] = _n
 def remove_leftovers(paths: RunPaths) -> None:
     """Remove heartbeats and temporary files of killed processes.
 
-    Only files and folders with leeward's own names are removed. Links are kept and not followed.
+    Only files and folders with names of leeward are removed. Links are neither removed nor followed.
     """
     long_ago = time.time() - LEFT_BEHIND_S
-    with storage_errors(paths.root, "cannot be tidied"):
+    with storage_errors(paths.root, "cannot be cleaned up"):
         for entry in entries(paths.root, may_be_link=True):
             if _CREDENTIALS_NAME.match(entry.name) and entry.is_dir(follow_symlinks=False):
                 with contextlib.suppress(FileNotFoundError):
@@ -134,7 +130,7 @@ def remove_leftovers(paths: RunPaths) -> None:
         for path in paths.heartbeats():
             path.unlink(missing_ok=True)  # a live worker writes it again
         for path in paths.temporaries() + paths.temporary_outputs():
-            with contextlib.suppress(FileNotFoundError):  # its writer is still alive
+            with contextlib.suppress(FileNotFoundError):  # its writer is alive and has just renamed it
                 if path.lstat().st_mtime < long_ago:
                     path.unlink()
 
@@ -159,7 +155,7 @@ def read_or_quarantine(paths: RunPaths, path: Path, record: Emit) -> Record | No
 
 
 def refuse_changed(work: Work, paths: RunPaths, stored: Stored) -> None:
-    """Raise InputError if results were made with other settings or another method version: a run never mixes them."""
+    """Raise InputError if results were made with other settings or another method version. A run never mixes them."""
     versions = stored.versions(work)
     changed = [key for key, version in versions.items() if version is None]
     if not changed:
@@ -220,12 +216,12 @@ def restore(
     paths: RunPaths,
     stored: Stored,
     store: Callable[[Callable[[], Any]], Any],
-    notice: Callable[[], None] = _no_notice,
+    notice: Callable[[], None],
 ) -> int:
-    """Restore this run's results that only the output holds as shards; return their number.
+    """Store results of this run that exist only in the output as shards again; return their number.
 
-    That happens after `leeward clean --merged`, or if a shard was damaged. Any other result would be lost with the
-    output, which is an error. So is a result of another method version.
+    They exist only there after `leeward clean --merged`, or if a shard was damaged. Raise an error if the output holds
+    any other result, which would be lost with it, or a result of another method version.
     """
     if not paths.output.exists():
         return 0
@@ -263,10 +259,10 @@ def restore(
 
 
 def _is_own(work: Work, found: FoundResult) -> bool:
-    """Return whether a result in the output counts as one of this run: sealed, and good enough to be adopted.
+    """Return whether a result in the output counts as one of this run: sealed, and acceptable for adoption.
 
-    A task that is no longer in the work keeps its result. So does one that breaks a constraint: it was adopted with
-    --keep-infeasible, or before leeward rejected such results.
+    A result of a task that is no longer in the work counts. A result that breaks a constraint counts too: it was
+    adopted with --keep-infeasible, or before leeward rejected such results.
     """
     if not found.sealed or found.status != SUCCESS or found.result is None or found.key is None:
         return False

@@ -8,7 +8,7 @@ from typing import Any
 
 
 class StopNowError(BaseException):
-    """Raised by a second request to stop. Not an Exception, so that it does not count as a task's failure."""
+    """Raised by a second request to stop. Not an Exception, so that it is not recorded as the failure of a task."""
 
 
 class StopRequests:
@@ -21,7 +21,7 @@ class StopRequests:
         self._before: dict[int, Any] = {}
 
     def __enter__(self) -> "StopRequests":
-        if threading.current_thread() is threading.main_thread():  # other threads cannot catch signals
+        if threading.current_thread() is threading.main_thread():  # other threads cannot handle signals
             for name in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
                 if signal.getsignal(name) is not signal.SIG_IGN:  # a background job ignores it
                     self._before[name] = signal.signal(name, self._on_signal)

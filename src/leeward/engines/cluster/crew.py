@@ -1,4 +1,4 @@
-"""The Dask workers of a run: which are present, which can be used, and whether more will come."""
+"""The Dask workers of a run: it prepares them, rejects unfit ones, and waits for more."""
 
 import functools
 import time
@@ -12,9 +12,9 @@ from leeward.engines.cluster.members import Member
 from leeward.engines.engine import EngineLostError
 from leeward.events import Emit
 
-NO_WORKER_S = 600.0  # give up a cluster that has no worker and expects none for so long
+NO_WORKER_S = 600.0  # the run ends after this time without a worker and without one to expect
 REMIND_S = 300.0
-ANSWER_S = 15.0  # for a worker that was just prepared
+ANSWER_S = 15.0  # for the answer of a prepared worker
 CLOSE_S = 5.0  # for workers to end their processes at the end of a run
 
 
@@ -84,7 +84,7 @@ class Crew:
         members = list(self.members.values())
         for member in members:
             if not member.slots and member.unfit is None and now - member.joined > NO_WORKER_S:
-                self.reject(member, f"it has not answered for {NO_WORKER_S:g} s")  # it may still answer later
+                self.reject(member, f"it has not answered for {NO_WORKER_S:g} s")  # a later answer makes it fit again
             member.is_spent = member.is_ready and not member.has_time_for(unit_s)
         self._link.adjust(left, members)
         if any(member.is_ready for member in members):
@@ -120,4 +120,4 @@ def reason_of(future: Any) -> str:
         error = future.exception()
         lines = f"{type(error).__name__}: {error}".splitlines()
         return lines[0] if len(lines) == 1 else f"{lines[0]} ... {lines[-1]}"  # the last line of a log names the error
-    return f"Dask says {future.status}"
+    return f"its state in Dask is {future.status}"

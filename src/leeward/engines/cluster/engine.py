@@ -37,7 +37,7 @@ from leeward.engines.worker import storage_errors
 from leeward.files import replace_file
 from leeward.store import PROBE, Key, index_line, result_in
 
-STUCK_S = 30.0
+STUCK_S = 30.0  # a member that cannot write for so long while others can is excluded
 STALLED_S = 10.0  # without a message about a unit
 
 
@@ -92,10 +92,10 @@ class ClusterEngine:
         self._queue.waiting.append(key)
 
     def poll(self, seconds: float) -> list[Outcome]:
-        if self._is_cut_off or not self._link.is_alive:  # it may come back, but without its tasks
+        if self._is_cut_off or not self._link.is_alive:  # it may come back, but without the tasks
             raise EngineLostError(f"the Dask scheduler at {self._link.address} is gone or cannot be reached")
         members = self._crew.members.values()
-        # this may raise, so it comes before outcomes are collected, which would be lost
+        # it may raise an error: call it before outcomes are collected, which would be lost
         self._crew.update(self._left(), self._queue.pace.unit_s)
         for member, keys in self._queue.units(members):
             self._send(member, keys)
@@ -164,7 +164,7 @@ class ClusterEngine:
             self._remove(unit)
 
     def _compare_disks(self, member: Member, outcome: Outcome) -> Iterator[Outcome]:
-        """Give a member no more tasks if the disk rejects the writes of this member only."""
+        """Send a member no more tasks if the disk rejects the writes of this member only."""
         now = time.monotonic()
         if isinstance(outcome, Stuck):
             member.stuck_since = min(member.stuck_since, now)
@@ -178,7 +178,7 @@ class ClusterEngine:
                     yield from self._exclude(other, "the disk rejects its writes, but accepts those of other workers")
 
     def _exclude(self, member: Member, reason: str) -> Iterator[Outcome]:
-        """Give a member no more tasks; return its tasks for others, without a failure."""
+        """Send a member no more tasks; return its tasks to the queue, without a failure."""
         self._crew.reject(member, reason)
         member.stuck_since = inf
         for unit in list(member.units):
@@ -218,7 +218,7 @@ class ClusterEngine:
         member, reason = unit.member, reason_of(future)
         if future.status == "error":
             self._crew.reject(member, reason)
-        kind, message = _failure(member, f"the Dask worker {member.name} on {member.host} gave up", reason)
+        kind, message = _failure(member, f"the Dask worker {member.name} on {member.host} ended its work", reason)
         return self._give_up(unit, kind, message, all_heard=True)
 
     def _on_lost(self, address: str) -> list[Outcome]:
@@ -239,7 +239,7 @@ class ClusterEngine:
         return outcomes
 
     def _fail_silent(self) -> list[Outcome]:
-        """Give up units that were silent for longer than any task may take; Dask did not notice their loss."""
+        """Fail units without a message for longer than any task may take. Dask has not detected their loss."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - self._silent_s
         for unit in list(self._units.values()):
@@ -250,7 +250,7 @@ class ClusterEngine:
         return outcomes
 
     def _return_stalled(self) -> list[Outcome]:
-        """Return tasks that wait behind a long task or for a disk, so that idle workers get them."""
+        """Return tasks that wait behind a long task or a stuck disk to the queue, for idle workers."""
         outcomes: list[Outcome] = []
         long_ago = time.monotonic() - STALLED_S
         for member in self._crew.members.values():
@@ -273,7 +273,7 @@ class ClusterEngine:
         suspects = set(unit.begun)
         if not (suspects or all_heard):
             suspects = {unit.left[0]}
-            if not member.stores:  # no attempt on the disk would tell
+            if not member.stores:  # its attempts are not on the disk
                 unit.begun = dict.fromkeys(suspects, f"{member.host}-0-{self.mark}")
         outcomes: list[Outcome] = []
         for key in unit.left:
@@ -289,7 +289,7 @@ class ClusterEngine:
         return outcomes
 
     def _remove(self, unit: Unit) -> None:
-        """Forget a unit; later messages about it are ignored."""
+        """Remove a unit. Later messages about it are ignored."""
         if self._units.pop(unit.future.key, None) is not None:
             unit.left.clear()
             unit.future.release()

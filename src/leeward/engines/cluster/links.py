@@ -62,11 +62,11 @@ class Link:
         """Handle a worker that is gone."""
 
     def adjust(self, left: int, members: Sequence[Member]) -> None:
-        """Adjust the number of workers to the tasks left, or raise an error if none can be had. Called often."""
+        """Adjust the number of workers to the tasks left; raise LeewardError if there can be none. Called often."""
 
     def close(self) -> None:
-        """Close the connection without raising an error, as merging follows."""
-        with contextlib.suppress(TimeoutError, OSError):  # the scheduler notices by itself
+        """Close the connection without raising an error, because the run goes on to merge."""
+        with contextlib.suppress(TimeoutError, OSError):  # the scheduler detects it
             self.client.close(timeout=CONNECT_S)
 
     def listen(self, on_message: Handler, on_added: Handler, on_removed: Handler) -> None:
@@ -98,7 +98,7 @@ class Link:
     ) -> Any:
         """Call a function on one Dask worker; return its future.
 
-        on_end: called with the future when it is done. first: before the calls that wait there.
+        on_end: called with the future when it is done. first: run it before the calls that wait there.
         """
         future = self.client.submit(
             function,
@@ -115,7 +115,7 @@ class Link:
 
 
 def connect(settings: DaskSpec, emit: Emit) -> Link:
-    """Connect to a running scheduler, with TLS if it has it, else with a warning."""
+    """Connect to a running scheduler; emit a warning if the connection is not encrypted."""
     address = str(settings.scheduler)
     security = _security(settings)
     if not address.startswith("tls://"):
@@ -123,7 +123,7 @@ def connect(settings: DaskSpec, emit: Emit) -> Link:
     try:
         client = Client(address, security=security, timeout=CONNECT_S, set_as_default=False, name="leeward")
     except (OSError, TimeoutError, ValueError) as error:
-        raise LeewardError(f"{address}: no Dask scheduler answers there ({error}); is it running?") from error
+        raise LeewardError(f"{address}: no Dask scheduler answers ({error}); is it running?") from error
     return Link(client, address)
 
 
@@ -143,7 +143,7 @@ def _security(settings: DaskSpec) -> Security:
     missing = [option for name, option in _OPTIONS.items() if getattr(security, name) is None]
     if missing:
         raise InputError(
-            f"{settings.scheduler} is encrypted, but its TLS files are not known; give {', '.join(missing)}, or set "
+            f"{settings.scheduler} is encrypted, but TLS files are missing; give {', '.join(missing)}, or set "
             "distributed.comm.tls in Dask's configuration"
         )
     return security

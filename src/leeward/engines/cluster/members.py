@@ -11,11 +11,11 @@ from typing import Any
 from leeward.engines.engine import Began, Done, Failed, Outcome, Stuck
 from leeward.store import Key
 
-TOGETHER_S = 1.0  # shorter tasks travel together, up to so many seconds of work
+TOGETHER_S = 1.0  # shorter tasks share a unit, up to this much work
 MOST_TOGETHER = 64
 MOST_UNITS_A_SECOND = 50.0  # limits the load of scheduler and coordinator
-BRIEF_S = 5.0  # some shorter tasks wait at the worker, to hide the latency
-CAREFUL = 1.25  # tasks may take longer than the longest so far
+BRIEF_S = 5.0  # shorter tasks are sent ahead to the worker, to hide the latency
+SAFETY_FACTOR = 1.25  # tasks may take longer than the longest so far
 END_MARGIN_S = 10.0
 MOST_AHEAD = 50_000  # tasks at the workers
 NEAREST = 4 * MOST_TOGETHER  # waiting tasks to choose those of a unit from
@@ -38,10 +38,11 @@ class Unit:
 
     @property
     def in_hand(self) -> set[Key]:
-        """Return the tasks that a worker process has. One may be stuck before it has begun, recording its attempt."""
+        """Return the tasks of worker processes. A task can be stuck before it begins, while its attempt is recorded."""
         return self.stuck | self.begun.keys()
 
     def note(self, outcome: Outcome) -> None:
+        """Update the state of a task."""
         key = outcome.key
         if isinstance(outcome, Began):
             self.begun[key] = outcome.worker
@@ -58,10 +59,10 @@ class Unit:
 class Member:
     """A Dask worker.
 
-    slots: how many tasks it computes at a time; 0 until it is prepared. stores: whether it reaches the run directory.
+    slots: how many tasks it computes at a time; 0 until it is prepared. stores: it can reach the run directory.
     ends: end of its job on the monotonic clock, if known. unfit: why it gets no tasks. is_spent: too little time is
-    left for another task. is_ending: its job is being ended. stuck_since: since when the disk rejects its writes.
-    heard: time of its last message about a task; 0 before the first one.
+    left for another task. is_ending: its job is being ended. stuck_since: time of the first rejected write, if the
+    disk still rejects them. heard: time of its last message about a task; 0 before the first one.
     """
 
     address: str
@@ -81,7 +82,7 @@ class Member:
     heard: float = 0.0
 
     def prepared(self, facts: dict[str, Any]) -> None:
-        """Set the facts that its pilot reports."""
+        """Store the facts that its pilot reports."""
         self.host, self.name, self.job = facts["host"], facts["name"], facts["job"]
         self.slots, self.stores = facts["slots"], facts["unreached"] is None
         if facts["seconds_left"] is not None:
@@ -100,24 +101,24 @@ class Member:
         return sum(len(unit.left) for unit in self.units)
 
     def behind(self) -> list[Unit]:
-        """Return the units that cannot have begun, because others use all slots."""
+        """Return the units that cannot have begun because others use all slots."""
         waiting = [unit for unit in self.units if not unit.begun]
         return waiting[max(0, self.slots - (len(self.units) - len(waiting))) :]
 
     @property
     def is_past_its_end(self) -> bool:
-        """Return whether its job has reached its time limit; SLURM ends a job then or a little later."""
+        """Return whether its job has reached its time limit. SLURM ends a job then or a little later."""
         return self.ends is not None and time.monotonic() > self.ends - END_MARGIN_S
 
     def has_time_for(self, seconds: float) -> bool:
-        """Return whether a task would finish before the job ends; True if any job is too short for it."""
+        """Return whether a task would finish before the job ends; also True if every job is too short for it."""
         if self.ends is None or 2 * seconds > self.ends - self.joined:
             return True
-        return time.monotonic() + CAREFUL * seconds + END_MARGIN_S < self.ends
+        return time.monotonic() + SAFETY_FACTOR * seconds + END_MARGIN_S < self.ends
 
 
 class Pace:
-    """The duration of tasks, and thus how many travel together."""
+    """The duration of tasks, and how many of them share a unit."""
 
     def __init__(self) -> None:
         self._mean_s: float | None = None
@@ -131,9 +132,9 @@ class Pace:
         self._mean_s = seconds if mean is None else 0.9 * mean + 0.1 * seconds
 
     def count(self, slots: int) -> None:
-        """Compute `together`, tasks in a unit, and `depth`, tasks that a slot may hold, for a number of slots.
+        """Compute `together`, the tasks in a unit, and `depth`, the tasks that a slot may hold.
 
-        Short tasks travel together; so do all if the cluster is so large that units would come too fast.
+        Short tasks share a unit. On a cluster with so many slots that units would come too fast, all tasks do.
         """
         if self._mean_s is None:
             return
@@ -155,7 +156,7 @@ class TaskQueue:
     retries: how often to retry a task whose worker died. group: returns the group of a task; tasks of one group are
     best computed by one worker.
 
-    Tasks that were running when a worker died are suspects: one of them may have killed it, and may do so again.
+    Tasks that were running when a worker died are suspects: one of them may have killed it and may kill another one.
     """
 
     def __init__(self, retries: int, group: Callable[[Key], Hashable]) -> None:
@@ -169,7 +170,7 @@ class TaskQueue:
         self._deaths.update(keys)
 
     def clear(self, key: Key) -> None:
-        """Clear a task of suspicion, because it has a result."""
+        """Remove a task from the suspects, because it has a result."""
         self._deaths.pop(key, None)
 
     def room(self, members: Collection[Member]) -> int:
@@ -179,7 +180,7 @@ class TaskQueue:
         return min(free, MOST_AHEAD - sum(member.held for member in members))
 
     def _room_of(self, member: Member) -> int:
-        """Return how many tasks a member can accept; 0 below a whole unit, as units would become ever smaller."""
+        """Return how many tasks a member can accept; 0 below a whole unit, because units would become ever smaller."""
         if not member.is_ready or member.is_spent or member.is_stuck:
             return 0
         free = member.slots * self.pace.depth - member.held
@@ -201,7 +202,7 @@ class TaskQueue:
 
     @property
     def held_back(self) -> int:
-        """Return how many waiting tasks are suspects: they must not block others."""
+        """Return how many waiting tasks are suspects. They must not block others."""
         return sum(key in self._deaths for key in self.waiting) if self._deaths else 0
 
     def _pick(self, member: Member, most: int) -> list[Key]:
@@ -223,9 +224,9 @@ class TaskQueue:
         return chosen
 
     def _most_deaths(self, member: Member) -> float:
-        """Return the most deaths of a suspect that a member may get, so that few suspects share a member.
+        """Return how many deaths a suspect may have to be sent to a member, so that few suspects share one.
 
-        On its last attempt a suspect shares it with none.
+        A suspect on its last attempt shares a member with no other suspect.
         """
         beside = [self._deaths[key] for unit in member.units for key in unit.left if key in self._deaths]
         if not beside:

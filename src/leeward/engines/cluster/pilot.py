@@ -1,7 +1,7 @@
 """The code inside a Dask worker: it receives units of tasks and computes them in worker processes.
 
 Each thread of the Dask worker drives one worker process, the same as with `--engine local`, so that a task that crashes
-or hangs affects only itself. The pilot sends messages to the coordinator at once; a unit's future tells its end.
+or hangs affects only itself. The pilot sends outcomes to the coordinator at once. The future of a unit marks its end.
 """
 
 import contextlib
@@ -33,8 +33,8 @@ from leeward.store import Key, RunPaths, parse_key, prepare_folders, probe
 
 POLL_S = 0.25
 SUPERVISE_S = 2.0
-IDLE_S = 60.0  # then an idle worker process ends: its coordinator may be gone
-FULL = 64_000  # bytes of results in one message: a Dask scheduler keeps the last thousand messages
+IDLE_S = 60.0  # then an idle worker process ends, because its coordinator may be gone
+LARGEST_MESSAGE = 64_000  # bytes of results; a Dask scheduler keeps the last thousand messages
 ALIVE = (Status.init, Status.running, Status.paused)
 CANCELLED = ("cancelled", "released", "forgotten")
 
@@ -44,7 +44,7 @@ _launch_thread = ThreadPoolExecutor(1, "leeward-launch")  # one thread that live
 
 
 def set_up(order: dict[str, Any]) -> dict[str, Any]:
-    """Prepare this Dask worker for a run and return facts about it. It stays prepared while the answer is kept.
+    """Prepare this Dask worker for a run; return facts about it. It stays prepared while the coordinator keeps these.
 
     order: token, of the run and of its messages; mark, for the names of worker processes; work, a FrozenWork; output,
     the coordinator's path; probe and content, a file in the run directory and its content; timeout_s.
@@ -57,7 +57,7 @@ def set_up(order: dict[str, Any]) -> dict[str, Any]:
 
 
 def compute_unit(token: str, keys: list[str]) -> int:
-    """Compute tasks one after the other; return how many. It ends early if the unit is cancelled."""
+    """Compute tasks one after the other until the unit is cancelled; return how many were computed."""
     pilot = _pilots.get(token)
     if pilot is None:
         raise LeewardError("this Dask worker is not prepared for the run")
@@ -72,7 +72,7 @@ def tear_down(token: str) -> None:
 
 
 class _Pilot:
-    """One run on one Dask worker. key: of the Dask task that set it up, whose result the coordinator keeps."""
+    """One run on one Dask worker. key: of the Dask task that prepared it; the coordinator keeps its result."""
 
     def __init__(self, order: dict[str, Any], worker: Worker, key: str) -> None:
         self._order = order
@@ -126,7 +126,7 @@ class _Pilot:
         if self._is_cancelled(outbox.unit):
             return False
         if self._own_folder is None and is_there(self._paths.shard(key)):
-            return True  # another worker has stored it meanwhile; the coordinator finds it
+            return True  # another worker has stored it meanwhile, and the coordinator finds it
         began = time.monotonic()
         engine.start(key)
         while True:
@@ -141,13 +141,13 @@ class _Pilot:
                 return False
 
     def _is_cancelled(self, unit: str) -> bool:
-        """Return whether the coordinator has cancelled the unit or is gone, or this Dask worker ends."""
+        """Return whether the coordinator has cancelled the unit or is gone, or whether this Dask worker ends."""
         task = self._worker.state.tasks.get(unit)
         released = task is None or task.state in CANCELLED
         return self._ended.is_set() or released or self._worker.status not in ALIVE
 
     def _message(self, outcome: Outcome, seconds: float) -> dict[str, Any]:
-        """Return an outcome as a message, with the result if it could not be stored in the run directory."""
+        """Return an outcome as a message, with the result if this machine cannot reach the run directory."""
         message = to_message(outcome)
         if isinstance(outcome, Done):
             message["took_s"] = seconds
@@ -161,15 +161,16 @@ class _Pilot:
         self._worker.log_event(self._order["token"], message)
 
     def _emit(self, kind: str, /, **facts: Any) -> None:
-        """Send the events of compiling; other failures are reported with their task."""
+        """Send an event about compiling. Other problems are reported with their task."""
         if kind in COMPILE_EVENTS:
             self._send({"event": kind, "host": socket.gethostname(), **facts})
 
     def _take_engine(self) -> LocalEngine:
+        """Return an idle engine, or a new one."""
         with self._changed:
             engine = self._idle.pop()[1] if self._idle else None
         if engine is not None:
-            engine.poll(0.0)  # notice a dead process now, not during the next task
+            engine.poll(0.0)  # detect a dead process now, not during the next task
             return engine
         launcher = Launcher(self._frozen, self._paths, self._order["mark"], _launch)
         return LocalEngine(launcher, 1, self._order["timeout_s"], self._emit)
@@ -182,8 +183,9 @@ class _Pilot:
         engine.close()
 
     def _supervise(self) -> None:
+        """End this pilot when its coordinator is gone, end idle processes, and send heartbeats."""
         while not self._ended.wait(SUPERVISE_S):
-            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:  # no coordinator is left
+            if self._worker.status not in ALIVE or self._key not in self._worker.state.tasks:
                 self.end()
                 return
             self._close_idle(IDLE_S)
@@ -199,10 +201,10 @@ class _Pilot:
             engine.close()
 
     def _send_heartbeats(self) -> None:
-        """Send the heartbeats in the local folder, which the coordinator cannot see."""
+        """Send the heartbeats in the local folder, which the coordinator cannot reach."""
         beats = []
         for path in self._paths.heartbeats():
-            with contextlib.suppress(OSError, ValueError):  # it is just ending
+            with contextlib.suppress(OSError, ValueError):  # its process is just ending
                 beats.append(json.loads(read_regular(path)))
         self._send({"beats": beats})
 
@@ -218,7 +220,7 @@ class _Pilot:
 
 
 class _Outbox:
-    """Collects messages about a unit, so that those of short tasks travel together, soon and not too large."""
+    """Collects outcomes of a unit, so that short tasks share a message, which is neither late nor too large."""
 
     def __init__(self, send: Callable[[dict[str, Any]], None], unit: str) -> None:
         self.unit = unit
@@ -229,7 +231,7 @@ class _Outbox:
 
     def put(self, messages: list[dict[str, Any]]) -> None:
         for message in messages:
-            if self._held and self._size + len(message.get("shard", b"")) > FULL:
+            if self._held and self._size + len(message.get("shard", b"")) > LARGEST_MESSAGE:
                 self.flush()
             self._held.append(message)
             self._size += len(message.get("shard", b""))
