@@ -153,7 +153,7 @@ class LocalEngine(EngineKind):
         if not worker.receive():
             return self._lost(worker, "died", f"its worker died: {worker.cause_of_death()}")
         outcomes: list[Outcome] = []
-        while (line := worker.next_line()) is not None:
+        for line in worker.lines():
             try:
                 answer = json.loads(line)
                 is_compiling = any(event in answer for event in COMPILE_EVENTS)

@@ -6,7 +6,6 @@ coordinator.
 """
 
 import faulthandler
-import functools
 import json
 import os
 import queue
@@ -64,21 +63,20 @@ def _serve(commands: "queue.SimpleQueue[dict[str, Any]]", answer: Callable[[dict
     with compile_events(lambda kind, **facts: answer({kind: facts})):
         work.warm_up()
     worker = Worker(work, RunPaths(Path(order["output"])), f"{socket.gethostname()}-{os.getpid()}-{order['token']}")
-    answer({"ready": worker.name})
-    while True:
-        name = commands.get()["task"]
-        key, began = parse_key(name), time.monotonic()
-        enter = functools.partial(_enter, answer, name)
-        outcome: Outcome
-        try:
-            outcome = worker.perform(key, lambda outcome: answer(to_message(outcome)), enter)
-        except (Exception, SystemExit) as error:  # the coordinator records the failure
-            outcome = failure(key, error, began, worker.name)
+
+    def send(outcome: Outcome) -> None:
         answer(to_message(outcome))
 
+    def compute(name: str) -> Outcome:
+        key, began = parse_key(name), time.monotonic()
+        try:
+            return worker.perform(key, send, lambda phase: answer({"phase": phase, "key": name}))
+        except (Exception, SystemExit) as error:  # the coordinator records the failure
+            return failure(key, error, began, worker.name)
 
-def _enter(answer: Callable[[dict[str, Any]], None], key: str, phase: str) -> None:
-    answer({"phase": phase, "key": key})
+    answer({"ready": worker.name})
+    while True:
+        send(compute(commands.get()["task"]))
 
 
 if __name__ == "__main__":

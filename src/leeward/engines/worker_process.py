@@ -87,14 +87,10 @@ class WorkerProcess:
         self.unread += piece
         return bool(piece)
 
-    def next_line(self) -> bytes | None:
-        """Return the next complete line; None if there is none."""
-        end = self.unread.find(b"\n")
-        if end < 0:
-            return None
-        line = bytes(self.unread[:end])
-        del self.unread[: end + 1]
-        return line
+    def lines(self) -> list[bytes]:
+        """Return the complete lines that were received since the last call."""
+        *lines, self.unread = self.unread.split(b"\n")
+        return [bytes(line) for line in lines]
 
     def kill(self) -> None:
         """Kill the worker and all its children."""

@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any
 
 from leeward import __version__
-from leeward.engines.engine import processes_for
 from leeward.engines.work import Adoption, Work
 from leeward.events import Emit
 from leeward.runs.disk import RunDisk
@@ -100,10 +99,6 @@ class RunContext:
     @property
     def paths(self) -> RunPaths:
         return self.report.paths
-
-    def processes(self, most: int) -> int:
-        """Return how many processes to use on this machine, at most `most`."""
-        return processes_for(self.work.execution, most)
 
     def record(self, kind: str, /, **facts: Any) -> None:
         """Write a line to the audit log; wait while the disk rejects writes."""

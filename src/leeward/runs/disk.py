@@ -3,13 +3,14 @@
 import time
 from collections import deque
 from collections.abc import Callable
-from typing import Any
+from typing import TypeVar
 
 from leeward.errors import StorageError
 from leeward.events import Emit
 from leeward.runs.stop import StopRequests
 from leeward.store import Key
 
+T = TypeVar("T")
 TRY_AGAIN_S = 1.0
 TRY_ELSEWHERE_S = 30.0  # then other workers try: the disk may reject the writes of one machine only
 
@@ -66,7 +67,7 @@ class RunDisk:
             self._unwritten.popleft()
             self._note_accepted()
 
-    def retry(self, action: Callable[[], Any]) -> Any:
+    def retry(self, action: Callable[[], T]) -> T:
         """Call the action until the disk accepts it; return its value. A request to stop ends the waiting."""
         while True:
             try:

@@ -111,7 +111,7 @@ class ResultFiles:
         return quarantine(self._paths, bad.path, bad.verdict, bad.reason, self._record)
 
     def find(self, key: Key) -> dict[str, Any] | None:
-        """Return the index line of a result that a dead worker may have stored, or None. A bad one goes to quarantine."""
+        """Return the index line of a result that a dead worker may have stored; move a bad one to quarantine."""
         path = self._paths.shard(key)
         if not is_there(path):
             return None

@@ -4,7 +4,7 @@ import functools
 
 from leeward import __version__
 from leeward.compiling import compile_events
-from leeward.engines.engine import Assignment, EngineLostError, engine_class
+from leeward.engines.engine import Assignment, EngineLostError, engine_class, processes_for
 from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.coordinator import Coordinator
@@ -73,10 +73,8 @@ class Stages:
 
     def _read_stored(self, found: RunFiles) -> resume.Stored:
         context = self._context
-        stored: resume.Stored = self._disk.retry(
-            lambda: resume.read_stored(found, context.processes(len(found)), context.announce_stop)
-        )
-        return stored
+        processes = processes_for(context.work.execution, len(found))
+        return self._disk.retry(lambda: resume.read_stored(found, processes, context.announce_stop))
 
     def _restore(self, stored: resume.Stored) -> int:
         context = self._context
@@ -163,7 +161,7 @@ class Stages:
         context, results = self._context, self._report.results
         context.emit("merging", results=len(results))
         before = len(results)
-        attributes, processes = context.attributes(), context.processes(2)
+        attributes, processes = context.attributes(), processes_for(context.work.execution, 2)
         try:
             merged = self._disk.retry(
                 lambda: merge_run(self._paths, attributes, emit=context.audit.record, processes=processes)

@@ -3,7 +3,7 @@
 import signal
 import threading
 import time
-from types import FrameType, TracebackType
+from types import FrameType
 from typing import Any
 
 
@@ -27,9 +27,7 @@ class StopRequests:
                     self._before[name] = signal.signal(name, self._on_signal)
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         for name, handler in self._before.items():
             signal.signal(name, handler)
 

@@ -19,6 +19,8 @@ from leeward.events import Emit
 CONNECT_S = 15.0
 ANSWER_S = 60.0  # for a connected scheduler, which may be busy
 
+_TLS_KEYS = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}  # of Dask, of leeward
+
 Handler = Callable[..., Iterable[Outcome] | None]
 Message = tuple[Any, ...]  # a handler and its arguments
 
@@ -130,9 +132,8 @@ def connect(settings: DaskSpec, emit: Emit) -> Link:
 def _security(settings: DaskSpec) -> Security:
     """Return the TLS settings from the given files; Dask's own configuration supplies the others."""
     given: dict[str, Any] = {}
-    files = {"tls_ca_file": settings.tls_ca, "tls_client_cert": settings.tls_cert, "tls_client_key": settings.tls_key}
-    for name, file in files.items():
-        if file is not None:
+    for name, key in _TLS_KEYS.items():
+        if (file := getattr(settings, key)) is not None:
             path = Path(file).expanduser()
             if not path.is_file():
                 raise InputError(f"{path}: no such file; expected a TLS file in PEM format")
@@ -140,13 +141,10 @@ def _security(settings: DaskSpec) -> Security:
     if not settings.is_encrypted:
         return Security()
     security = Security(require_encryption=True, **given)
-    missing = [option for name, option in _OPTIONS.items() if getattr(security, name) is None]
+    missing = [f"--{key.replace('_', '-')}" for name, key in _TLS_KEYS.items() if getattr(security, name) is None]
     if missing:
         raise InputError(
             f"{settings.scheduler} is encrypted, but TLS files are missing; give {', '.join(missing)}, or set "
             "distributed.comm.tls in Dask's configuration"
         )
     return security
-
-
-_OPTIONS = {"tls_ca_file": "--tls-ca", "tls_client_cert": "--tls-cert", "tls_client_key": "--tls-key"}
