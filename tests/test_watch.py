@@ -269,7 +269,6 @@ def test_an_owner_elsewhere_whose_counter_stands_still_is_not_known(paths, monke
 
 def test_a_heartbeat_of_this_machine_is_judged_by_a_clock_that_never_jumps(paths):
     heart = Heartbeat(paths.workers / "host-1-0123abcd.json", "w")
-    heart.start()
     try:
         until(lambda: list(paths.workers.glob("*.json")), "it has beaten")
         (worker,) = snapshot(paths.root, now=time.time() + 1e6).workers

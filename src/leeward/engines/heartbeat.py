@@ -34,8 +34,6 @@ class Heartbeat:
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._beat, name="heartbeat", daemon=True)
         self.begin(None)
-
-    def start(self) -> None:
         self._thread.start()
 
     def stop(self) -> None:

@@ -49,7 +49,7 @@ class InlineEngine(EngineKind):
         try:
             with compile_events(self._emit):
                 outcome = self._worker.perform(key, self._on_outcome, lambda phase: None)
-        except StorageError:  # of `on_outcome`
+        except StorageError:  # raised by `on_outcome`
             raise
         except (Exception, SystemExit) as error:
             outcome = failure(key, error, began, self._worker.name)

@@ -98,7 +98,7 @@ class LocalEngine(EngineKind):
         for worker in list(self._workers):
             if now > worker.deadline:
                 outcomes += self._overdue(worker)
-            elif worker.process.poll() is not None:  # a child of it may hold its pipe open
+            elif worker.process.poll() is not None:  # a child process of it may hold its pipe open
                 outcomes += self._receive(worker)
                 if worker in self._workers:
                     outcomes += self._lost(worker, "died", f"its worker died: {worker.cause_of_death()}")

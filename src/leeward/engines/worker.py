@@ -24,7 +24,6 @@ class Worker:
         self._work = work
         self._paths = paths
         self._heartbeat = Heartbeat(paths.workers / f"{name}.json", name)
-        self._heartbeat.start()
 
     def perform(self, key: Key, report: Callable[[Outcome], None], enter: Callable[[str], None]) -> Done:
         """Compute and store a task; retry while the disk rejects writes.

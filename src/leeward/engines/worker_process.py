@@ -73,7 +73,7 @@ class WorkerProcess:
             if not listening:
                 self._selector.register(self._commands, selectors.EVENT_WRITE, self)
             return
-        except BrokenPipeError:  # it has died, as its other pipe will show
+        except BrokenPipeError:  # it has died; its other pipe will show that
             self._unsent.clear()
         if listening:
             self._selector.unregister(self._commands)

@@ -98,7 +98,7 @@ def sync_names(paths: RunPaths) -> None:
 
 
 def read_stored(files: RunFiles, processes: int, notice: Callable[[], None]) -> Stored:
-    """Read every pack and shard in child processes. notice: called now and then."""
+    """Read every pack and shard in child processes. notice: called for each of them."""
     stored = Stored()
     packs = set(files.packs)
     for found in read_results(files, processes=processes):

@@ -11,7 +11,7 @@ from leeward.runs.coordinator import Coordinator
 from leeward.runs.result_files import ResultFiles
 from leeward.store import IndexLines, Key, OutputHoldsMoreError, RunFiles, check_space, forget_record, merge_run, probe
 
-ROUNDS = 3  # rounds of computing and merging, as long as results do not verify
+ROUNDS = 3  # most rounds of computing and merging; results that do not verify need another one
 
 
 class Stages:

@@ -1,4 +1,4 @@
-"""The Dask workers of a run: it prepares them, rejects unfit ones, and waits for more."""
+"""Prepare the Dask workers of a run, reject unfit ones, and wait for more."""
 
 import functools
 import time
@@ -71,12 +71,12 @@ class Crew:
         self._announced.add(news)
 
     def reject(self, member: Member, reason: str) -> None:
-        """Give the member no more tasks."""
+        """Send a member no more tasks."""
         member.unfit = reason
         self._emit("unfit", host=member.host, worker=member.name or member.address, reason=reason)
 
     def update(self, left: int, unit_s: float) -> None:
-        """Keep as many workers as the remaining tasks need; raise EngineLostError if none can be expected.
+        """Adjust the number of workers to the tasks left; raise EngineLostError if no worker can be expected.
 
         unit_s: how long a unit of tasks may take, s.
         """
@@ -92,7 +92,7 @@ class Crew:
             return
         preparing = sum(member.slots == 0 and member.unfit is None for member in members)
         expected = self._link.expects
-        if expected is not None:  # wait in the queue without limit
+        if expected is not None:  # jobs may wait in the queue without limit
             self._last_expected = now
         if preparing:
             expected = f"{preparing} worker(s) have not answered yet"
@@ -115,7 +115,7 @@ class Crew:
 
 
 def reason_of(future: Any) -> str:
-    """Return in one line why a future has no result."""
+    """Return why a future has no result, in one line."""
     if future.status == "error":
         error = future.exception()
         lines = f"{type(error).__name__}: {error}".splitlines()

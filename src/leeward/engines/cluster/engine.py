@@ -105,7 +105,7 @@ class ClusterEngine:
         outcomes += self._fail_silent()
         if self._most_waiting and not self._queue.waiting:
             outcomes += self._return_stalled()
-        # counted once per poll, as there may be many tasks
+        # counted once per poll, because there may be many tasks
         self._most_waiting = self._queue.room(members) + self._queue.held_back
         return outcomes
 
@@ -144,7 +144,7 @@ class ClusterEngine:
             self._compile_events.add(kind)
             self._emit(kind, **{name: message[name] for name in ("host", "seconds") if name in message})
         unit = self._units.get(message.get("unit", ""))
-        if unit is None:  # no unit, or one that was given up
+        if unit is None:  # no unit, or one that was removed
             return
         unit.heard = unit.member.heard = time.monotonic()
         try:
@@ -210,7 +210,7 @@ class ClusterEngine:
             return []
         if future.status == "cancelled":  # Dask cancels all when a connection breaks, even briefly
             self._is_cut_off = True
-        if future.status not in ("finished", "error"):  # lost with its worker, which is another message
+        if future.status not in ("finished", "error"):  # lost with its worker; another message reports that
             return []
         if not unit.left:
             self._remove(unit)
@@ -219,10 +219,10 @@ class ClusterEngine:
         if future.status == "error":
             self._crew.reject(member, reason)
         kind, message = _failure(member, f"the Dask worker {member.name} on {member.host} ended its work", reason)
-        return self._give_up(unit, kind, message, all_heard=True)
+        return self._end_unit(unit, kind, message, all_heard=True)
 
     def _on_lost(self, address: str) -> list[Outcome]:
-        """Give up all units of a Dask worker that is gone."""
+        """End all units of a Dask worker that is gone."""
         member = self._crew.members.pop(address, None)
         if member is None:
             return []
@@ -235,7 +235,7 @@ class ClusterEngine:
         behind = member.behind()
         outcomes: list[Outcome] = []
         for unit in list(member.units):
-            outcomes += self._give_up(unit, kind, message, all_heard=unit in behind)
+            outcomes += self._end_unit(unit, kind, message, all_heard=unit in behind)
         return outcomes
 
     def _fail_silent(self) -> list[Outcome]:
@@ -244,9 +244,11 @@ class ClusterEngine:
         long_ago = time.monotonic() - self._silent_s
         for unit in list(self._units.values()):
             member = unit.member
-            if (unit.heard if unit.begun else max(unit.heard, member.heard)) < long_ago:  # one waits behind others
+            if (
+                unit.heard if unit.begun else max(unit.heard, member.heard)
+            ) < long_ago:  # a unit may wait behind others
                 self._crew.reject(member, "it has been silent for too long")
-                outcomes += self._give_up(unit, "timed-out", f"{member.name} on {member.host} is silent")
+                outcomes += self._end_unit(unit, "timed-out", f"{member.name} on {member.host} is silent")
         return outcomes
 
     def _return_stalled(self) -> list[Outcome]:
@@ -263,7 +265,7 @@ class ClusterEngine:
                         self._remove(unit)
         return outcomes
 
-    def _give_up(self, unit: Unit, kind: str, message: str, all_heard: bool = False) -> list[Outcome]:
+    def _end_unit(self, unit: Unit, kind: str, message: str, all_heard: bool = False) -> list[Outcome]:
         """Return outcomes for the tasks of a unit: those that were begun have failed, the others are returned.
 
         Tasks that were running are suspects and will be isolated. all_heard: no message is lost, so a task that was not

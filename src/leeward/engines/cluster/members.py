@@ -17,8 +17,8 @@ MOST_UNITS_A_SECOND = 50.0  # limits the load of scheduler and coordinator
 BRIEF_S = 5.0  # shorter tasks are sent ahead to the worker, to hide the latency
 SAFETY_FACTOR = 1.25  # tasks may take longer than the longest so far
 END_MARGIN_S = 10.0
-MOST_AHEAD = 50_000  # tasks at the workers
-NEAREST = 4 * MOST_TOGETHER  # waiting tasks to choose those of a unit from
+MOST_AHEAD = 50_000  # most tasks that are sent to workers and have no outcome
+NEAREST = 4 * MOST_TOGETHER  # a unit is chosen from this many waiting tasks
 
 
 @dataclass(eq=False)

@@ -278,7 +278,7 @@ class SlurmLink(Link):
             self._run(self._change(ending, missing))
 
     async def _change(self, ending: set[str], more: int) -> None:
-        """End these jobs, and submit so many more."""
+        """End these jobs, and submit this many more."""
         for name in ending:
             self._cluster.worker_spec.pop(name, None)
         for _ in range(more):
