@@ -98,8 +98,8 @@ def to_message(outcome: Outcome) -> dict[str, Any]:
 
 
 def from_message(message: dict[str, Any]) -> Outcome:
-    """Return the outcome in a message. Raise KeyError, TypeError or ValueError if it is invalid."""
-    facts = {name: value for name, value in message.items() if name not in ("what", "key")}
+    """Return the outcome in a message, without a result. Raise KeyError, TypeError or ValueError if it is invalid."""
+    facts = {name: value for name, value in message.items() if name not in ("what", "key", "result")}
     return _SENT[message["what"]](key=parse_key(message["key"]), **facts)
 
 

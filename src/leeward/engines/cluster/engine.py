@@ -244,9 +244,9 @@ class ClusterEngine:
         long_ago = time.monotonic() - self._silent_s
         for unit in list(self._units.values()):
             member = unit.member
-            if (
-                unit.heard if unit.begun else max(unit.heard, member.heard)
-            ) < long_ago:  # a unit may wait behind others
+            # a unit that has not begun may wait behind others
+            heard = unit.heard if unit.begun else max(unit.heard, member.heard)
+            if heard < long_ago:
                 self._crew.reject(member, "it has been silent for too long")
                 outcomes += self._end_unit(unit, "timed-out", f"{member.name} on {member.host} is silent")
         return outcomes

@@ -19,11 +19,8 @@ from leeward.events import Emit
 CONNECT_S = 15.0
 ANSWER_S = 60.0  # for a connected scheduler, which may be busy
 
-_TLS_KEYS = {
-    "tls_ca_file": "tls_ca",
-    "tls_client_cert": "tls_cert",
-    "tls_client_key": "tls_key",
-}  # key of Dask: key of leeward
+# keys of Dask, and those of leeward
+_TLS_KEYS = {"tls_ca_file": "tls_ca", "tls_client_cert": "tls_cert", "tls_client_key": "tls_key"}
 
 Handler = Callable[..., Iterable[Outcome] | None]
 Message = tuple[Any, ...]  # a handler and its arguments
