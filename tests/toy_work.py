@@ -83,5 +83,5 @@ class NumberWork:
     def result_bytes(self, keys):
         return 24
 
-    def adopt(self, paths, sources, done, keep_infeasible, store, notice):
+    def adopt(self, sources, done, keep_infeasible, store, notice):
         raise InputError("results of other origin cannot be adopted")

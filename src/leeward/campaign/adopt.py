@@ -1,6 +1,5 @@
 """Adopt results of other origin: they are stored in a run directory, and their tasks count as done."""
 
-import functools
 import math
 from collections.abc import Callable, Collection, Iterable
 from dataclasses import dataclass, field, replace
@@ -22,13 +21,11 @@ from leeward.store import (
     IndexLines,
     Key,
     Result,
-    RunPaths,
     Value,
     Verdict,
     gather,
     index_line,
     read_files,
-    store_result,
 )
 
 SAME_AEP = 1e-6  # relative; a larger disagreement is listed
@@ -107,13 +104,12 @@ class Adopter:
 
     def adopt(
         self,
-        paths: RunPaths,
         sources: Iterable[Path],
         done: Collection[Key],
-        store: Callable[[Callable[[], Any]], Any],
+        store: Callable[[Result], None],
         notice: Callable[[], None],
     ) -> Adoption:
-        """Store the best result of each key that is not done. store: calls a writer. notice: called for each result."""
+        """Store the best result of each key that is not done. notice: called for each result."""
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
         for turn in ("choose", "store"):
@@ -132,7 +128,7 @@ class Adopter:
                 elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
                     result = self._chosen(found, self._best[found.key])
                     if result is not None:
-                        store(functools.partial(store_result, paths, result))
+                        store(result)
                         line = index_line(result)
                         adoption.lines.add(line)
                         adoption.results[found.key] = Brief.of(line)

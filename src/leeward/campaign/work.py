@@ -3,7 +3,6 @@
 import functools
 from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
-from typing import Any
 
 from leeward.campaign.adopt import Adopter, Adoption
 from leeward.campaign.campaign import Campaign
@@ -12,7 +11,7 @@ from leeward.campaign.defaults import with_user_defaults
 from leeward.campaign.execution import Execution
 from leeward.campaign.selection import chosen_tasks
 from leeward.campaign.warming import warm_up
-from leeward.store import FoundResult, Key, Result, RunPaths, Value
+from leeward.store import FoundResult, Key, Result, Value
 
 MOST_LISTED = 12
 
@@ -89,14 +88,13 @@ class LayoutWork:
 
     def adopt(
         self,
-        paths: RunPaths,
         sources: Iterable[Path],
         done: Collection[Key],
         keep_infeasible: bool,
-        store: Callable[[Callable[[], Any]], Any],
+        store: Callable[[Result], None],
         notice: Callable[[], None],
     ) -> Adoption:
-        return Adopter(self.source, keep_infeasible).adopt(paths, sources, done, store, notice)
+        return Adopter(self.source, keep_infeasible).adopt(sources, done, store, notice)
 
     def refusal(self, found: FoundResult) -> str | None:
         return Adopter(self.source, keep_infeasible=True).refusal(found)

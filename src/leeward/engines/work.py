@@ -9,7 +9,7 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol, Self
 
 from leeward.campaign.execution import Execution
-from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
+from leeward.store import Brief, FoundResult, IndexLines, Key, Result, Value
 
 WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, imported when used
 
@@ -87,17 +87,15 @@ class Work(Protocol):
 
     def adopt(
         self,
-        paths: RunPaths,
         sources: Iterable[Path],
         done: Collection[Key],
         keep_infeasible: bool,
-        store: Callable[[Callable[[], Any]], Any],
+        store: Callable[[Result], None],
         notice: Callable[[], None],
     ) -> Adoption:
-        """Store valid results of the sources, of tasks that are not done, in a run directory.
+        """Store valid results of the sources for tasks that are not done.
 
-        keep_infeasible: also adopt results that break constraints. store: calls a function that writes a result.
-        notice: called for each result that was read.
+        keep_infeasible: also adopt results that break constraints. notice: called for each result that was read.
         """
 
     def refusal(self, found: FoundResult) -> str | None:

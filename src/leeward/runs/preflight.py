@@ -81,5 +81,5 @@ def _read_stored(found: Preflight, work: Work, paths: RunPaths, options: Options
         found.done.update(key for key in stored.results if key in work)
         resume.refuse_changed(work, paths, stored)
     if not resume.is_source(paths.output, options.adopt):
-        resume.restore(work, paths, stored, store=lambda action: None, notice=lambda: None)
+        resume.restore(work, paths, stored, store=lambda result: None, notice=lambda: None)
         found.done.update(key for key in stored.results if key in work)

@@ -3,7 +3,7 @@
 import os
 import time
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +18,7 @@ from leeward.store import (
     BadShard,
     FoundResult,
     Key,
+    Result,
     append_line,
     finish_packing,
     index_line,
@@ -25,6 +26,7 @@ from leeward.store import (
     pack,
     quarantine,
     read_shards,
+    store_result,
     unpack,
 )
 
@@ -84,10 +86,10 @@ class ResultFiles:
         self.add(key_of_shard(removal.path) for removal in kept)
         return bool(moved)
 
-    def store(self, action: Callable[[], Path]) -> None:
+    def store(self, result: Result) -> None:
         """Store a result from elsewhere; pack some if there are too many files."""
-        path = self._disk.retry(action)
-        self.add([key_of_shard(path)])
+        self._disk.retry(lambda: store_result(self._paths, result))
+        self.add([result.key])
         if self.is_due:
             self._disk.retry(self.pack)
 

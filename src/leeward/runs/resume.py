@@ -1,7 +1,6 @@
 """Read a run directory when a run begins; raise an error if its results do not fit the work."""
 
 import contextlib
-import functools
 import re
 import shutil
 import sys
@@ -9,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
 
 from leeward import __version__
 from leeward.engines.work import Work
@@ -46,7 +44,6 @@ from leeward.store import (
     read_files,
     read_record,
     read_results,
-    store_result,
 )
 
 _CREDENTIALS_NAME = re.compile(rf"{re.escape(CREDENTIALS)}[a-z0-9_]{{8}}\Z")
@@ -215,7 +212,7 @@ def restore(
     work: Work,
     paths: RunPaths,
     stored: Stored,
-    store: Callable[[Callable[[], Any]], Any],
+    store: Callable[[Result], None],
     notice: Callable[[], None],
 ) -> int:
     """Store results of this run that exist only in the output as shards again; return their number.
@@ -240,7 +237,7 @@ def restore(
                 )
         elif found.is_valid and found.result is not None and found.key is not None and found.key not in stored.results:
             if is_ours and _is_own(work, found):
-                store(functools.partial(store_result, paths, found.result))
+                store(found.result)
                 stored.add(found.key, found)
                 restored += 1
             else:

@@ -104,7 +104,6 @@ class Stages:
         context.emit("adopting", sources=sources)
         with compile_events(context.emit):
             report.adoption = context.work.adopt(
-                self._paths,
                 options.adopt,
                 report.results.keys(),
                 options.keep_infeasible,
