@@ -18,7 +18,6 @@ from leeward.store import (
     Brief,
     FoundFile,
     FoundResult,
-    IndexLines,
     Key,
     Result,
     Value,
@@ -54,13 +53,12 @@ class Choice(NamedTuple):
 class Adoption:
     """The outcome of an adoption.
 
-    lines: index lines of the adopted results. results: the adopted results, by key. recomputed: how many of them had
-    no valid AEP. disagreeing: layouts whose stored AEP differs from that of the wake engine, adopted or not.
-    violating: violation (m) of adopted layouts that break constraints. present: results that the run already had.
-    worse: layouts of a key with a better one. refused, bad_files: with reasons.
+    results: the adopted results, by key. recomputed: how many of them had no valid AEP. disagreeing: layouts whose
+    stored AEP differs from that of the wake engine, adopted or not. violating: violation (m) of adopted layouts that
+    break constraints. present: results that the run already had. worse: layouts of a key with a better one. refused,
+    bad_files: with reasons.
     """
 
-    lines: IndexLines = field(default_factory=IndexLines)
     results: dict[Key, Brief] = field(default_factory=dict)
     recomputed: int = 0
     disagreeing: list[dict[str, Any]] = field(default_factory=list)
@@ -129,9 +127,7 @@ class Adopter:
                     result = self._chosen(found, self._best[found.key])
                     if result is not None:
                         store(result)
-                        line = index_line(result)
-                        adoption.lines.add(line)
-                        adoption.results[found.key] = Brief.of(line)
+                        adoption.results[found.key] = Brief.of(index_line(result))
         return adoption
 
     def refusal(self, found: FoundResult) -> str | None:

@@ -9,16 +9,15 @@ from pkgutil import resolve_name
 from typing import Any, NamedTuple, Protocol, Self
 
 from leeward.campaign.execution import Execution
-from leeward.store import Brief, FoundResult, IndexLines, Key, Result, Value
+from leeward.store import Brief, FoundResult, Key, Result, Value
 
 WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, imported when used
 
 
 class Adoption(Protocol):
-    """Adopted results by key, with their lines for the index."""
+    """The outcome of an adoption. results: the adopted results, by key."""
 
     results: dict[Key, Brief]
-    lines: IndexLines
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for the event and the audit log."""

@@ -20,6 +20,7 @@ from leeward.store import (
     Key,
     Result,
     append_line,
+    encode_line,
     finish_packing,
     index_line,
     key_of_shard,
@@ -89,6 +90,8 @@ class ResultFiles:
     def store(self, result: Result) -> None:
         """Store a result from elsewhere; pack some if there are too many files."""
         self._disk.retry(lambda: store_result(self._paths, result))
+        line = encode_line(index_line(result))
+        self._disk.retry(lambda: self.append_index(line))
         self.add([result.key])
         if self.is_due:
             self._disk.retry(self.pack)

@@ -9,7 +9,7 @@ from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.coordinator import Coordinator
 from leeward.runs.result_files import ResultFiles
-from leeward.store import IndexLines, Key, OutputHoldsMoreError, RunFiles, check_space, forget_record, merge_run, probe
+from leeward.store import Key, OutputHoldsMoreError, RunFiles, check_space, forget_record, merge_run, probe
 
 ROUNDS = 3  # most rounds of computing and merging; results that do not verify need another one
 
@@ -111,16 +111,11 @@ class Stages:
                 context.announce_stop,
             )
         report.results.update(report.adoption.results)
-        self._append_index(report.adoption.lines)
         for key in report.adoption.results:
             report.failures.pop(key, None)
         facts = report.adoption.facts()
         context.record("adopted", sources=sources, **facts)
         context.emit("adopted", **facts)
-
-    def _append_index(self, lines: IndexLines) -> None:
-        content = b"".join(lines.unpacked())
-        self._disk.retry(lambda: self._files.append_index(content))
 
     def _tasks(self, suspects: set[Key]) -> list[Key]:
         """Return the tasks to compute; suspects, which were running when a coordinator died, come last."""
@@ -183,9 +178,7 @@ class Stages:
         gone = [key for key in results if key not in found.results]
         for key in gone:
             del results[key]
-        known = resume.Stored(results)
-        restored = self._restore(known)
-        self._append_index(known.lines)
+        restored = self._restore(resume.Stored(results))
         if not (error.bad_files or gone or restored):
             raise error
         return max(1, len(error.bad_files) + len(gone))
