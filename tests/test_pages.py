@@ -12,8 +12,7 @@ import pytest
 import shapely
 
 from foreign_files import own_result
-from leeward.charts.colours import loss_range
-from leeward.charts.maps import label_place
+from leeward.charts import label_place, loss_range
 from leeward.errors import InputError
 from leeward.pages import settings as settings_page
 from leeward.pages.charts.axes import share_bar

@@ -6,8 +6,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from leeward.capacity import by_capacity_factor
-from leeward.charts.colours import loss_range
-from leeward.charts.series import is_curve, uncovered
+from leeward.charts import is_curve, loss_range, uncovered
 from leeward.pages.charts.curves import convergence
 from leeward.pages.charts.maps import layout_plan, loss_scale, near_neighbours
 from leeward.pages.charts.rose import rose_chart, rose_key

@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 import numpy as np
 
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
-from leeward.charts.series import AEP, CAPACITY_FACTOR, Array, Quantity
+from leeward.charts import AEP, CAPACITY_FACTOR, Array, Quantity
 from leeward.pages import parts
 from leeward.pages.charts.curves import rank_chart, strip_chart
 from leeward.pages.charts.maps import farm_map, neighbours_near

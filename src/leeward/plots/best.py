@@ -3,28 +3,22 @@
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
 import shapely
+from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.patheffects import withStroke
 
 from leeward.capacity import capacity_factor
-from leeward.charts.colours import loss_range
-from leeward.charts.maps import apart, label_place, widened
-from leeward.charts.scales import shortened
+from leeward.charts import apart, label_place, loss_range, shortened
 from leeward.errors import InputError
+from leeward.layout import Area
 from leeward.plots import ground
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from leeward.layout import Area
 
 BELOW = 12  # farms: with at most this many, the key is always below the map
 DOT = 0.006  # of the map's longer side: smaller rotors are drawn this large
@@ -51,7 +45,7 @@ class FarmLayout:
 
     label: str
     name: str
-    area: "Area"
+    area: Area
     x: npt.ArrayLike
     y: npt.ArrayLike
     aep_gwh: float
@@ -62,7 +56,7 @@ class FarmLayout:
 
 
 def plot_best_layouts(
-    ax: "Axes",
+    ax: Axes,
     farms: Sequence[FarmLayout],
     *,
     neighbours: ground.Positions | None = None,
@@ -82,7 +76,7 @@ def plot_best_layouts(
 
 
 def _draw_farms(
-    ax: "Axes", farms: Sequence[FarmLayout], neighbours: ground.Positions | None, title: str | None
+    ax: Axes, farms: Sequence[FarmLayout], neighbours: ground.Positions | None, title: str | None
 ) -> EllipseCollection | None:
     """Draw everything except the labels and the key."""
     if not farms:
@@ -99,10 +93,9 @@ def _draw_farms(
         drawn = ground.circles(ax, x, y, size, face=PLAIN, edge="none", linewidth=0.0, zorder=3)
         if loss is not None:
             ground.colour_by_loss(drawn, loss, span)
-    others = ground.near_neighbours(land.bounds, neighbours)
-    legend = ground.draw_neighbours(ax, *others, max(dot, *(farm.rotor_diameter_m for farm in farms)))
-    shown, crs = widened(land.bounds, *others), farms[0].area.crs
-    ground.dress_map(ax, shown, land, margin=0.03 * longer, crs=crs, legend=legend, title=title)
+    size = max(dot, *(farm.rotor_diameter_m for farm in farms))
+    legend, shown = ground.draw_neighbours(ax, land.bounds, neighbours, size)
+    ground.dress_map(ax, shown, land, margin=0.03 * longer, crs=farms[0].area.crs, legend=legend, title=title)
     return None if any(loss is None for loss in losses) else drawn
 
 
@@ -131,7 +124,7 @@ def best_layouts_figure(
     return figure
 
 
-def _label(ax: "Axes", farms: Sequence[FarmLayout]) -> None:
+def _label(ax: Axes, farms: Sequence[FarmLayout]) -> None:
     """Write labels inside the areas, far from turbines and borders; leave out those that would overlap."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     scale = min(ax.bbox.width / (right - left), ax.bbox.height / (high - low))  # pixels per metre, in both directions
@@ -151,7 +144,7 @@ def _line(farm: FarmLayout, longest: int) -> str:
     return f"{farm.label}  {shortened(farm.name, longest)}: {farm.aep_gwh:.1f} GWh{power}"
 
 
-def _add_key(ax: "Axes", farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
+def _add_key(ax: Axes, farms: Sequence[FarmLayout], most: int, columns: int = 1) -> None:
     key = _key(farms, most, LONGEST_NAME // columns)
     # the padding leaves room for the north arrow
     ax.legend(*key, loc="upper left", bbox_to_anchor=(1.0, 1.0), borderaxespad=2.6, ncols=columns, **KEY)

@@ -2,21 +2,17 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 from matplotlib.ticker import MaxNLocator
 
-from leeward.charts.colours import colours_apart
-from leeward.charts.scales import SAME_SHARE
-from leeward.charts.series import FEW_POINTS, Array
+from leeward.charts import FEW_POINTS, SAME_SHARE, Array, colours_apart
 from leeward.errors import InputError
 from leeward.plots.style import FAINT, INK, LABEL, LEGEND, Look, dress, new_figure, show_values
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 Over = Literal["steps", "phases"]
 
@@ -40,7 +36,7 @@ class Convergence:
 
 
 def plot_convergence(
-    ax: "Axes", curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None
+    ax: Axes, curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None
 ) -> None:
     """Plot AEP over the steps, or at the end of each phase.
 
@@ -102,7 +98,7 @@ def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, 
 
 
 def _mark_phases(
-    ax: "Axes", curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
+    ax: Axes, curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
     """Mark the end of each phase with the AEP of its best feasible layout, which infeasible layouts may exceed."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
@@ -122,7 +118,7 @@ def _mark(name: str, ends: Sequence[str]) -> Line2D:
     return Line2D([], [], linestyle="none", marker=sign, label=f"end of {name.replace('_', ' ')}", **look)
 
 
-def _dress_convergence(ax: "Axes", way: Over, ends: Sequence[str], title: str | None) -> None:
+def _dress_convergence(ax: Axes, way: Over, ends: Sequence[str], title: str | None) -> None:
     dress(ax, title)
     ax.set_ylabel("AEP, GWh" if way == "steps" else "best AEP so far, GWh", color=INK, fontsize=LABEL)
     show_values(ax, SAME_SHARE * abs(ax.get_ylim()[1]))

@@ -2,21 +2,16 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.lines import Line2D
 
 from leeward.capacity import by_capacity_factor, capacity_factor
-from leeward.charts.colours import colours_apart
-from leeward.charts.scales import SAME_SHARE, shortened
-from leeward.charts.series import Array, above_median
+from leeward.charts import SAME_SHARE, Array, above_median, colours_apart, shortened
 from leeward.errors import InputError
 from leeward.plots.style import FAINT, INK, LABEL, LEGEND, SMALL, TINY, Look, dress, literal, new_figure, show_values
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
 
 BOX_FROM = 5  # seeds: with fewer, a box adds nothing to the points
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -43,7 +38,7 @@ class AepCell:
 
 
 def plot_aep_distribution(
-    ax: "Axes", cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
+    ax: Axes, cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
 ) -> None:
     """Plot a point per seed, a box if there are at least five, and mark the best seed, by farm and turbine type.
 
@@ -106,7 +101,7 @@ def _values(cell: AepCell, by_factor: bool, relative: bool) -> Array:
     return above_median(values) if relative else values
 
 
-def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
+def _draw_cell(ax: Axes, values: Array, middle: float, width: float, colour: str, named: int | None) -> None:
     """Draw one cell. named: the seed to label the best value with."""
     if len(values) >= BOX_FROM:
         thin = {"color": colour, "linewidth": 0.7}
@@ -125,7 +120,7 @@ def _draw_cell(ax: "Axes", values: Array, middle: float, width: float, colour: s
         ax.annotate(f"seed {named}", place, fontsize=TINY, color=INK, **above)
 
 
-def _dress_groups(ax: "Axes", names: Sequence[str]) -> None:
+def _dress_groups(ax: Axes, names: Sequence[str]) -> None:
     """Put the names of farms or types below the axis, rotated if they are long, with lines between them."""
     for line in range(1, len(names)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
@@ -145,12 +140,12 @@ def _is_by_factor(cells: Sequence[AepCell]) -> bool:
     )
 
 
-def _width(ax: "Axes") -> float:
+def _width(ax: Axes) -> float:
     """Return the approximate width of the axes in inches."""
     return float(ax.bbox.width / ax.figure.dpi)
 
 
-def _add_legend(ax: "Axes", colours: Mapping[str, str]) -> int:
+def _add_legend(ax: Axes, colours: Mapping[str, str]) -> int:
     """Add the legend above the axes and return its number of lines."""
     sign: Look = {"linestyle": "none", "marker": "o", "markersize": 4}
     names = ((literal(shortened(name, LONGEST_NAME)), colour) for name, colour in colours.items())

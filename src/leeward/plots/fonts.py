@@ -10,7 +10,7 @@ from matplotlib import font_manager
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 
-from leeward.charts.scales import shortened
+from leeward.charts import shortened
 
 # fonts of common distributions, in order of preference
 FALLBACKS = (

@@ -2,11 +2,12 @@
 
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
 import shapely
+from matplotlib.axes import Axes
 from matplotlib.collections import EllipseCollection
 from matplotlib.figure import Figure
 from matplotlib.patches import FancyArrowPatch, PathPatch
@@ -14,16 +15,11 @@ from matplotlib.path import Path as Outline
 from matplotlib.ticker import MaxNLocator
 from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 
-from leeward.charts.maps import Bounds, near
-from leeward.charts.series import Array
+from leeward.charts import Array, Bounds, near
 from leeward.errors import InputError
+from leeward.layout import Area
 from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from leeward.layout import Area
-    from leeward.wind import WindFarm
+from leeward.wind import WindFarm
 
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
@@ -47,7 +43,7 @@ class _Ticks(MaxNLocator):
         return super().__call__()
 
 
-def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: float = 1.2, zorder: float = 1.0) -> None:
+def draw_area(ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 1.2) -> None:
     """Draw all regions and holes as one patch."""
     rings = []
     for polygon in shapely.get_parts(area.to_shapely()):
@@ -55,11 +51,11 @@ def draw_area(ax: "Axes", area: "Area", *, facecolor: str = SEA, linewidth: floa
         oriented = shapely.geometry.polygon.orient(polygon)
         rings += [Outline(np.asarray(r.coords), closed=True) for r in (oriented.exterior, *oriented.interiors)]
     outline = Outline.make_compound_path(*rings)
-    ax.add_patch(PathPatch(outline, facecolor=facecolor, edgecolor=SHORE, linewidth=linewidth, zorder=zorder))
+    ax.add_patch(PathPatch(outline, facecolor=facecolor, edgecolor=SHORE, linewidth=linewidth))
 
 
 def circles(
-    ax: "Axes", x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
+    ax: Axes, x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
 ) -> EllipseCollection:
     """Draw circles to scale. face, edge: colours."""
     each = np.full(len(x), diameter)
@@ -78,7 +74,7 @@ def colour_by_loss(drawn: EllipseCollection, loss: Array, span: tuple[float, flo
 
 
 def dress_map(
-    ax: "Axes",
+    ax: Axes,
     bounds: Bounds,
     land: shapely.Geometry | None,
     *,
@@ -105,7 +101,7 @@ def dress_map(
     _point_north(ax, shown_bounds(ax), land)
 
 
-def shown_bounds(ax: "Axes") -> Bounds:
+def shown_bounds(ax: Axes) -> Bounds:
     """Return left, low, right, high of a map, m."""
     (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
     return left, low, right, high
@@ -125,36 +121,35 @@ def pair(positions: Positions, what: str) -> tuple[Array, Array]:
     return x, y
 
 
-def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array]:
-    """Return x and y of the neighbours that a map of the bounds shows."""
-    return near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
+def near_neighbours(bounds: Bounds, neighbours: Positions | None) -> tuple[Array, Array, Bounds]:
+    """Return x and y of the neighbours that a map of the bounds shows, and the bounds extended to contain them."""
+    x, y = near(bounds, *pair(((), ()) if neighbours is None else neighbours, "neighbours"))
+    left, low, right, high = shapely.total_bounds([shapely.box(*bounds), *shapely.points(x, y)]).tolist()
+    return x, y, (left, low, right, high)
 
 
-def draw_neighbours(ax: "Axes", x: Array, y: Array, size: float) -> str:
-    """Draw grey circles and return the line of the legend."""
+def draw_neighbours(ax: Axes, bounds: Bounds, neighbours: Positions | None, size: float) -> tuple[str, Bounds]:
+    """Draw nearby neighbours as grey circles; return the line of the legend, and the bounds that contain them."""
+    x, y, shown = near_neighbours(bounds, neighbours)
     if not len(x):
-        return ""
+        return "", shown
     circles(ax, x, y, size, face=FAINT, edge=SHORE, linewidth=0.5)
-    return GREY_ONES
+    return GREY_ONES, shown
 
 
-def neighbours_of(farm: "WindFarm") -> Positions | None:
+def neighbours_of(farm: WindFarm) -> Positions | None:
     """Return x and y of the neighbours; None if there are none."""
     return None if farm.neighbours is None else (farm.neighbours.x, farm.neighbours.y)
 
 
-def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> None:
+def _point_north(ax: Axes, bounds: Bounds, land: shapely.Geometry | None) -> None:
     """Draw a north arrow in the corner farthest from the land, or beside the map if the land fills all corners."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
-    room = 0.1 * longer_side(bounds)  # about the size of the arrow
-    away = dict.fromkeys(corners, 0.0)
-    if land is not None:
-        away = {c: float(shapely.distance(land, shapely.Point(corners[c]))) for c in corners}
-    across, up = max(away, key=lambda c: away[c])
-    is_free = away[across, up] > room
-    if not is_free:
-        across, up = 1, 1
+    away = {c: 0.0 if land is None else land.distance(shapely.Point(at)) for c, at in corners.items()}
+    farthest = max(away, key=lambda corner: away[corner])
+    is_free = away[farthest] > 0.1 * longer_side(bounds)  # about the size of the arrow
+    across, up = farthest if is_free else (1, 1)
     middle = 10 if not is_free else -8 if across else 8
     foot = -32 if up else 8
     arrow = draw_arrow(ax, (across, up), (middle, foot + 10), (middle, foot + 26), INK)
@@ -164,7 +159,7 @@ def _point_north(ax: "Axes", bounds: Bounds, land: shapely.Geometry | None) -> N
 
 
 def draw_arrow(
-    ax: "Axes", corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
+    ax: Axes, corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
 ) -> FancyArrowPatch:
     """Draw an arrow of fixed size, whose ends are given in points from a corner of the axes."""
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*corner, BboxTransformTo(ax.bbox))
@@ -195,7 +190,7 @@ def bar_side(bounds: Bounds) -> Literal["bottom", "right"]:
 
 def fit(
     figure: Figure,
-    axes: Sequence["Axes"],
+    axes: Sequence[Axes],
     size: tuple[float, float],
     *,
     across: int = 1,
@@ -232,7 +227,7 @@ def fit(
         ax.set_aspect("equal", anchor="C")
 
 
-def _room(ax: "Axes", row: Sequence["Axes"]) -> float:
+def _room(ax: Axes, row: Sequence[Axes]) -> float:
     """Return the room for text centred on a map, inches: to the edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]

@@ -1,33 +1,26 @@
 """Wind roses."""
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
+from matplotlib.axes import Axes
 from matplotlib.figure import Figure
 from matplotlib.patheffects import withStroke
 from matplotlib.projections.polar import PolarAxes
 
-from leeward.charts.colours import colour
-from leeward.charts.scales import Scale
-from leeward.charts.series import Array, class_name, uncovered
+from leeward.charts import Array, Scale, class_name, colour, uncovered
 from leeward.errors import InputError
 from leeward.plots.style import INK, LABEL, LEGEND, SMALL, TITLE_LINE, Look, literal, new_figure, wrapped
-from leeward.wind import wind_rose
+from leeward.wind import Site, wind_rose
 from leeward.wind.rose import SPEED_CLASSES
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-
-    from leeward.wind import Site
 
 ROSE_INCHES = 3.0  # approximate width
 COMPASS = ("N", "NE", "E", "SE", "S", "SW", "W", "NW")
 
 
 def plot_wind_rose(
-    ax: "Axes",
-    site: "Site",
+    ax: Axes,
+    site: Site,
     *,
     sectors: int | None = None,
     speed_classes: Sequence[float] = SPEED_CLASSES,
@@ -54,7 +47,7 @@ def plot_wind_rose(
         ax.text(0.5, -0.12, rest, fontsize=SMALL, color=INK, **below)
 
 
-def wind_rose_figure(site: "Site", title: str | None = None) -> Figure:
+def wind_rose_figure(site: Site, title: str | None = None) -> Figure:
     lines = wrapped(title or "", ROSE_INCHES)
     figure = new_figure(4.6, 3.6 + lines.count("\n") * TITLE_LINE)
     plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines or None)

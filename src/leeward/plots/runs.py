@@ -6,23 +6,19 @@ from collections import Counter
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
+from leeward.campaign import Campaign
 from leeward.campaign.layouts import open_layouts
 from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
-from leeward.charts.scales import shortened
+from leeward.charts import shortened
 from leeward.errors import BadSourceError, InputError
+from leeward.layout import LayoutProblem
 from leeward.plots.best import FarmLayout
 from leeward.plots.convergence import ONE_BY_ONE, Convergence
 from leeward.plots.distribution import LONGEST_NAME, AepCell
-from leeward.store import Key
+from leeward.store import Key, Result
 from leeward.watch import find_result, find_results, history_of, layout_view, phases_of, result_lines, run_of, snapshot
-
-if TYPE_CHECKING:
-    from leeward.campaign import Campaign
-    from leeward.layout import LayoutProblem
-    from leeward.store import Result
 
 
 @dataclass(frozen=True)
@@ -68,7 +64,7 @@ def _aeps_at(path: Path) -> dict[Key, float | None]:
     return found
 
 
-def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> tuple[Key, bool]:
+def best_key(aeps: Mapping[Key, float], campaign: Campaign | None = None) -> tuple[Key, bool]:
     """Return the key of the best result, the first among equals, and whether it is the best by capacity factor.
 
     Capacity factors are compared if installed power differs by more than 0.5 %, else AEPs.
@@ -77,28 +73,28 @@ def best_key(aeps: Mapping[Key, float], campaign: "Campaign | None" = None) -> t
     return _highest(aeps, campaign, factor), factor
 
 
-def _highest(aeps: Mapping[Key, float], campaign: "Campaign | None", factor: bool) -> Key:
+def _highest(aeps: Mapping[Key, float], campaign: Campaign | None, factor: bool) -> Key:
     return max(aeps, key=lambda key: merit(aeps[key], _planned_mw(campaign, *key[:2]), factor))
 
 
-def _planned_mw(campaign: "Campaign | None", farm: int, kind: int) -> float | None:
+def _planned_mw(campaign: Campaign | None, farm: int, kind: int) -> float | None:
     is_known = campaign is not None and farm in campaign.farms and kind in campaign.types
     return campaign.physics.installed_mw(farm, kind) if campaign is not None and is_known else None
 
 
-def layout_problem(campaign: "Campaign", key: Key) -> "LayoutProblem":
+def layout_problem(campaign: Campaign, key: Key) -> "LayoutProblem":
     """Return the area and wind farm of a result as a problem."""
     if key not in campaign:
         raise InputError(f"{key} is not a task of the campaign {campaign.name}, so its area is not known")
     return campaign.problem(key.farm_idx, key.type_idx)
 
 
-def title_of(campaign: "Campaign", key: Key) -> str:
+def title_of(campaign: Campaign, key: Key) -> str:
     """Return the headline of a figure of one result."""
     return f"{campaign.farms[key.farm_idx]}, {campaign.types[key.type_idx]}, seed {key.seed}"
 
 
-def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[FarmLayout]:
+def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[FarmLayout]:
     """Return the best layout of each farm that has one; see `best_key`."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
@@ -115,13 +111,13 @@ def best_of_each_farm(path: Path, campaign: "Campaign", choice: Choice) -> list[
     ]
 
 
-def _results(path: Path, keys: Sequence[Key]) -> "list[Result]":
+def _results(path: Path, keys: Sequence[Key]) -> list[Result]:
     """Return all of these results, or raise an error that names the missing or damaged one."""
     seen = find_results(path, keys)
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
 
-def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> FarmLayout:
+def _farm_layout(campaign: Campaign, result: Result, is_by_factor: bool) -> FarmLayout:
     key = result.key
     view = layout_view(campaign, result)
     return FarmLayout(
@@ -138,7 +134,7 @@ def _farm_layout(campaign: "Campaign", result: "Result", is_by_factor: bool) -> 
     )
 
 
-def aep_cells(path: Path, campaign: "Campaign | None", choice: Choice) -> list[AepCell]:
+def aep_cells(path: Path, campaign: Campaign | None, choice: Choice) -> list[AepCell]:
     """Return AEP over the seeds for each farm and type, named by the campaign, else by number."""
     farms = {} if campaign is None else _unambiguous(campaign.farms)
     types = {} if campaign is None else _unambiguous(campaign.types)
@@ -168,7 +164,7 @@ def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
     return {number: name if times[name] == 1 else f"{name} ({number})" for number, name in names.items()}
 
 
-def convergences(path: Path, keys: Sequence[Key], campaign: "Campaign | None" = None) -> list[Convergence]:
+def convergences(path: Path, keys: Sequence[Key], campaign: Campaign | None = None) -> list[Convergence]:
     """Return the convergence of these results. campaign: source of installed power that results do not state."""
     found = []
     for result in _results(path, keys):

@@ -9,23 +9,21 @@ import unicodedata
 import warnings
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import matplotlib
+from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
+from matplotlib.cm import ScalarMappable
+from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
+from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from leeward.charts.scales import decimals
+from leeward.charts import decimals
 from leeward.errors import InputError
 from leeward.files import replace_file
 from leeward.plots.fonts import MissingLettersWarning, complete_fonts, without_glyph_warnings
-
-if TYPE_CHECKING:
-    from matplotlib.axes import Axes
-    from matplotlib.cm import ScalarMappable
-    from matplotlib.colorbar import Colorbar
-    from matplotlib.text import Text
 
 Look = dict[str, Any]  # style keywords of matplotlib
 
@@ -90,8 +88,8 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
 
 def colour_bar(
     figure: Figure,
-    drawn: "ScalarMappable",
-    axes: "Axes | list[Axes]",
+    drawn: ScalarMappable,
+    axes: Axes | list[Axes],
     label: str,
     *,
     location: Literal["right", "bottom"] = "right",
@@ -121,7 +119,7 @@ def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
     return "\n".join(textwrap.wrap(words, letters)) or words
 
 
-def fold(text: "Text", words: str, inches: float) -> None:
+def fold(text: Text, words: str, inches: float) -> None:
     """Set a text, wrapped to this width as drawn."""
     per_inch = LETTERS_PER_INCH
     for _ in range(4):
@@ -153,7 +151,7 @@ class PlainNumbers(Formatter):
         return [f"{value:z.{digits}f}" for value in values]
 
 
-def show_values(ax: "Axes", least: float) -> None:
+def show_values(ax: Axes, least: float) -> None:
     """Use plain numbers on the vertical axis and make its span at least `least`: less is rounding error."""
     low, high = ax.get_ylim()
     if high - low < least:
@@ -161,7 +159,7 @@ def show_values(ax: "Axes", least: float) -> None:
     ax.yaxis.set_major_formatter(PlainNumbers())
 
 
-def dress(ax: "Axes", title: str | None) -> None:
+def dress(ax: Axes, title: str | None) -> None:
     """Style axes: small ticks, no top or right spine, a title."""
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)

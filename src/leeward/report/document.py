@@ -12,7 +12,7 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
-from leeward.charts.colours import loss_range
+from leeward.charts import loss_range
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail

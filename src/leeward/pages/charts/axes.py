@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator, Mapping
 
-from leeward.charts.scales import Scale, decimals
+from leeward.charts import Scale, decimals
 from leeward.pages.html import Attribute, Child, Markup, tag
 
 BAR = 120.0, 8.0  # pixels, before it is stretched

@@ -4,8 +4,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 
 import numpy as np
 
-from leeward.charts.scales import Scale, decimals, padded, shortened
-from leeward.charts.series import AEP, FEW_POINTS, Array, Quantity, above_median, is_curve
+from leeward.charts import AEP, FEW_POINTS, Array, Quantity, Scale, above_median, decimals, is_curve, padded, shortened
 from leeward.pages.charts.axes import figure, horizontal_grid, path, text
 from leeward.pages.html import Attribute, Markup, join, tag
 from leeward.store import Key

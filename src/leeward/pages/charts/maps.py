@@ -6,10 +6,7 @@ import numpy as np
 import shapely
 
 from leeward.capacity import yield_words
-from leeward.charts.colours import colour
-from leeward.charts.maps import apart, label_place, near
-from leeward.charts.scales import Scale
-from leeward.charts.series import Array
+from leeward.charts import Array, Scale, apart, colour, label_place, near
 from leeward.pages.charts.axes import figure, path, text
 from leeward.pages.html import Attribute, Markup, tag
 from leeward.store import Key, Result

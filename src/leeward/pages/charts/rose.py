@@ -2,9 +2,7 @@
 
 import math
 
-from leeward.charts.colours import colour
-from leeward.charts.scales import Scale
-from leeward.charts.series import class_name
+from leeward.charts import Scale, class_name, colour
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.html import Markup, tag
 from leeward.wind import WindRose
