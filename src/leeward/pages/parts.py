@@ -9,7 +9,6 @@ from leeward.pages.html import Child, Markup, tag
 MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
 WORDS = {"done": "done", "failed": "failed", "again": "to be retried", "running": "running", "missing": "not started"}
 SCOPES = {"th": "col", "td": None}
-RINGS = "Rings: existing turbines."
 
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:

@@ -6,34 +6,17 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from leeward.capacity import by_capacity_factor
-from leeward.charts import is_curve, loss_range, uncovered
+from leeward.charts import is_curve, loss_range
 from leeward.pages.charts.curves import convergence
-from leeward.pages.charts.maps import layout_plan, loss_scale, near_neighbours
-from leeward.pages.charts.rose import rose_chart, rose_key
+from leeward.pages.charts.maps import layout_plan
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.parts import RINGS, facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
+from leeward.pages.parts import facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store import Result
 from leeward.watch import LayoutView, history_of, phases_of
-from leeward.wind import WindRose
 from leeward.wording import duration, work_done
 
 UNEQUAL = "Installed power differs by more than 0.5 %: compare capacity factors, not AEPs."
 SHOWN = ("installed_mw", "wake_loss", "min_spacing_m", "seconds", "work", "phases", "aep_by_phase")
-
-
-def plan(
-    view: LayoutView, losses: tuple[float, float] | None = None, side: float = 640.0, *, with_scale: bool = True
-) -> Markup:
-    """Return a map of the layout with its colour scale. losses: range of the colours; None for that of the layout."""
-    known = losses or loss_range([view.wake_loss])
-    picture = layout_plan(view, known, side)
-    is_coloured = known is not None and view.wake_loss is not None
-    caption: list[Child] = [loss_scale(known)] if known is not None and is_coloured and with_scale else []
-    if len(near_neighbours(view)):
-        caption.append(tag("p", None, RINGS))
-    if view.remark:
-        caption.append(tag("p", None, f"No wake losses: {view.remark}."))
-    return figure_with(picture, *caption)
 
 
 def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
@@ -99,12 +82,6 @@ def phases(result: Result) -> Markup | None:
     return figure_with(convergence(list(by_phase), list(by_phase.values()), history), words)
 
 
-def rose(wind: WindRose) -> Markup:
-    """Return the wind rose with its key."""
-    words = " ".join(f"{part}." for part in ("Frequency by direction and wind speed", uncovered(wind)) if part)
-    return figure_with(rose_chart(wind), rose_key(wind), tag("p", None, words))
-
-
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
     """Return a table with a row per turbine."""
     rows: list[list[Child]] = [
@@ -119,7 +96,7 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
     """Return two layouts on one colour scale, and their differences."""
     losses = loss_range([first.wake_loss, second.wake_loss])
     keys = [str(view.result.key) for view in (first, second)]
-    plans = [plan(view, losses, side=420.0) for view in (first, second)]
+    plans = [layout_plan(view, losses, side=420.0) for view in (first, second)]
     sides = [tag("div", {"class": "side"}, tag("h3", None, key), drawn) for key, drawn in zip(keys, plans, strict=True)]
     rows = _compared(first, second)
     is_by_factor = by_capacity_factor([first.installed_mw, second.installed_mw])

@@ -8,11 +8,10 @@ from leeward.capacity import capacity_factor, comparison_remark, yield_words
 from leeward.charts import AEP, CAPACITY_FACTOR, Array, Quantity
 from leeward.pages import parts
 from leeward.pages.charts.curves import rank_chart, strip_chart
-from leeward.pages.charts.maps import farm_map, neighbours_near
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.store import Key, Result
-from leeward.watch import STATES, FarmShape, Snapshot, TaskFilter, TaskSeen, TaskTable
+from leeward.watch import STATES, Snapshot, TaskFilter, TaskSeen, TaskTable
 
 PAGE = 50
 COLUMNS = (
@@ -122,24 +121,6 @@ def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AE
     values = of.scale * getattr(tasks, of.order)[rows]
     known = ~np.isnan(values)
     return [task.key for task in tasks.rows(rows[known])], values[known]
-
-
-def best_map(
-    shapes: Sequence[FarmShape],
-    best: Mapping[int, Result],
-    neighbours: Array,
-    words: str,
-    links: Links,
-    installed: Mapping[int, float] | None = None,
-) -> Markup:
-    """Return a map of the best layout of each farm, by farm_idx, with nearby neighbours, shape (2, neighbours).
-
-    words: the caption if there is any layout. installed: MW of these layouts, by farm_idx.
-    """
-    others = neighbours_near(shapes, neighbours)
-    shown = words if best else "The areas of the farms, to scale."
-    about = f"{shown} {parts.RINGS}" if len(others) else shown
-    return parts.figure_with(farm_map(shapes, best, links.task, others, installed or {}), about)
 
 
 def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:

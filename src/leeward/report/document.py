@@ -17,7 +17,8 @@ from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
 from leeward.pages.charts.curves import strip_chart
-from leeward.pages.charts.maps import loss_scale
+from leeward.pages.charts.maps import farm_map, layout_plan, loss_scale
+from leeward.pages.charts.rose import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
@@ -157,7 +158,7 @@ def _map(found: Gathered, links: Links) -> Markup | None:
     is_all = len(found.shapes) <= MOST_DRAWN
     shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
+    picture = farm_map(shown, found.best, standing_of(found.seen.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 
@@ -220,7 +221,7 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
     phases = task.phases(result)
-    plan = task.plan(view, losses, side=330.0, with_scale=False)
+    plan = layout_plan(view, losses, side=330.0, with_scale=False)
     rise = None if phases is None else folded("AEP by phase", phases)
     return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
@@ -228,7 +229,7 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
 def _method(found: Gathered) -> Markup:
     versions = sorted({str(view.result.details.get("versions", "")) for view in found.views.values()} - {""})
     about = settings.settings(found.seen.campaign, found.shapes, "; ".join(versions))
-    wind = None if found.rose is None else section("wind", "Wind", task.rose(found.rose))
+    wind = None if found.rose is None else section("wind", "Wind", rose_chart(found.rose))
     return tag("div", None, about, _fingerprints(found), wind)
 
 

@@ -9,6 +9,8 @@ from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
+from leeward.pages.charts.maps import farm_map, layout_plan
+from leeward.pages.charts.rose import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.links import Links
 from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
@@ -114,7 +116,7 @@ def _map(model: Model, query: Query) -> Answer:
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
         words = f"The best layout of each farm{which}, to scale."
-        picture: Child = tasks.best_map(shapes, best, standing_of(model.campaign), words, LINKS, installed)
+        picture: Child = farm_map(shapes, best, standing_of(model.campaign), words, LINKS, installed)
     else:
         picture = tag("p", None, "The areas are not known, because the campaign is not known.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
@@ -175,7 +177,7 @@ def _settings(model: Model, query: Query) -> Answer:
 
 def _wind(model: Model) -> Child:
     rose = model.rose
-    return None if rose is None else section("wind", "Wind", task.rose(rose))
+    return None if rose is None else section("wind", "Wind", rose_chart(rose))
 
 
 def _audit(model: Model, query: Query) -> Answer:
@@ -230,7 +232,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
     losses = None if view.wake_loss is None else view.wake_loss.tolist()
     turbines = tag("summary", None, "coordinates"), task.coordinates(view.result, losses)
-    plan = section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True)
+    plan = section("plan", "Layout", layout_plan(view), task.spacing_switch(view), live=True)
     figures = section("facts", "Figures", task.result_facts(view), live=True)
     return [
         tag("p", None, cell, " · download: ", files),

@@ -1,6 +1,6 @@
 """Axes, text and frames of charts."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 from leeward.charts import Scale, decimals
 from leeward.pages.html import Attribute, Child, Markup, tag
@@ -35,6 +35,11 @@ def text(x: float, y: float, words: str, *, anchor: str = "start", kind: str = "
 def path(d: str, kind: str, title: str | None = None) -> Markup:
     """Return a line or an outline. title: a tooltip."""
     return tag("path", {"d": d, "class": kind}, None if title is None else tag("title", None, title))
+
+
+def through(points: Iterable[tuple[float, float]]) -> str:
+    """Return the path of a line through these points."""
+    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
 
 def share_bar(counts: Mapping[str, int], total: int, label: str) -> Markup:

@@ -1,11 +1,11 @@
 """Charts of AEP over seeds, and of the convergence of a task."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import numpy as np
 
 from leeward.charts import AEP, FEW_POINTS, Array, Quantity, Scale, above_median, decimals, is_curve, padded, shortened
-from leeward.pages.charts.axes import figure, horizontal_grid, path, text
+from leeward.pages.charts.axes import figure, horizontal_grid, path, text, through
 from leeward.pages.html import Attribute, Markup, join, tag
 from leeward.store import Key
 
@@ -98,7 +98,7 @@ def _history(curve: Array, left: float, up: Scale) -> list[Markup]:
     across = Scale(float(steps[0]), float(steps[-1]), left, WIDTH - RIGHT)
     points = list(zip(map(across, steps.tolist()), map(up, aeps.tolist()), strict=True))
     return [
-        path(_through(points), "line sparse" if len(points) <= FEW_POINTS else "line"),
+        path(through(points), "line sparse" if len(points) <= FEW_POINTS else "line"),
         *(tag("circle", {"cx": x, "cy": y, "r": 2, "class": "dot"}) for x, y in points if len(points) <= 60),
         text(points[0][0], HEIGHT - 16, f"{steps[0]:.0f}"),
         text(points[-1][0], HEIGHT - 16, f"{steps[-1]:.0f}", anchor="end"),
@@ -110,7 +110,7 @@ def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, link: Li
     """Return dots, or a line if there are many."""
     places = [(across(rank), up(aep)) for rank, aep in enumerate(aeps.tolist(), start=1)]
     if len(places) > MOST_DOTS:
-        return path(_through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
+        return path(through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
     words = (f"rank {rank}: seed {key.seed}, {aeps[rank - 1]:.2f} GWh" for rank, key in enumerate(keys, start=1))
     dots = zip(places, keys, words, strict=True)
     return join(_dot(*place, key, title, link, is_best=place == places[0]) for place, key, title in dots)
@@ -145,7 +145,3 @@ def _dot(x: float, y: float, key: Key, words: str, link: Link, *, is_best: bool)
         return circle
     # hundreds of tab stops would be in the way; the list of tasks has the same links
     return tag("a", {"href": address, "aria-label": words, "tabindex": -1}, circle)
-
-
-def _through(points: Iterable[tuple[float, float]]) -> str:
-    return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)

@@ -1,16 +1,18 @@
 """Maps of one layout in its area, and of all farms."""
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 import shapely
 
 from leeward.capacity import yield_words
-from leeward.charts import Array, Scale, apart, colour, label_place, near
-from leeward.pages.charts.axes import figure, path, text
+from leeward.charts import Array, Scale, apart, colour, label_place, loss_range, near
+from leeward.pages.charts.axes import figure, path, text, through
 from leeward.pages.html import Attribute, Markup, tag
-from leeward.store import Key, Result
-from leeward.watch import FarmShape, LayoutView, Rings
+from leeward.pages.links import Links
+from leeward.pages.parts import figure_with
+from leeward.store import Result
+from leeward.watch import FarmShape, LayoutView
 
 Place = tuple[float, float]  # pixels from the left and from the top
 
@@ -23,13 +25,20 @@ RING = 2.4  # radius of a neighbour on the map of all farms, pixels
 LETTER, LINE = 9.0, 12.0  # width and height of a digit of a label, pixels
 BELOW = 5.0  # from the middle of a label to its baseline, pixels
 ROOMY = 4 * LINE  # side of an area in which the place of a label matters, pixels
+RINGS = "Rings: existing turbines."
 LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # of scale bars, m
 
 
 class Frame:
-    """The transformation from map to drawing: north up, one scale."""
+    """The transformation from map to drawing: north up, one scale.
 
-    def __init__(self, points: Array, margin: float = 16.0, side: float = SIDE) -> None:
+    It shows these points, shape (points, 2), m, and the neighbours, shape (2, neighbours), that are near them. others:
+    those neighbours, one in a row.
+    """
+
+    def __init__(self, points: Array, neighbours: Array, margin: float, side: float) -> None:
+        self.others = np.column_stack(near((*points.min(axis=0), *points.max(axis=0)), *neighbours))
+        points = np.concatenate([points, self.others])
         middle = (points.min(axis=0) + points.max(axis=0)) / 2
         half = np.maximum(points.max(axis=0) - middle, LEAST_M / 2)
         low, high = middle - half, middle + half
@@ -45,19 +54,20 @@ class Frame:
         left = self._beside + (x - self._left) * self.scale
         return round(left, 2), round(self._margin + (self._top - y) * self.scale, 2)
 
-    def outline(self, polygons: Sequence[Rings]) -> Markup:
-        """Return the area, with holes left blank."""
-        rings = []
-        for ring in (ring for polygon in polygons for ring in polygon):
-            points = (self.place(*point) for point in ring.tolist())
-            rings.append("M" + "L".join(f"{x:g} {y:g}" for x, y in points) + "Z")
-        return tag("path", {"d": "".join(rings), "class": "area", "fill-rule": "evenodd"})
+    def places(self, points: Array) -> list[Place]:
+        """Return the places of several points, shape (points, 2)."""
+        return [self.place(*point) for point in points.tolist()]
 
-    def neighbours(self, points: Array, radius: float) -> list[Markup]:
-        """Return a ring for each existing turbine; points: shape (neighbours, 2). radius: pixels."""
-        places = (self.place(*point) for point in points.tolist())
+    def outline(self, rings: Sequence[Array]) -> Markup:
+        """Return the area inside these rings, with holes left blank."""
+        paths = (f"{through(self.places(ring))}Z" for ring in rings)
+        return tag("path", {"d": "".join(paths), "class": "area", "fill-rule": "evenodd"})
+
+    def neighbours(self, radius: float) -> list[Markup]:
+        """Return a ring for each existing turbine that is near. radius: pixels."""
         words = tag("title", None, "existing turbine")
-        return [tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, words) for x, y in places]
+        circles = ({"cx": x, "cy": y, "r": radius, "class": "neighbour"} for x, y in self.places(self.others))
+        return [tag("circle", circle, words) for circle in circles]
 
     def foot(self, rule: float, arrow: float, aside: float) -> list[Markup]:
         """Return a scale bar, about a quarter of the width, and a north arrow. rule, arrow: distance below the map."""
@@ -74,43 +84,42 @@ class Frame:
         ]
 
 
+def _rings(*shapes: FarmShape | None) -> list[Array]:
+    """Return all rings of these areas, each of shape (points, 2)."""
+    return [ring for shape in shapes if shape is not None for polygon in shape.polygons for ring in polygon]
+
+
 # --- one layout ------------------------------------------------------------------------------------------------------
 
 
-def layout_plan(view: LayoutView, losses: tuple[float, float] | None = None, side: float = SIDE) -> Markup:
-    """Return turbines to scale, coloured by wake loss over the range `losses`, and hidden minimum-spacing circles."""
-    others = near_neighbours(view)
-    frame = Frame(np.concatenate([_extent(view), others]), side=side)
+def layout_plan(
+    view: LayoutView, losses: tuple[float, float] | None = None, side: float = SIDE, *, with_scale: bool = True
+) -> Markup:
+    """Return a map of a layout, turbines to scale and coloured by wake loss, with hidden minimum-spacing circles.
+
+    losses: range of the colours; None for that of the layout. side: pixels. with_scale: add the colour scale.
+    """
+    losses = losses or loss_range([view.wake_loss])
+    frame = Frame(np.concatenate([*_rings(view.shape), view.result.layout.T]), view.neighbours, 16.0, side)
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
-    places = [frame.place(*point) for point in view.result.layout.T.tolist()]
-    words = f"layout {view.result.key}: {len(places)} turbines{f' in {view.farm}' if view.farm else ''}"
-    return figure(
+    places = frame.places(view.result.layout.T)
+    picture = figure(
         round(frame.width, 1),
         round(frame.height + 46, 1),
-        words,
-        frame.outline(view.shape.polygons if view.shape else ()),
+        f"layout {view.result.key}: {len(places)} turbines{f' in {view.farm}' if view.farm else ''}",
+        frame.outline(_rings(view.shape)),
         _spacing(view, places, frame.scale),
-        frame.neighbours(others, SMALLEST),
+        frame.neighbours(SMALLEST),
         [_turbine(view, i, place, size, losses) for i, place in enumerate(places)],
         frame.foot(16, 10, 14),
         kind="plan",
     )
-
-
-def near_neighbours(view: LayoutView) -> Array:
-    """Return the neighbours that are drawn with the layout; shape (neighbours, 2)."""
-    return _near_points(_extent(view), view.neighbours)
-
-
-def _near_points(shown: Array, neighbours: Array) -> Array:
-    """Return the neighbours, shape (2, neighbours), that are near these points, shape (points, 2); a row each."""
-    return np.column_stack(near((*shown.min(axis=0), *shown.max(axis=0)), *neighbours))
-
-
-def _extent(view: LayoutView) -> Array:
-    """Return all corners of the area and all turbines; shape (points, 2)."""
-    polygons = view.shape.polygons if view.shape else ()
-    return np.concatenate([*(ring for polygon in polygons for ring in polygon), view.result.layout.T])
+    return figure_with(
+        picture,
+        loss_scale(losses) if losses is not None and view.wake_loss is not None and with_scale else None,
+        tag("p", None, RINGS) if len(frame.others) else None,
+        tag("p", None, f"No wake losses: {view.remark}.") if view.remark else None,
+    )
 
 
 def loss_scale(losses: tuple[float, float]) -> Markup:
@@ -150,48 +159,40 @@ def _spacing(view: LayoutView, places: Sequence[Place], scale: float) -> Markup 
 # --- all farms -------------------------------------------------------------------------------------------------------
 
 
-def neighbours_near(shapes: Sequence[FarmShape], neighbours: Array) -> Array:
-    """Return the existing turbines, shape (2, neighbours), that a map of these areas shows; a row each."""
-    return _near_points(bounds_of(shapes), neighbours)
-
-
-def bounds_of(shapes: Sequence[FarmShape]) -> Array:
-    """Return all points of these areas."""
-    rings = [ring for shape in shapes for polygon in shape.polygons for ring in polygon]
-    return np.concatenate(rings) if rings else np.zeros((1, 2))
-
-
 def farm_map(
     shapes: Sequence[FarmShape],
     best: Mapping[int, Result],
-    link: Callable[[Key], str | None],
-    others: Array,
+    neighbours: Array,
+    words: str,
+    links: Links,
     installed: Mapping[int, float],
 ) -> Markup:
-    """Return a map of the areas with labels and best layouts, by farm_idx. others: from `neighbours_near`.
+    """Return a map of the areas with labels, best layouts, and nearby neighbours, shape (2, neighbours).
 
-    installed: MW of these layouts, by farm_idx, if known.
+    best: by farm_idx. installed: MW of these layouts, by farm_idx, if known. words: the caption if there is a layout.
     """
-    frame = Frame(np.concatenate([bounds_of(shapes), others]), margin=20.0, side=MAP_SIDE)
+    frame = Frame(np.concatenate(_rings(*shapes) or [np.zeros((1, 2))]), neighbours, 20.0, MAP_SIDE)
     places = [_place(frame, shape, best.get(shape.farm_idx)) for shape in shapes]
     named = set(apart(places, [LETTER * len(str(shape.farm_idx)) for shape in shapes], LINE))
     farms = []
     for i, shape in enumerate(shapes):
         result = best.get(shape.farm_idx)
-        words = _words(shape, result, installed.get(shape.farm_idx))
-        drawn = _farm(frame, shape, result, words, places[i] if i in named else None)
-        address = None if result is None else link(result.key)
-        farms.append(drawn if address is None else tag("a", {"href": address, "aria-label": words}, drawn))
-    return figure(
+        title = _words(shape, result, installed.get(shape.farm_idx))
+        drawn = _farm(frame, shape, result, title, places[i] if i in named else None)
+        address = None if result is None else links.task(result.key)
+        farms.append(drawn if address is None else tag("a", {"href": address, "aria-label": title}, drawn))
+    picture = figure(
         round(frame.width, 1),
         round(frame.height + 40, 1),
         f"map of {len(shapes)} farm areas and their best layouts",
         farms,
-        frame.neighbours(others, RING),
+        frame.neighbours(RING),
         frame.foot(14, 4, 16),
         kind="map",
         role="group",
     )
+    caption = words if best else "The areas of the farms, to scale."
+    return figure_with(picture, f"{caption} {RINGS}" if len(frame.others) else caption)
 
 
 def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:
@@ -214,9 +215,9 @@ def _words(shape: FarmShape, result: Result | None, installed_mw: float | None) 
 
 def _farm(frame: Frame, shape: FarmShape, result: Result | None, words: str, place: Place | None) -> Markup:
     """Return one farm. place: the middle of its label; None if there is no room for one."""
-    points = [] if result is None else [frame.place(*point) for point in result.layout.T.tolist()]
+    points = [] if result is None else frame.places(result.layout.T)
     turbines = [tag("circle", {"cx": x, "cy": y, "r": 1.6}) for x, y in points]
     name = None
     if place is not None:
         name = text(place[0], place[1] + BELOW, f"{shape.farm_idx}", anchor="middle", kind="place")
-    return tag("g", {"class": "farm"}, tag("title", None, words), frame.outline(shape.polygons), turbines, name)
+    return tag("g", {"class": "farm"}, tag("title", None, words), frame.outline(_rings(shape)), turbines, name)

@@ -2,16 +2,17 @@
 
 import math
 
-from leeward.charts import Scale, class_name, colour
+from leeward.charts import Scale, class_name, colour, uncovered
 from leeward.pages.charts.axes import figure, text
 from leeward.pages.html import Markup, tag
+from leeward.pages.parts import figure_with
 from leeward.wind import WindRose
 
 SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0
 
 
 def rose_chart(rose: WindRose) -> Markup:
-    """Return a wind rose; the length of a wedge is the frequency of its sector and speed class."""
+    """Return a wind rose with its key; the length of a wedge is the frequency of its sector and speed class."""
     totals = rose.frequency.sum(axis=1)
     most = float(totals.max(initial=0.0)) or 1.0
     out = Scale(0.0, most, 0.0, RADIUS)
@@ -33,10 +34,12 @@ def rose_chart(rose: WindRose) -> Markup:
             wedges.append(tag("path", style, tag("title", None, words)))
             inner += share
     names = [text(*_place(RADIUS + 16, 90.0 * i, down=4), name, anchor="middle") for i, name in enumerate("NESW")]
-    return figure(SIDE, SIDE, "wind rose", rings, wedges, shares, names, kind="rose")
+    picture = figure(SIDE, SIDE, "wind rose", rings, wedges, shares, names, kind="rose")
+    words = " ".join(f"{part}." for part in ("Frequency by direction and wind speed", uncovered(rose)) if part)
+    return figure_with(picture, _key(rose), tag("p", None, words))
 
 
-def rose_key(rose: WindRose) -> Markup:
+def _key(rose: WindRose) -> Markup:
     """Return the key of the speed classes."""
     entries = []
     for level in range(len(rose.speed_classes)):
