@@ -15,14 +15,11 @@ from foreign_files import own_result
 from leeward.charts import label_place, loss_range
 from leeward.errors import InputError
 from leeward.pages import settings as settings_page
-from leeward.pages.charts.axes import share_bar
-from leeward.pages.charts.curves import convergence, rank_chart, strip_chart
-from leeward.pages.charts.maps import BELOW, Frame, farm_map, layout_plan, loss_scale
-from leeward.pages.charts.rose import rose_chart
+from leeward.pages.charts import convergence, rank_chart, rose_chart, share_bar, strip_chart
 from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import gwh, metres, percent, table
+from leeward.pages.maps import BELOW, Frame, farm_map, layout_plan, loss_scale
+from leeward.pages.parts import Links, gwh, metres, percent, table
 from leeward.pages.task import comparison, phases, result_facts
 from leeward.pages.tasks import best_list
 from leeward.store.format.keys import Key
@@ -120,7 +117,7 @@ def keys(count):
 @pytest.mark.parametrize("aeps", [[5.0], [5.0] * 7, [9.0, 5.0], np.linspace(90, 80, 1000), np.full(1000, 3.0)])
 def test_a_chart_of_ranks(aeps):
     aeps = np.array(aeps)
-    picture = rank_chart(keys(len(aeps)), aeps, LINKS.task)
+    picture = rank_chart(keys(len(aeps)), aeps, LINKS)
     width, height = size_of(picture)
     assert all(-1 <= number <= max(width, height) + 1 for number in numbers(picture))
     assert picture.count("<circle") == (len(aeps) if len(aeps) <= 400 else 0)
@@ -132,7 +129,7 @@ def test_a_chart_of_ranks(aeps):
 
 def test_ranks_are_no_seeds():
     order = [Key(0, 0, seed) for seed in (7, 3, 5)]
-    picture = rank_chart(order, np.array([9.0, 8.0, 7.0]), LINKS.task)
+    picture = rank_chart(order, np.array([9.0, 8.0, 7.0]), LINKS)
     assert ">rank of the layout (1 = best)</text>" in picture
     assert ">seed 7</text>" in picture  # beside the best one
     assert "<title>rank 2: seed 3, 8.00 GWh</title>" in picture
@@ -142,8 +139,8 @@ def test_ranks_are_no_seeds():
 def test_charts_do_not_magnify_rounding_errors(aeps):
     aeps = np.array(aeps)
     columns = {"a": (keys(len(aeps)), aeps)}
-    charts = [strip_chart(columns, LINKS.task, relative=is_relative) for is_relative in (False, True)]
-    charts += [rank_chart(keys(len(aeps)), aeps, LINKS.task), convergence(["random"], [aeps[0]], None)]
+    charts = [strip_chart(columns, LINKS, relative=is_relative) for is_relative in (False, True)]
+    charts += [rank_chart(keys(len(aeps)), aeps, LINKS), convergence(["random"], [aeps[0]], None)]
     for picture in charts:
         labels = re.findall(r'text-anchor="end" class="label">(-?[0-9.e-]+)</text>', picture)
         assert len(set(labels)) == len(labels) > 1
@@ -154,7 +151,7 @@ def test_charts_do_not_magnify_rounding_errors(aeps):
 def test_a_chart_of_strips(count):
     rng = np.random.default_rng(count)
     columns = {f"<t{i}>": (keys(count), rng.normal(100, 1, count)) for i in range(3)}
-    picture = strip_chart({**columns, "none": ([], np.zeros(0)), "flat": (keys(2), np.full(2, 5.0))}, LINKS.task)
+    picture = strip_chart({**columns, "none": ([], np.zeros(0)), "flat": (keys(2), np.full(2, 5.0))}, LINKS)
     numbers(picture)
     assert picture.count("dot best") == 4  # of each that has any
     assert "none" not in picture
@@ -168,7 +165,7 @@ def test_strips_that_are_far_apart_can_be_looked_at_closely():
         "small": (keys(3), np.array([101.0, 100.0, 99.0])),
         "large": (keys(3), np.array([1010.0, 1000.0, 990.0])),
     }
-    picture = strip_chart(columns, LINKS.task, relative=True)
+    picture = strip_chart(columns, LINKS, relative=True)
     heights = [float(y) for y in re.findall(r'cy="([^"]+)"', picture)]
     assert heights[:3] == pytest.approx(heights[3:])
     assert len(set(heights)) == 3

@@ -4,8 +4,7 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import folded, pager, section, table
+from leeward.pages.parts import Links, folded, pager, section, table
 from leeward.wording import json_text
 
 PAGE = 100

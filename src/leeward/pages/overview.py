@@ -4,9 +4,9 @@ from collections.abc import Iterator, Sequence
 
 from leeward.capacity import capacity_factor, yield_words
 from leeward.pages import parts
-from leeward.pages.charts.axes import share_bar
+from leeward.pages.charts import share_bar
 from leeward.pages.html import Child, Markup, join, tag
-from leeward.pages.links import Links
+from leeward.pages.parts import Links
 from leeward.store import Key
 from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
 from leeward.wording import command, count, duration, run_command

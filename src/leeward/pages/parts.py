@@ -1,14 +1,41 @@
-"""Elements that many pages share: tables, numbers, links, commands to copy."""
+"""Elements that many pages share: tables, links, numbers, commands to copy."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from urllib.parse import urlencode
 
 from leeward.pages.html import Child, Markup, tag
+from leeward.store import Key
 
 MARKS = {"done": "✓", "failed": "✗", "again": "↻", "running": "▶", "missing": "·"}
 WORDS = {"done": "done", "failed": "failed", "again": "to be retried", "running": "running", "missing": "not started"}
 SCOPES = {"th": "col", "td": None}
+
+
+@dataclass(frozen=True)
+class Links:
+    """Addresses of links, None if there is no target. keys: the tasks in a report."""
+
+    is_live: bool
+    keys: frozenset[Key] | None = None
+
+    def task(self, key: Key) -> str | None:
+        """Return the address of a task."""
+        if self.is_live:
+            return f"/task/{key}"
+        return f"#{key}" if self.keys is not None and key in self.keys else None
+
+    def tasks(self, wanted: Mapping[str, str | int | None]) -> str | None:
+        """Return the address of a filtered list of tasks."""
+        given = {name: value for name, value in wanted.items() if value not in (None, "")}
+        return f"/tasks?{urlencode(given)}" if self.is_live else None
+
+    def cell(self, farm_idx: int, type_idx: int | None = None) -> str | None:
+        """Return the address of the tasks of a farm, or of a farm and a turbine type."""
+        if self.is_live:
+            return self.tasks({"farm": farm_idx, "type": type_idx, "sort": "-aep"})
+        return f"#farm{farm_idx}"
 
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:

@@ -7,9 +7,9 @@ import numpy as np
 
 from leeward.capacity import by_capacity_factor
 from leeward.charts import is_curve, loss_range
-from leeward.pages.charts.curves import convergence
-from leeward.pages.charts.maps import layout_plan
+from leeward.pages.charts import convergence
 from leeward.pages.html import Child, Markup, tag
+from leeward.pages.maps import layout_plan
 from leeward.pages.parts import facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
 from leeward.store import Result
 from leeward.watch import LayoutView, history_of, phases_of

@@ -7,9 +7,9 @@ import numpy as np
 from leeward.capacity import capacity_factor, comparison_remark, yield_words
 from leeward.charts import AEP, CAPACITY_FACTOR, Array, Quantity
 from leeward.pages import parts
-from leeward.pages.charts.curves import rank_chart, strip_chart
+from leeward.pages.charts import rank_chart, strip_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
+from leeward.pages.parts import Links
 from leeward.store import Key, Result
 from leeward.watch import STATES, Snapshot, TaskFilter, TaskSeen, TaskTable
 
@@ -88,7 +88,7 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
         about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band spans the quartiles."
-        picture = parts.figure_with(rank_chart(keys, aeps, links.task), "Best: ", best, about)
+        picture = parts.figure_with(rank_chart(keys, aeps, links), "Best: ", best, about)
         return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
     of = quantity_of(seen, wanted.farm_idx)
     names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
@@ -97,9 +97,9 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         return None
     words = "By turbine type. Boxes span the quartiles, with a line at the median; the ringed dot is the best seed."
     words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
-    pictures = [parts.figure_with(strip_chart(columns, links.task, of=of), words)]
+    pictures = [parts.figure_with(strip_chart(columns, links, of=of), words)]
     if differ(columns):
-        closer = strip_chart(columns, links.task, relative=True, of=of)
+        closer = strip_chart(columns, links, relative=True, of=of)
         pictures.append(parts.figure_with(closer, "The same as per cent above the median of each type."))
     return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
 

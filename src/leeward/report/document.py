@@ -16,12 +16,10 @@ from leeward.charts import loss_range
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.audit import audit_trail
-from leeward.pages.charts.curves import strip_chart
-from leeward.pages.charts.maps import farm_map, layout_plan, loss_scale
-from leeward.pages.charts.rose import rose_chart
+from leeward.pages.charts import rose_chart, strip_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.maps import farm_map, layout_plan, loss_scale
+from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
@@ -174,9 +172,9 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
         columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind, of) for kind in seen.types}
         if any(len(aeps) for _, aeps in columns.values()):
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            closer = strip_chart(columns, links.task, CHART, relative=True, of=of) if tasks.differ(columns) else None
+            closer = strip_chart(columns, links, CHART, relative=True, of=of) if tasks.differ(columns) else None
             has_closer |= closer is not None
-            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART, of=of), closer))
+            charts.append(tag("div", None, head, strip_chart(columns, links, CHART, of=of), closer))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())

@@ -9,11 +9,10 @@ from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
 from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
-from leeward.pages.charts.maps import farm_map, layout_plan
-from leeward.pages.charts.rose import rose_chart
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
+from leeward.pages.maps import farm_map, layout_plan
+from leeward.pages.parts import Links, facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
 from leeward.watch import LayoutView, TaskFilter, TaskSeen, WorkerSeen, audit_events, standing_of, task_filter
 from leeward.web.model import Model

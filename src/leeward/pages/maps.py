@@ -7,10 +7,9 @@ import shapely
 
 from leeward.capacity import yield_words
 from leeward.charts import Array, Scale, apart, colour, label_place, loss_range, near
-from leeward.pages.charts.axes import figure, path, text, through
+from leeward.pages.charts import figure, path, text, through
 from leeward.pages.html import Attribute, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import figure_with
+from leeward.pages.parts import Links, figure_with
 from leeward.store import Result
 from leeward.watch import FarmShape, LayoutView
 
