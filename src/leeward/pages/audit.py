@@ -11,10 +11,10 @@ PAGE = 100
 LONGEST = 160  # characters of a value; longer ones are folded
 
 
-def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, live: bool = False) -> Markup:
+def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> Markup:
     """Return a page of events with their details. lines: all events, oldest first."""
     if not lines:
-        return section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=live)
+        return section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=links.is_live)
     shown = lines[::-1][page * PAGE : (page + 1) * PAGE]
     pages = -(-len(lines) // PAGE)
     first = len(lines) - page * PAGE - 1  # newer events do not change the number of an event
@@ -28,7 +28,7 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links, *, 
         table(["time", "event", "details"], rows, caption="audit trail"),
         pager("/audit", page, pages, words=("newer", "older")) if links.is_live else None,
         tag("p", None, f"Only the latest {len(shown)} are shown.") if pages > 1 and not links.is_live else None,
-        live=live,
+        live=links.is_live,
     )
 
 

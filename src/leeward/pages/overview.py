@@ -45,11 +45,11 @@ def progress(seen: Snapshot, *, live: bool = False) -> Markup:
     )
 
 
-def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> Markup:
+def grid(seen: Snapshot, links: Links, page: int = 0) -> Markup:
     """Return a grid of farms (rows) and turbine types (columns); a cell shows its progress and links to its tasks."""
     if not seen.farms:
         words = "There are no results yet, and the campaign is not known."
-        return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=live)
+        return parts.section("grid", "Farms and turbine types", tag("p", None, words), live=links.is_live)
     cells = {(cell.farm_idx, cell.type_idx): cell for cell in seen.cells}
     rows = max(1, MOST_CELLS // max(1, len(seen.types)))
     farms = list(seen.farms)
@@ -68,7 +68,7 @@ def grid(seen: Snapshot, links: Links, page: int = 0, *, live: bool = False) -> 
         [tag("p", None, remark) for remark in seen.remarks],
         parts.pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
         tag("p", None, rest) if not links.is_live and pages > 1 else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -112,10 +112,10 @@ def _legend() -> Markup:
     return tag("ul", {"class": "key-list"}, *entries)
 
 
-def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool = False) -> Markup:
+def workers(seen: Snapshot, links: Links, most: int | None = None) -> Markup:
     """Return a table of the workers and their tasks; those that look hung come first."""
     if not seen.workers:
-        return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=live)
+        return parts.section("workers", "Workers", tag("p", None, "There are no live workers."), live=links.is_live)
     order = sorted(seen.workers, key=lambda worker: (not worker.looks_hung, worker.host, worker.name))
     shown = order[:most]
     words = "{0.host}: {1}, {0.busy} busy, {0.hung} possibly hung"
@@ -129,7 +129,7 @@ def workers(seen: Snapshot, links: Links, most: int | None = None, *, live: bool
         tag("ul", {"class": "plain"}, *hosts) if len(hosts) > 1 else None,
         parts.table(header, rows, right=(3, 4, 5, 6), caption="live workers"),
         tag("p", None, parts.link("/workers", f"and {more} more")) if more > 0 else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -145,10 +145,10 @@ def _worker_row(worker: WorkerSeen, seen: Snapshot, links: Links) -> list[Child]
     return [worker.name, task, doing, step, parts.gwh(worker.best_aep), parts.percent(factor), since, sign]
 
 
-def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live: bool = False) -> Markup:
+def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links) -> Markup:
     """Return the failed tasks, with tracebacks and the command that retries them."""
     if not seen.failures:
-        return parts.section("failures", "Failures", tag("p", None, "None."), live=live)
+        return parts.section("failures", "Failures", tag("p", None, "None."), live=links.is_live)
     more = len(seen.failures) - len(shown)
     retry = command(*run_command(seen.output), "--retry-failed")
     out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
@@ -161,7 +161,7 @@ def failures(seen: Snapshot, shown: Sequence[FailedTask], links: Links, *, live:
         [failure(failed, seen, links) for failed in shown],
         tag("p", None, parts.link("/failures", f"and {more} more")) if more > 0 and links.is_live else None,
         tag("p", None, f"and {more} more, not shown here") if more > 0 and not links.is_live else None,
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -178,27 +178,23 @@ def failure(failed: FailedTask, seen: Snapshot, links: Links) -> Markup:
         tag("h3", None, name, " ", parts.state_mark(state)),
         tag("p", None, tag("strong", None, failed.message), tag("br"), tag("small", None, times)),
         trace if failed.traceback else None,
-        _again(failed, key, seen) if failed.final else None,
+        _advice(failed, key, seen) if failed.final else None,
     )
 
 
-def _again(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
+def _advice(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | None:
     """Return advice on a task that is not retried automatically."""
-    if failed.is_out_of_room:
-        return tag("p", None, MAKE_ROOM)
-    return None if key is None else tag("p", None, "To retry: ", parts.to_copy(retry_command(key, seen)))
-
-
-def retry_command(key: Key, seen: Snapshot) -> str:
-    """Return the command that retries one failed task."""
+    if failed.is_out_of_room or key is None:
+        return tag("p", None, MAKE_ROOM) if failed.is_out_of_room else None
     only = f"farm={key.farm_idx} type={key.type_idx} seed={key.seed}"
-    return command(*run_command(seen.output), "--retry-failed", "--only", only)
+    retry = command(*run_command(seen.output), "--retry-failed", "--only", only)
+    return tag("p", None, "To retry: ", parts.to_copy(retry))
 
 
-def remarks(seen: Snapshot, *, live: bool = False) -> Markup:
+def remarks(seen: Snapshot) -> Markup:
     """Return what looks unusual, and what to do next."""
     lines = [tag("li", None, line) for line in _remarks(seen)]
-    return parts.section("remarks", "Notes", tag("ul", None, lines), live=live)
+    return parts.section("remarks", "Notes", tag("ul", None, lines), live=True)
 
 
 def _remarks(seen: Snapshot) -> Iterator[Child]:

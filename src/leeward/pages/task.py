@@ -92,7 +92,7 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
     return table(header, rows, right=range(4), caption="coordinates of the turbines")
 
 
-def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> Markup:
+def comparison(first: LayoutView, second: LayoutView) -> Markup:
     """Return two layouts on one colour scale, and their differences."""
     losses = loss_range([first.wake_loss, second.wake_loss])
     keys = [str(view.result.key) for view in (first, second)]
@@ -107,7 +107,7 @@ def comparison(first: LayoutView, second: LayoutView, *, live: bool = False) -> 
         spacing_switch(first),
         table(["", *keys, "difference"], rows, right=(1, 2, 3), caption="comparison of the two layouts"),
         tag("p", None, UNEQUAL) if is_by_factor else None,
-        live=live,
+        live=True,
     )
 
 

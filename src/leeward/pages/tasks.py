@@ -28,9 +28,7 @@ COLUMNS = (
 NUMBERS = range(2, len(COLUMNS))  # columns of numbers
 
 
-def task_list(
-    rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links, *, live: bool = False
-) -> Markup:
+def task_list(rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links) -> Markup:
     """Return one page of tasks, with links to sort by column. query: filter and order, as in the address."""
     header = [_sort_link(name, title, query, links) for name, title in COLUMNS]
     shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
@@ -39,7 +37,7 @@ def task_list(
         f"{total} tasks" if total != 1 else "1 task",
         parts.table(header, [task_row(row, links) for row in rows], right=NUMBERS, caption="tasks"),
         _pager(page, -(-total // PAGE), shown, query, links),
-        live=live,
+        live=links.is_live,
     )
 
 
@@ -75,7 +73,7 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
     )
 
 
-def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *, live: bool = False) -> Markup | None:
+def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -> Markup | None:
     """Return the distribution of AEP over the seeds of a farm and type, or of a farm by type; None if unknown."""
     if wanted.farm_idx is None:
         return None
@@ -89,7 +87,7 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
         about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band spans the quartiles."
         picture = parts.figure_with(rank_chart(keys, aeps, links), "Best: ", best, about)
-        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=live)
+        return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=links.is_live)
     of = quantity_of(seen, wanted.farm_idx)
     names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
     columns = {name: best_first(tasks, wanted.farm_idx, kind, of) for kind, name in names.items()}
@@ -101,7 +99,7 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links, *
     if differ(columns):
         closer = strip_chart(columns, links, relative=True, of=of)
         pictures.append(parts.figure_with(closer, "The same as per cent above the median of each type."))
-    return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=live)
+    return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=links.is_live)
 
 
 def quantity_of(seen: Snapshot, farm_idx: int) -> Quantity:

@@ -92,11 +92,11 @@ def _overview(model: Model, query: Query) -> Answer:
     content: list[Child] = [
         tag("p", None, tag("small", None, seen.run or seen.output)),
         overview.progress(seen, live=True),
-        overview.grid(seen, LINKS, page, live=True),
-        overview.workers(seen, LINKS, FEW_WORKERS, live=True) if seen.run else None,
-        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS, live=True) if seen.run else None,
+        overview.grid(seen, LINKS, page),
+        overview.workers(seen, LINKS, FEW_WORKERS) if seen.run else None,
+        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS) if seen.run else None,
         tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
-        overview.remarks(seen, live=True),
+        overview.remarks(seen),
     ]
     short = str(seen.done) if seen.expected is None else f"{seen.done}/{seen.expected}"
     return _page(model, short, "/", content)
@@ -139,8 +139,8 @@ def _tasks(model: Model, query: Query) -> Answer:
     kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
     content: list[Child] = [
         tasks.task_form(seen, kept),
-        tasks.spread(table, wanted, seen, LINKS, live=True),
-        tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
+        tasks.spread(table, wanted, seen, LINKS),
+        tasks.task_list(shown, len(rows), page, kept, LINKS),
         tasks.downloads(kept),
     ]
     return _page(model, "Tasks", "/tasks", content)
@@ -155,7 +155,7 @@ def _tasks_csv(model: Model, query: Query) -> Answer:
 
 
 def _workers(model: Model, query: Query) -> Answer:
-    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS, live=True)])
+    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS)])
 
 
 def _failures(model: Model, query: Query) -> Answer:
@@ -163,7 +163,7 @@ def _failures(model: Model, query: Query) -> Answer:
     page = _number(query, "page")
     shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
     pages = -(-len(seen.failures) // MOST_FAILURES)
-    listed = overview.failures(seen, shown, LINKS, live=True)
+    listed = overview.failures(seen, shown, LINKS)
     return _page(model, "Failures", "/failures", [listed, pager("/failures", page, pages)])
 
 
@@ -180,14 +180,14 @@ def _wind(model: Model) -> Child:
 
 
 def _audit(model: Model, query: Query) -> Answer:
-    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS, live=True)
+    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
     return _page(model, "Audit", "/audit", [trail])
 
 
 def _compare(model: Model, query: Query) -> Answer:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
-    content: list[Child] = [task.comparison(first, second, live=True), form]
+    content: list[Child] = [task.comparison(first, second), form]
     return _page(model, "Comparison", "", content, refresh_s=LIVE_S if _is_pending(first, second) else None)
 
 
