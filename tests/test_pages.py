@@ -140,7 +140,7 @@ def test_charts_do_not_magnify_rounding_errors(aeps):
     aeps = np.array(aeps)
     columns = {"a": (keys(len(aeps)), aeps)}
     charts = [strip_chart(columns, LINKS, relative=is_relative) for is_relative in (False, True)]
-    charts += [rank_chart(keys(len(aeps)), aeps, LINKS), convergence(["random"], [aeps[0]], None)]
+    charts += [rank_chart(keys(len(aeps)), aeps, LINKS), convergence({"random": aeps[0]}, None)]
     for picture in charts:
         labels = re.findall(r'text-anchor="end" class="label">(-?[0-9.e-]+)</text>', picture)
         assert len(set(labels)) == len(labels) > 1
@@ -186,11 +186,11 @@ def test_a_plan_of_a_narrow_area_has_room_for_its_scale():
 
 
 def test_how_aep_grew():
-    picture = convergence(["placing", "descent"], [90.0, 95.5], np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
+    picture = convergence({"placing": 90.0, "descent": 95.5}, np.array([[0.0, 10.0, 20.0], [90.0, 95.0, 95.5]]))
     numbers(picture)
     assert "placing 90.00 GWh, descent 95.50 GWh" in picture
-    numbers(convergence(["placing"], [90.0], None))
-    numbers(convergence([], [], np.array([[0.0, 10.0], [90.0, 90.0]])))
+    numbers(convergence({"placing": 90.0}, None))
+    numbers(convergence({}, np.array([[0.0, 10.0], [90.0, 90.0]])))
 
 
 def test_how_aep_grew_without_numbers():

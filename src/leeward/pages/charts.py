@@ -136,16 +136,18 @@ def strip_chart(
     return figure(width, HEIGHT, words, grid, strips, names)
 
 
-def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | None) -> Markup:
-    """Return a chart of AEP by phase, and over the steps if the history, shape (2, n), is known."""
+def convergence(by_phase: Mapping[str, float], history: Array | None) -> Markup:
+    """Return a chart of AEP (GWh) by phase, and over the steps if the history, shape (2, n), is known."""
     curve = history if is_curve(history) else None
-    values = [value for value in [*aeps, *([] if curve is None else curve[1].tolist())] if np.isfinite(value)]
+    values = [
+        value for value in [*by_phase.values(), *([] if curve is None else curve[1].tolist())] if np.isfinite(value)
+    ]
     up = padded(values, HEIGHT - BOTTOM, TOP)
     digits = decimals(up.ticks()) + 1
     half = LEFT + (WIDTH - LEFT - RIGHT) * (0.42 if curve is not None else 1.0)
-    width = (half - LEFT) / max(len(aeps), 1)
+    width = (half - LEFT) / max(len(by_phase), 1)
     phases = []
-    for place, (name, aep) in enumerate(zip(names, aeps, strict=False)):
+    for place, (name, aep) in enumerate(by_phase.items()):
         x, y = LEFT + (place + 0.5) * width, up(aep)
         phases += [
             path(f"M{x:g} {HEIGHT - BOTTOM:g}V{y:g}", "stem"),
@@ -154,7 +156,7 @@ def convergence(names: Sequence[str], aeps: Sequence[float], history: Array | No
             text(x, HEIGHT - 16, name, anchor="middle"),
         ]
     drawn = [] if curve is None else _history(curve, half + 26, up)
-    steps = ", ".join(f"{name} {aep:.2f} GWh" for name, aep in zip(names, aeps, strict=False))
+    steps = ", ".join(f"{name} {aep:.2f} GWh" for name, aep in by_phase.items())
     grid = horizontal_grid(up, LEFT, WIDTH - RIGHT, "AEP, GWh")
     return figure(WIDTH, HEIGHT, f"AEP by phase: {steps or 'not known'}", grid, phases, drawn)
 

@@ -79,7 +79,7 @@ def phases(result: Result) -> Markup | None:
         return None
     steps = " Right: AEP over the steps, of the current layout, feasible or not; in the search, of the best so far."
     words = f"AEP after each phase.{steps if has_steps else ''}"
-    return figure_with(convergence(list(by_phase), list(by_phase.values()), history), words)
+    return figure_with(convergence(by_phase, history), words)
 
 
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:

@@ -1,5 +1,6 @@
 """Read the data of figures from a run directory or a file of results."""
 
+import itertools
 import math
 import warnings
 from collections import Counter
@@ -99,16 +100,12 @@ def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[Fa
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
         raise BadSourceError(f"{path}: none of its results belongs to the campaign {campaign.name}")
-    by_farm: dict[int, dict[Key, float]] = {}
-    for key in sorted(aeps):
-        by_farm.setdefault(key.farm_idx, {})[key] = aeps[key]
-    factors = {farm: is_by_capacity_factor(campaign, farm) for farm in by_farm}
-    best = [_highest(known, campaign, factors[farm]) for farm, known in by_farm.items()]
-    several = {farm for farm, known in by_farm.items() if len({key.type_idx for key in known}) > 1}
-    return [
-        _farm_layout(campaign, result, factors[result.key.farm_idx] and result.key.farm_idx in several)
-        for result in _results(path, best)
-    ]
+    best: dict[Key, bool] = {}
+    for farm, keys in itertools.groupby(sorted(aeps), key=lambda key: key.farm_idx):
+        known = {key: aeps[key] for key in keys}
+        is_by_factor = is_by_capacity_factor(campaign, farm)
+        best[_highest(known, campaign, is_by_factor)] = is_by_factor and len({key.type_idx for key in known}) > 1
+    return [_farm_layout(campaign, result, best[result.key]) for result in _results(path, list(best))]
 
 
 def _results(path: Path, keys: Sequence[Key]) -> list[Result]:

@@ -1,17 +1,21 @@
-"""Colours, sizes and file output of all figures. Settings of matplotlib are restored after each use."""
+"""Colours, sizes, fonts and file output of all figures. Settings of matplotlib are restored after each use."""
 
+import functools
 import io
+import logging
 import math
 import os
 import textwrap
 import threading
 import unicodedata
 import warnings
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Literal
 
 import matplotlib
+from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
@@ -20,10 +24,9 @@ from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
 
-from leeward.charts import decimals
+from leeward.charts import decimals, shortened
 from leeward.errors import InputError
 from leeward.files import replace_file
-from leeward.plots.fonts import MissingLettersWarning, complete_fonts, without_glyph_warnings
 
 Look = dict[str, Any]  # style keywords of matplotlib
 
@@ -35,6 +38,19 @@ LEGEND: Look = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
 TITLE_LINE = 0.16  # inches
 LETTERS_PER_INCH = 13.0  # a first guess; wider text takes more lines
 EVEN = "viridis"  # even steps of lightness, safe for colour-blind readers
+# fonts of common distributions, in order of preference
+FALLBACKS = (
+    *(f"Noto Sans CJK {where}" for where in ("JP", "SC", "TC", "HK", "KR")),
+    *(f"Noto Sans {where}" for where in ("JP", "SC", "TC", "HK", "KR")),
+    *("Source Han Sans", "Source Han Sans SC", "Source Han Sans CN", "Source Han Sans JP", "Source Han Sans KR"),
+    *("WenQuanYi Micro Hei", "WenQuanYi Zen Hei", "Droid Sans Fallback", "AR PL UMing CN", "AR PL UKai CN"),
+    *("IPAexGothic", "IPAGothic", "IPAPGothic", "TakaoGothic", "TakaoPGothic", "VL Gothic", "VL PGothic"),
+    *("NanumGothic", "NanumBarunGothic", "UnDotum", "Baekmuk Gulim"),
+    *("Hiragino Sans", "PingFang SC", "Heiti TC", "Apple SD Gothic Neo", "Arial Unicode MS"),
+    *("Microsoft YaHei", "SimHei", "Microsoft JhengHei", "Yu Gothic", "MS Gothic", "Malgun Gothic"),
+    *("Noto Sans", "FreeSans", "Unifont"),
+)
+NO_GLYPH = "Glyph .* missing from font"  # matplotlib's warning
 
 _NO_DATE = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
 _settings = threading.Lock()  # matplotlib's settings are global
@@ -165,3 +181,60 @@ def dress(ax: Axes, title: str | None) -> None:
     ax.spines[["top", "right"]].set_visible(False)
     if title is not None:
         ax.set_title(literal(title), color=INK, fontsize=LABEL)
+
+
+# --- fallback fonts for characters that matplotlib's default font lacks, such as Chinese ones ------------------------
+
+
+class MissingLettersWarning(UserWarning):
+    """A warning that no installed font has some characters of a figure."""
+
+    def __init__(self, letters: str) -> None:
+        some = shortened(letters, 21)
+        super().__init__(
+            f"no installed font has the characters {some}, so they are drawn as boxes; install a font that has "
+            "them, for Chinese, Japanese and Korean for example Noto Sans CJK (package fonts-noto-cjk)"
+        )
+
+
+def complete_fonts(figure: Figure) -> str:
+    """Add fallback fonts to texts whose font lacks characters; return the characters that no font has."""
+    known = {font.name for font in font_manager.fontManager.ttflist}
+    missing: dict[str, None] = {}
+    for text in (found for found in figure.findobj(Text) if isinstance(found, Text)):
+        if lacking := _lacking(text.get_text(), text.get_fontfamily()):
+            families = dict.fromkeys([*text.get_fontfamily(), *(name for name in FALLBACKS if name in known)])
+            text.set_fontfamily(list(families))
+            missing |= dict.fromkeys(_lacking(lacking, families))
+    return "".join(missing)
+
+
+@contextmanager
+def without_glyph_warnings() -> Iterator[None]:
+    """Silence matplotlib's warnings on each missing glyph, and on fonts without a bold weight."""
+
+    def is_not_of_weight(record: logging.LogRecord) -> bool:
+        return "find font weight" not in str(record.msg)
+
+    log = logging.getLogger(font_manager.__name__)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message=NO_GLYPH)
+        log.addFilter(is_not_of_weight)
+        try:
+            yield
+        finally:
+            log.removeFilter(is_not_of_weight)
+
+
+def _lacking(words: str, families: Iterable[str]) -> str:
+    """Return the characters that none of these fonts has."""
+    if words.isascii():
+        return ""
+    paths = (font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families)
+    known = [_letters(path) for path in paths]
+    return "".join(c for c in words if c.isprintable() and not any(ord(c) in k for k in known))
+
+
+@functools.lru_cache(maxsize=64)
+def _letters(path: str) -> frozenset[int]:
+    return frozenset(font_manager.get_font(path).get_charmap())
