@@ -19,7 +19,7 @@ from leeward.pages.charts import convergence, rank_chart, rose_chart, share_bar,
 from leeward.pages.frame import asset, live_page, report_page
 from leeward.pages.html import join, tag
 from leeward.pages.maps import BELOW, Frame, farm_map, layout_plan, loss_scale
-from leeward.pages.parts import Links, gwh, metres, percent, table
+from leeward.pages.parts import Links, gwh, percent, shown, table
 from leeward.pages.task import comparison, phases, result_facts
 from leeward.pages.tasks import best_list
 from leeward.store.format.keys import Key
@@ -74,8 +74,8 @@ def test_attributes():
 
 
 def test_numbers_in_words():
-    assert (gwh(None), gwh(math.nan), gwh(1234.5678), gwh(1.0, 4)) == ("–", "–", "1234.57", "1.0000")
-    assert (percent(None), percent(0.12345), metres(None), metres(719.6)) == ("–", "12.35%", "–", "720 m")
+    assert (gwh(None), gwh(math.nan), gwh(1234.5678)) == ("–", "–", "1234.57")
+    assert (percent(None), percent(0.12345), shown(719.6, "{:.0f} m")) == ("–", "12.35%", "720 m")
     assert percent(-1e-15) == "0.00%"  # a turbine alone loses nothing, and not minus nothing
 
 

@@ -139,10 +139,8 @@ def strip_chart(
 def convergence(by_phase: Mapping[str, float], history: Array | None) -> Markup:
     """Return a chart of AEP (GWh) by phase, and over the steps if the history, shape (2, n), is known."""
     curve = history if is_curve(history) else None
-    values = [
-        value for value in [*by_phase.values(), *([] if curve is None else curve[1].tolist())] if np.isfinite(value)
-    ]
-    up = padded(values, HEIGHT - BOTTOM, TOP)
+    values = np.array([*by_phase.values(), *([] if curve is None else curve[1])])
+    up = padded(values[np.isfinite(values)].tolist(), HEIGHT - BOTTOM, TOP)
     digits = decimals(up.ticks()) + 1
     half = LEFT + (WIDTH - LEFT - RIGHT) * (0.42 if curve is not None else 1.0)
     width = (half - LEFT) / max(len(by_phase), 1)

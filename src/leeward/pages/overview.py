@@ -1,6 +1,7 @@
-"""The progress of a campaign: totals, the grid of farms and turbine types, workers, failures."""
+"""The state of a run: totals, the grid of farms and turbine types, workers, failures, notes, audit trail."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
 
 from leeward.capacity import capacity_factor, yield_words
 from leeward.pages import parts
@@ -9,9 +10,11 @@ from leeward.pages.html import Child, Markup, join, tag
 from leeward.pages.parts import Links
 from leeward.store import Key
 from leeward.watch import MAKE_ROOM, Cell, FailedTask, Snapshot, WorkerSeen, best_cell, key_of
-from leeward.wording import command, count, duration, run_command
+from leeward.wording import command, count, duration, json_text, run_command
 
 MOST_CELLS = 3000  # in the grid of one page
+AUDIT_PAGE = 100  # events of the audit trail on one page
+LONGEST_VALUE = 160  # characters of a value in the audit trail; longer ones are folded
 
 
 def progress(seen: Snapshot, *, live: bool = False) -> Markup:
@@ -211,3 +214,44 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
         yield join(["To list the missing results: ", parts.to_copy(command("missing", seen.path))])
     places = [*([seen.run] if seen.run else []), *([seen.output] if seen.output_exists else [])]
     yield join(["Counted, not verified; to verify: ", parts.to_copy(command("check", *places))])
+
+
+# --- audit trail ------------------------------------------------------------------------------------------------------
+
+
+def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> Markup:
+    """Return a page of events with their details. lines: all events, oldest first."""
+    if not lines:
+        return parts.section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=links.is_live)
+    shown = lines[::-1][page * AUDIT_PAGE : (page + 1) * AUDIT_PAGE]
+    pages = -(-len(lines) // AUDIT_PAGE)
+    first = len(lines) - page * AUDIT_PAGE - 1  # newer events do not change the number of an event
+    rows = [
+        [_text(line.get("time")), _text(line.get("event")), _facts(line, first - place)]
+        for place, line in enumerate(shown)
+    ]
+    return parts.section(
+        "audit",
+        f"Audit trail: {len(lines)} events",
+        parts.table(["time", "event", "details"], rows, caption="audit trail"),
+        parts.pager("/audit", page, pages, words=("newer", "older")) if links.is_live else None,
+        tag("p", None, f"Only the latest {len(shown)} are shown.") if pages > 1 and not links.is_live else None,
+        live=links.is_live,
+    )
+
+
+def _facts(line: Mapping[str, Any], number: int) -> list[Child]:
+    facts = ((name, value) for name, value in line.items() if name not in ("time", "event") and value is not None)
+    return [_fact(name, value, f"event-{number}-{place}") for place, (name, value) in enumerate(facts)]
+
+
+def _fact(name: str, value: object, identity: str) -> Markup:
+    text = _text(value)
+    title = f"{name.replace('_', ' ')}: "
+    if len(text) <= LONGEST_VALUE:
+        return tag("span", {"class": "fact"}, title, text)
+    return parts.folded(f"{title}{len(text)} characters", tag("pre", None, text), name=identity)
+
+
+def _text(value: object) -> str:
+    return value if isinstance(value, str) else json_text(value)

@@ -15,16 +15,19 @@ SCOPES = {"th": "col", "td": None}
 
 @dataclass(frozen=True)
 class Links:
-    """Addresses of links, None if there is no target. keys: the tasks in a report."""
+    """Addresses of links: pages of the dashboard (is_live), or anchors in a report. None if there is no target.
+
+    keys: the tasks in a report.
+    """
 
     is_live: bool
-    keys: frozenset[Key] | None = None
+    keys: frozenset[Key] = frozenset()
 
     def task(self, key: Key) -> str | None:
         """Return the address of a task."""
         if self.is_live:
             return f"/task/{key}"
-        return f"#{key}" if self.keys is not None and key in self.keys else None
+        return f"#{key}" if key in self.keys else None
 
     def tasks(self, wanted: Mapping[str, str | int | None]) -> str | None:
         """Return the address of a filtered list of tasks."""
@@ -127,21 +130,28 @@ def figure_with(picture: Markup, *caption: Child) -> Markup:
     return tag("figure", None, picture, tag("figcaption", None, *caption))
 
 
-def gwh(value: float | None, digits: int = 2) -> str:
-    """Return an AEP without its unit; a dash if unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:.{digits}f}"
+def number(value: object) -> float:
+    """Return a detail of a result as a number; NaN if it is not a finite number."""
+    if isinstance(value, float | int) and not isinstance(value, bool) and math.isfinite(value):
+        return float(value)
+    return math.nan
+
+
+def shown(value: float | None, form: str) -> str:
+    """Return a number in this format; a dash if it is unknown."""
+    return "–" if value is None or math.isnan(value) else form.format(value)
+
+
+def gwh(value: float | None) -> str:
+    """Return an AEP without its unit."""
+    return shown(value, "{:.2f}")
 
 
 def megawatts(value: float | None) -> str:
-    """Return installed power without its unit; a dash if unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:.6g}"
+    """Return installed power without its unit."""
+    return shown(value, "{:.6g}")
 
 
 def percent(value: float | None) -> str:
-    """Return a fraction in per cent; a dash if unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:z.2%}"
-
-
-def metres(value: float | None) -> str:
-    """Return a length in metres; a dash if unknown."""
-    return "–" if value is None or math.isnan(value) else f"{value:.0f} m"
+    """Return a fraction in per cent."""
+    return shown(value, "{:z.2%}")

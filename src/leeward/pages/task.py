@@ -10,7 +10,7 @@ from leeward.charts import is_curve, loss_range
 from leeward.pages.charts import convergence
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import layout_plan
-from leeward.pages.parts import facts, figure_with, gwh, megawatts, metres, percent, section, table, yes_or_no
+from leeward.pages.parts import facts, figure_with, megawatts, number, percent, section, shown, table, yes_or_no
 from leeward.store import Result
 from leeward.watch import LayoutView, history_of, phases_of
 from leeward.wording import duration, work_done
@@ -35,18 +35,18 @@ def result_facts(view: LayoutView) -> Markup:
 
 def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     details = result.details
-    yield "AEP", tag("strong", None, f"{gwh(result.aep, 4)} GWh")
+    yield "AEP", tag("strong", None, f"{shown(result.aep, '{:.4f}')} GWh")
     yield "installed", f"{megawatts(view.installed_mw)} MW"
     yield "capacity factor", percent(view.capacity_factor)
-    yield "wake loss", percent(_number(details.get("wake_loss")))
+    yield "wake loss", percent(number(details.get("wake_loss")))
     yield "closest turbines", _spacing(result, view)
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
     if view.farm:
         yield "farm", f"{result.key.farm_idx} {view.farm}"
         yield "turbine type", f"t{result.key.type_idx} {view.kind}"
     yield "stopped", f"{result.stop_reason or 'not known'}, after {result.steps} steps"
-    seconds = _number(details.get("seconds"))
-    if seconds is not None:
+    seconds = number(details.get("seconds"))
+    if not math.isnan(seconds):
         yield "took", f"{seconds:.2f} s" if seconds < 10 else duration(seconds)
     work = details.get("work")
     if isinstance(work, int) and work:  # custom recipes do not count it
@@ -67,8 +67,8 @@ def _shown(value: str | bool | int | float) -> str:
 
 
 def _spacing(result: Result, view: LayoutView) -> str:
-    closest = metres(_number(result.details.get("min_spacing_m")))
-    return f"{closest}; minimum: {metres(view.spacing_m)}" if view.spacing_m else closest
+    closest = shown(number(result.details.get("min_spacing_m")), "{:.0f} m")
+    return f"{closest}; minimum: {view.spacing_m:.0f} m" if view.spacing_m else closest
 
 
 def phases(result: Result) -> Markup | None:
@@ -85,8 +85,8 @@ def phases(result: Result) -> Markup | None:
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
     """Return a table with a row per turbine."""
     rows: list[list[Child]] = [
-        [number, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(float(losses[number]))]
-        for number, (x, y) in enumerate(result.layout.T.tolist())
+        [i, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(losses[i])]
+        for i, (x, y) in enumerate(result.layout.T.tolist())
     ]
     header = ["turbine", "east, m", "north, m", "wake loss"]
     return table(header, rows, right=range(4), caption="coordinates of the turbines")
@@ -111,39 +111,32 @@ def comparison(first: LayoutView, second: LayoutView) -> Markup:
     )
 
 
-def _number(value: object) -> float | None:
-    is_number = isinstance(value, float | int) and not isinstance(value, bool)
-    return float(value) if is_number and math.isfinite(float(value)) else None  # type: ignore[arg-type]
-
-
-def _figures(view: LayoutView) -> dict[str, float | None]:
-    """Return the figures to compare two layouts by."""
+def _figures(view: LayoutView) -> dict[str, float]:
+    """Return the figures to compare two layouts by; NaN if unknown."""
     result, details = view.result, view.result.details
     return {
-        "AEP, GWh": _number(result.aep),
-        "installed, MW": _number(view.installed_mw),
-        "capacity factor, %": _number(100.0 * view.capacity_factor),
-        "wake loss, %": None if (loss := _number(details.get("wake_loss"))) is None else 100.0 * loss,
-        "closest turbines, m": _number(details.get("min_spacing_m")),
-        "turbines": float(result.n_turbines),
-        "rotor, m": _number(result.diameter),
-        "steps": float(result.steps),
+        "AEP, GWh": result.aep,
+        "installed, MW": view.installed_mw,
+        "capacity factor, %": 100.0 * view.capacity_factor,
+        "wake loss, %": 100.0 * number(details.get("wake_loss")),
+        "closest turbines, m": number(details.get("min_spacing_m")),
+        "turbines": result.n_turbines,
+        "rotor, m": result.diameter,
+        "steps": result.steps,
     }
 
 
 def _compared(first: LayoutView, second: LayoutView) -> Iterator[list[Child]]:
     """Yield a row per figure: first layout, second layout, difference."""
     for (name, one), other in zip(_figures(first).items(), _figures(second).values(), strict=True):
-        if one is None or other is None:
-            yield [name, *("–" if value is None else f"{value:.3f}" for value in (one, other)), "–"]
-            continue
-        share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 else ""
+        share = f" ({other / one - 1:+.3%})" if name.startswith("AEP") and one > 0 and other >= 0 else ""
         yield [name, _short(one), _short(other), f"{_short(other - one, '+')}{share}"]
     a, b = first.result.fingerprint, second.result.fingerprint
     yield ["settings", tag("code", None, a[:12]), tag("code", None, b[:12]), "the same" if a == b else "different"]
 
 
 def _short(value: float, sign: str = "") -> str:
-    if value == 0:
-        return "0"
+    """Return a number without decimals if it is whole; a dash if it is unknown."""
+    if not math.isfinite(value) or value == 0:
+        return "0" if value == 0 else "–"
     return f"{value:{sign}.0f}" if value == int(value) else f"{value:{sign}.3f}"

@@ -15,8 +15,7 @@ from leeward.capacity import capacity_factor
 from leeward.charts import loss_range
 from leeward.errors import LeewardError
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.audit import audit_trail
-from leeward.pages.charts import rose_chart, strip_chart
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan, loss_scale
 from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
@@ -91,7 +90,7 @@ def report_html(path: Path, campaign: Campaign | None = None, tell: Callable[[st
         ("settings", "Method", _method(found)),
         ("figures", "Tables", _tables(found, links)),
         ("missing", "Missing", _missing(found, links)),
-        ("audit", "Audit", audit_trail(found.audit, 0, links)),
+        ("audit", "Audit", overview.audit_trail(found.audit, 0, links)),
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
@@ -168,13 +167,11 @@ def _spread(found: Gathered, links: Links) -> Markup | None:
     seen = found.seen.snapshot
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
-        of = tasks.quantity_of(seen, farm)
-        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind, of) for kind in seen.types}
-        if any(len(aeps) for _, aeps in columns.values()):
+        strips = tasks.farm_strips(found.tasks, farm, {kind: f"t{kind}" for kind in seen.types}, seen, links, CHART)
+        if strips:
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            closer = strip_chart(columns, links, CHART, relative=True, of=of) if tasks.differ(columns) else None
-            has_closer |= closer is not None
-            charts.append(tag("div", None, head, strip_chart(columns, links, CHART, of=of), closer))
+            has_closer |= len(strips) > 1
+            charts.append(tag("div", None, head, *strips))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
@@ -248,7 +245,7 @@ def _tables(found: Gathered, links: Links) -> Markup:
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
-        names = [title for _, title in tasks.COLUMNS]
+        names = list(tasks.COLUMNS.values())
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
         inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
         listed = folded(f"all {count(len(every), 'task')}", inner)

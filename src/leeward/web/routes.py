@@ -8,7 +8,7 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
-from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
+from leeward.pages import frame, overview, settings, task, tasks
 from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import farm_map, layout_plan
@@ -180,7 +180,7 @@ def _wind(model: Model) -> Child:
 
 
 def _audit(model: Model, query: Query) -> Answer:
-    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
+    trail = overview.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
     return _page(model, "Audit", "/audit", [trail])
 
 
