@@ -102,12 +102,14 @@ def layout_plan(
     frame = Frame(np.concatenate([*_rings(view.shape), view.result.layout.T]), view.neighbours, 16.0, side)
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
     places = frame.places(view.result.layout.T)
+    spacing = round((view.spacing_m or 0.0) / 2 * frame.scale, 2)
+    circles = [tag("circle", {"cx": x, "cy": y, "r": spacing}) for x, y in places]  # these touch at minimum spacing
     picture = figure(
         round(frame.width, 1),
         round(frame.height + 46, 1),
         f"layout {view.result.key}: {len(places)} turbines{f' in {view.farm}' if view.farm else ''}",
         frame.outline(_rings(view.shape)),
-        _spacing(view, places, frame.scale),
+        tag("g", {"class": "spacing"}, circles) if view.spacing_m else None,
         frame.neighbours(SMALLEST),
         [_turbine(view, i, place, size, losses) for i, place in enumerate(places)],
         frame.foot(16, 10, 14),
@@ -147,14 +149,6 @@ def _turbine(view: LayoutView, number: int, place: Place, size: float, losses: t
     return tag("circle", {**circle, "fill": fill}, tag("title", None, words))
 
 
-def _spacing(view: LayoutView, places: Sequence[Place], scale: float) -> Markup | None:
-    """Return circles that touch where two turbines are at the minimum spacing."""
-    if not view.spacing_m:
-        return None
-    radius = round(view.spacing_m / 2 * scale, 2)
-    return tag("g", {"class": "spacing"}, [tag("circle", {"cx": x, "cy": y, "r": radius}) for x, y in places])
-
-
 # --- all farms -------------------------------------------------------------------------------------------------------
 
 
@@ -175,11 +169,8 @@ def farm_map(
     named = set(apart(places, [LETTER * len(str(shape.farm_idx)) for shape in shapes], LINE))
     farms = []
     for i, shape in enumerate(shapes):
-        result = best.get(shape.farm_idx)
-        title = _words(shape, result, installed.get(shape.farm_idx))
-        drawn = _farm(frame, shape, result, title, places[i] if i in named else None)
-        address = None if result is None else links.task(result.key)
-        farms.append(drawn if address is None else tag("a", {"href": address, "aria-label": title}, drawn))
+        result, installed_mw = best.get(shape.farm_idx), installed.get(shape.farm_idx)
+        farms.append(_farm(frame, shape, result, installed_mw, places[i] if i in named else None, links))
     picture = figure(
         round(frame.width, 1),
         round(frame.height + 40, 1),
@@ -204,19 +195,25 @@ def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:
     return frame.place(*label_place(area, *(((), ()) if result is None else result.layout)))
 
 
-def _words(shape: FarmShape, result: Result | None, installed_mw: float | None) -> str:
+def _farm(
+    frame: Frame, shape: FarmShape, result: Result | None, installed_mw: float | None, label: Place | None, links: Links
+) -> Markup:
+    """Return one farm, with a link to its layout. label: its middle; None if there is no room for one."""
+    words = f"farm {shape.farm_idx} {shape.name}: "
     if result is None:
-        return f"farm {shape.farm_idx} {shape.name}: no layout yet"
-    parts = [f"farm {shape.farm_idx} {shape.name}: {result.key}", f"{result.n_turbines} turbines"]
-    parts += [] if np.isnan(result.aep) else [f"{result.aep:.1f} GWh"]
-    return ", ".join(filter(None, [*parts, yield_words(result.aep, installed_mw)]))
-
-
-def _farm(frame: Frame, shape: FarmShape, result: Result | None, words: str, place: Place | None) -> Markup:
-    """Return one farm. place: the middle of its label; None if there is no room for one."""
+        words += "no layout yet"
+    else:
+        aep = "" if np.isnan(result.aep) else f"{result.aep:.1f} GWh"
+        known = [str(result.key), f"{result.n_turbines} turbines", aep, yield_words(result.aep, installed_mw)]
+        words += ", ".join(filter(None, known))
     points = [] if result is None else frame.places(result.layout.T)
-    turbines = [tag("circle", {"cx": x, "cy": y, "r": 1.6}) for x, y in points]
-    name = None
-    if place is not None:
-        name = text(place[0], place[1] + BELOW, f"{shape.farm_idx}", anchor="middle", kind="place")
-    return tag("g", {"class": "farm"}, tag("title", None, words), frame.outline(_rings(shape)), turbines, name)
+    drawn = tag(
+        "g",
+        {"class": "farm"},
+        tag("title", None, words),
+        frame.outline(_rings(shape)),
+        [tag("circle", {"cx": x, "cy": y, "r": 1.6}) for x, y in points],
+        text(label[0], label[1] + BELOW, f"{shape.farm_idx}", anchor="middle", kind="place") if label else None,
+    )
+    address = None if result is None else links.task(result.key)
+    return drawn if address is None else tag("a", {"href": address, "aria-label": words}, drawn)

@@ -62,12 +62,16 @@ def grid(seen: Snapshot, links: Links, page: int = 0) -> Markup:
     header = ["farm", *types, "best, GWh", "installed, MW", "capacity factor"]
     numbers = range(len(header) - 3, len(header))
     lines = [_grid_line(seen, cells, farm, links) for farm in shown]
+    legend = [
+        tag("li", None, tag("span", {"class": f"swatch fill-{state}"}), f" {parts.state_words(state)}")
+        for state in ("done", "failed", "running", "missing")
+    ]
     rest = f"This is part 1 of {pages} of the grid; `leeward status` shows all."
     return parts.section(
         "grid",
         "Farms and turbine types",
         parts.table(header, lines, right=numbers, caption="results by farm and turbine type"),
-        _legend(),
+        tag("ul", {"class": "key-list"}, *legend),
         [tag("p", None, remark) for remark in seen.remarks],
         parts.pager("/", page, pages, name="farms", words=("previous farms", "next farms")) if links.is_live else None,
         tag("p", None, rest) if not links.is_live and pages > 1 else None,
@@ -107,12 +111,6 @@ def _cell(cell: Cell, links: Links) -> Markup:
     inner = [share_bar(counts, expected, words), tag("span", {"class": "cell-text"}, text, *marks)]
     address = links.cell(cell.farm_idx, cell.type_idx)
     return tag("span" if address is None else "a", {"class": "cell", "href": address, "title": words}, *inner)
-
-
-def _legend() -> Markup:
-    states = ("done", "failed", "running", "missing")
-    entries = [tag("li", None, tag("span", {"class": f"swatch fill-{s}"}), f" {parts.state_words(s)}") for s in states]
-    return tag("ul", {"class": "key-list"}, *entries)
 
 
 def workers(seen: Snapshot, links: Links, most: int | None = None) -> Markup:
@@ -227,7 +225,7 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> 
     pages = -(-len(lines) // AUDIT_PAGE)
     first = len(lines) - page * AUDIT_PAGE - 1  # newer events do not change the number of an event
     rows = [
-        [_text(line.get("time")), _text(line.get("event")), _facts(line, first - place)]
+        [_text(line.get("time")), _text(line.get("event")), _details(line, first - place)]
         for place, line in enumerate(shown)
     ]
     return parts.section(
@@ -240,17 +238,16 @@ def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> 
     )
 
 
-def _facts(line: Mapping[str, Any], number: int) -> list[Child]:
-    facts = ((name, value) for name, value in line.items() if name not in ("time", "event") and value is not None)
-    return [_fact(name, value, f"event-{number}-{place}") for place, (name, value) in enumerate(facts)]
-
-
-def _fact(name: str, value: object, identity: str) -> Markup:
-    text = _text(value)
-    title = f"{name.replace('_', ' ')}: "
-    if len(text) <= LONGEST_VALUE:
-        return tag("span", {"class": "fact"}, title, text)
-    return parts.folded(f"{title}{len(text)} characters", tag("pre", None, text), name=identity)
+def _details(event: Mapping[str, Any], number: int) -> Iterator[Markup]:
+    """Yield the details of an event; long ones are folded."""
+    known = ((name, value) for name, value in event.items() if name not in ("time", "event") and value is not None)
+    for place, (name, value) in enumerate(known):
+        text, title = _text(value), f"{name.replace('_', ' ')}: "
+        if len(text) <= LONGEST_VALUE:
+            yield tag("span", {"class": "fact"}, title, text)
+        else:
+            content = tag("pre", None, text)
+            yield parts.folded(f"{title}{len(text)} characters", content, name=f"event-{number}-{place}")
 
 
 def _text(value: object) -> str:

@@ -108,13 +108,10 @@ def _farms(campaign: Campaign, shapes: Mapping[int, FarmShape]) -> Markup:
     kinds, physics = list(campaign.types)[:20], campaign.physics
     rows: list[list[Child]] = []
     for farm, name in list(campaign.farms.items())[:MOST_ROWS]:
-        size = "–" if farm not in shapes else f"{_km2(shapes[farm]):.1f}"
+        polygons = [(outer, holes) for outer, *holes in shapes[farm].polygons] if farm in shapes else []
+        size = f"{shapely.MultiPolygon(polygons).area / 1e6:.1f}" if polygons else "–"
         powers = {kind: megawatts(physics.installed_mw(farm, kind)) for kind in kinds}
         counts = (f"{physics.n_turbines(farm, kind)} ({power} MW)" for kind, power in powers.items())
         rows.append([farm, name, size, megawatts(physics.capacity_wanted_mw(farm)), *counts])
     header = ["farm", "name", "km²", "target, MW", *(f"turbines of t{kind}" for kind in kinds)]
     return table(header, rows, right=range(2, len(header)), caption="farms")
-
-
-def _km2(shape: FarmShape) -> float:
-    return float(sum(shapely.Polygon(outer, holes).area for outer, *holes in shape.polygons)) / 1e6

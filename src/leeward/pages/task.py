@@ -30,16 +30,17 @@ def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
 
 def result_facts(view: LayoutView) -> Markup:
     """Return the figures of a layout and its provenance."""
-    return facts(_facts(view.result, view))
+    return facts(_facts(view))
 
 
-def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
-    details = result.details
+def _facts(view: LayoutView) -> Iterator[tuple[Child, Child]]:
+    result, details = view.result, view.result.details
     yield "AEP", tag("strong", None, f"{shown(result.aep, '{:.4f}')} GWh")
     yield "installed", f"{megawatts(view.installed_mw)} MW"
     yield "capacity factor", percent(view.capacity_factor)
     yield "wake loss", percent(number(details.get("wake_loss")))
-    yield "closest turbines", _spacing(result, view)
+    closest = shown(number(details.get("min_spacing_m")), "{:.0f} m")
+    yield "closest turbines", f"{closest}; minimum: {view.spacing_m:.0f} m" if view.spacing_m else closest
     yield "turbines", f"{result.n_turbines}, rotor {result.diameter:g} m"
     if view.farm:
         yield "farm", f"{result.key.farm_idx} {view.farm}"
@@ -55,20 +56,9 @@ def _facts(result: Result, view: LayoutView) -> Iterator[tuple[Child, Child]]:
     yield "origin", result.origin
     for name, value in sorted(details.items()):
         if name not in SHOWN and not isinstance(value, np.ndarray):
-            yield name.replace("_", " "), _shown(value)
+            yield name.replace("_", " "), yes_or_no(value) if isinstance(value, bool) else value
     yield "fingerprint", tag("code", None, result.fingerprint or "none")
     yield "digest", tag("code", None, result.digest)
-
-
-def _shown(value: str | bool | int | float) -> str:
-    if isinstance(value, bool):
-        return yes_or_no(value)
-    return f"{value:.6g}" if isinstance(value, float) else str(value)
-
-
-def _spacing(result: Result, view: LayoutView) -> str:
-    closest = shown(number(result.details.get("min_spacing_m")), "{:.0f} m")
-    return f"{closest}; minimum: {view.spacing_m:.0f} m" if view.spacing_m else closest
 
 
 def phases(result: Result) -> Markup | None:

@@ -107,7 +107,7 @@ def best_layouts_figure(
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
     drawn = _draw_farms(ax, farms, neighbours, title)
-    shown = ground.shown_bounds(ax)
+    shown = ax.viewLim.extents
     width, height = ground.map_size(shown, side)
     narrow = width < NARROW
     below = narrow or len(farms) <= BELOW or ground.bar_side(shown) == "bottom"
@@ -126,8 +126,7 @@ def best_layouts_figure(
 
 def _label(ax: Axes, farms: Sequence[FarmLayout]) -> None:
     """Write labels inside the areas, far from turbines and borders; leave out those that would overlap."""
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    scale = min(ax.bbox.width / (right - left), ax.bbox.height / (high - low))  # pixels per metre, in both directions
+    scale = min(ax.bbox.width / ax.viewLim.width, ax.bbox.height / ax.viewLim.height)  # pixels per metre
     points = 72.0 * scale / ax.figure.dpi
     places = [label_place(farm.area.to_shapely(), farm.x, farm.y) for farm in farms]
     widths = [LABEL_LETTER * SMALL * len(farm.label) / points for farm in farms]

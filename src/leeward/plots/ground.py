@@ -18,7 +18,7 @@ from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 from leeward.charts import Array, Bounds, near
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, headline
+from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, literal
 from leeward.wind import WindFarm
 
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
@@ -98,13 +98,7 @@ def dress_map(
         axis.set_major_locator(_Ticks(steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda metres, _: f"{metres / 1000.0:.10g}")
     dress(ax, title)
-    _point_north(ax, shown_bounds(ax), land)
-
-
-def shown_bounds(ax: Axes) -> Bounds:
-    """Return left, low, right, high of a map, m."""
-    (left, right), (low, high) = ax.get_xlim(), ax.get_ylim()
-    return left, low, right, high
+    _point_north(ax, ax.viewLim.extents, land)
 
 
 def longer_side(bounds: Bounds) -> float:
@@ -209,7 +203,8 @@ def fit(
     arrange(figure)
     for _ in range(ROUNDS):
         if name:
-            headline(figure, name)
+            headline = figure.suptitle(" ", color=INK, fontsize=LABEL + 1, fontweight="bold")
+            fold(headline, literal(name), figure.get_figwidth() - 0.1)
         for ax, text, whole in words:  # wrap lines within the figure and before the next map
             fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
         arrange(figure)

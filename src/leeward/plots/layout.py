@@ -11,7 +11,7 @@ from matplotlib.figure import Figure
 
 from leeward import charts
 from leeward.capacity import yield_words
-from leeward.charts import Array, Bounds
+from leeward.charts import Array
 from leeward.errors import InputError
 from leeward.layout import Area, LayoutProblem, Solution
 from leeward.plots import ground
@@ -98,11 +98,16 @@ def layout_figure(
     panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
         panels.insert(0, ("start", *ground.pair(start[:2], "start"), float(start[2])))
-        name = name or _headline(problem, solution, start)
+        gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+z.2f} %)" if start[2] > 0 else ""
+        energies = f"{start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
+        name = name or f"{_turbines(problem, solution)}: {energies}"
     simulations = [problem.farm.simulate(x, y) for _, x, y, _ in panels]
     neighbours = ground.neighbours_of(problem.farm)
     *_, bounds = ground.near_neighbours(problem.area.bounds, neighbours)
-    figure, axes, across = _panels(bounds, len(panels))
+    width, height = ground.map_size(bounds)
+    across, down = (1, len(panels)) if width > height else (len(panels), 1)  # side by side, unless they are wide
+    figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # large; `fit` shrinks it
+    axes = list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat)
     for ax, simulation, (what, x, y, aep) in zip(axes, simulations, panels, strict=True):
         dots = plot_layout(
             ax,
@@ -117,18 +122,10 @@ def layout_figure(
             title=f"{what}\n{_yield(problem, solution, aep, simulation.total_wake_loss)}",
         )
         ax.label_outer()
-    shown = ground.shown_bounds(axes[0])
+    shown = axes[0].viewLim.extents
     colour_bar(figure, dots, axes, "wake loss of each turbine, %", location=ground.bar_side(shown))
     ground.fit(figure, axes, ground.map_size(shown), across=across, name=name)
     return figure
-
-
-def _panels(shown: Bounds, count: int) -> tuple[Figure, list[Axes], int]:
-    """Return a figure with `count` maps of the bounds, and how many are side by side: all, unless they are wide."""
-    width, height = ground.map_size(shown)
-    across, down = (1, count) if width > height else (count, 1)
-    figure = new_figure(across * (width + 1.0) + 2.0, down * (height + 1.0) + 2.0)  # large; `fit` shrinks it
-    return figure, list(figure.subplots(down, across, sharex=True, sharey=True, squeeze=False).flat), across
 
 
 def _yield(problem: LayoutProblem, solution: Placed, aep_gwh: float, wake_loss: float) -> str:
@@ -144,11 +141,6 @@ def _turbines(problem: LayoutProblem, solution: Placed) -> str:
     count = f"{len(solution.x)} turbines of " if len(solution.x) > 1 else "1 turbine of "
     powers = sorted({t.rated_power_mw for t in problem.turbines})
     return f"{count}{' and '.join(f'{p:g}' for p in powers[:: max(1, len(powers) - 1)])} MW"
-
-
-def _headline(problem: LayoutProblem, solution: Placed, start: Start) -> str:
-    gain = f" ({100 * (solution.aep_gwh / start[2] - 1):+z.2f} %)" if start[2] > 0 else ""
-    return f"{_turbines(problem, solution)}: {start[2]:.1f} to {solution.aep_gwh:.1f} GWh a year{gain}"
 
 
 def _draw_start(ax: Axes, from_x: Array, from_y: Array, x: Array, y: Array, size: float) -> None:

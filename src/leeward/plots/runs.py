@@ -41,7 +41,16 @@ class Choice:
 
 def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
     """Return the known AEPs (GWh) of the selected results, sorted by key; raise BadSourceError if there are none."""
-    found = _aeps_at(path)
+    if path.is_dir() and run_of(path) is None:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # about other, damaged results
+            layouts = open_layouts(path)
+        with layouts:
+            found = {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
+    else:
+        found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
+        if not found:
+            snapshot(path)  # raises if the file is damaged
     aeps = {key: aep for key, aep in found.items() if aep is not None and key in choice}
     if not aeps:
         chosen = sum(key in choice for key in found)
@@ -49,20 +58,6 @@ def known_aeps(path: Path, choice: Choice) -> dict[Key, float]:
             f"{path}: no result of {choice} has a known AEP ({chosen} results of {choice}, {len(found)} in all)"
         )
     return aeps
-
-
-def _aeps_at(path: Path) -> dict[Key, float | None]:
-    """Return the AEP of all results, None if unknown; raise if a file is damaged and has no readable result."""
-    if path.is_dir() and run_of(path) is None:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # about other, damaged results
-            layouts = open_layouts(path)
-        with layouts:
-            return {result.key: None if math.isnan(result.aep) else result.aep for result in layouts.results()}
-    found = {Key.parse(line["key"]): line.get("aep") for line in result_lines(path)}
-    if not found:
-        snapshot(path)  # raises if anything is wrong with the file
-    return found
 
 
 def best_key(aeps: Mapping[Key, float], campaign: Campaign | None = None) -> tuple[Key, bool]:

@@ -19,7 +19,6 @@ from matplotlib import font_manager
 from matplotlib.axes import Axes
 from matplotlib.backends.backend_agg import FigureCanvasAgg
 from matplotlib.cm import ScalarMappable
-from matplotlib.colorbar import Colorbar
 from matplotlib.figure import Figure
 from matplotlib.text import Text
 from matplotlib.ticker import Formatter
@@ -110,7 +109,7 @@ def colour_bar(
     *,
     location: Literal["right", "bottom"] = "right",
     is_open: bool = False,
-) -> "Colorbar":
+) -> None:
     """Add a colour bar. is_open: there are values below the colour scale."""
     is_below = location == "bottom"
     look: Look = {"shrink": 0.5 if is_below else 0.8, "anchor": (0.0, 1.0) if is_below else (0.0, 0.5), "pad": 0.02}
@@ -119,7 +118,6 @@ def colour_bar(
     bar.set_label(label, color=INK, fontsize=LABEL)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
     bar.outline.set_linewidth(0.4)
-    return bar
 
 
 def literal(words: str) -> str:
@@ -145,12 +143,6 @@ def fold(text: Text, words: str, inches: float) -> None:
         if width <= inches:
             return
         per_inch *= 0.98 * inches / width
-
-
-def headline(figure: Figure, words: str) -> None:
-    """Set a headline above the figure, wrapped to its width."""
-    text = figure.suptitle(" ", color=INK, fontsize=LABEL + 1, fontweight="bold")
-    fold(text, literal(words), figure.get_figwidth() - 0.1)
 
 
 class PlainNumbers(Formatter):
