@@ -64,9 +64,8 @@ class Frame:
 
     def neighbours(self, radius: float) -> list[Markup]:
         """Return a ring for each existing turbine that is near. radius: pixels."""
-        words = tag("title", None, "existing turbine")
-        circles = ({"cx": x, "cy": y, "r": radius, "class": "neighbour"} for x, y in self.places(self.others))
-        return [tag("circle", circle, words) for circle in circles]
+        places, words = self.places(self.others), tag("title", None, "existing turbine")
+        return [tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, words) for x, y in places]
 
     def foot(self, rule: float, arrow: float, aside: float) -> list[Markup]:
         """Return a scale bar, about a quarter of the width, and a north arrow. rule, arrow: distance below the map."""

@@ -1,7 +1,7 @@
 """Convergence curves: AEP during the optimisation."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -30,8 +30,8 @@ class Convergence:
     """
 
     label: str
-    phases: Sequence[str] = field(default=())
-    aep_by_phase: Sequence[float] = field(default=())
+    phases: Sequence[str] = ()
+    aep_by_phase: Sequence[float] = ()
     history: Array | None = None
 
 
