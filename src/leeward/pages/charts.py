@@ -21,7 +21,7 @@ from leeward.charts import (
     uncovered,
 )
 from leeward.pages.html import Attribute, Child, Markup, join, tag
-from leeward.pages.parts import Links, figure_with
+from leeward.pages.parts import Links, captioned
 from leeward.store import Key
 from leeward.wind import WindRose
 
@@ -61,7 +61,7 @@ def path(d: str, kind: str, title: str | None = None) -> Markup:
     return tag("path", {"d": d, "class": kind}, None if title is None else tag("title", None, title))
 
 
-def through(points: Iterable[tuple[float, float]]) -> str:
+def path_through(points: Iterable[tuple[float, float]]) -> str:
     """Return the path of a line through these points."""
     return "M" + "L".join(f"{x:g} {y:g}" for x, y in points)
 
@@ -164,7 +164,7 @@ def _history(curve: Array, left: float, up: Scale) -> list[Markup]:
     across = Scale(float(steps[0]), float(steps[-1]), left, WIDTH - RIGHT)
     points = list(zip(map(across, steps.tolist()), map(up, aeps.tolist()), strict=True))
     return [
-        path(through(points), "line sparse" if len(points) <= FEW_POINTS else "line"),
+        path(path_through(points), "line sparse" if len(points) <= FEW_POINTS else "line"),
         *(tag("circle", {"cx": x, "cy": y, "r": 2, "class": "dot"}) for x, y in points if len(points) <= 60),
         text(points[0][0], HEIGHT - 16, f"{steps[0]:.0f}"),
         text(points[-1][0], HEIGHT - 16, f"{steps[-1]:.0f}", anchor="end"),
@@ -176,7 +176,7 @@ def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, links: L
     """Return dots, or a line if there are many."""
     places = [(across(rank), up(aep)) for rank, aep in enumerate(aeps.tolist(), start=1)]
     if len(places) > MOST_DOTS:
-        return path(through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
+        return path(path_through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
     words = (f"rank {rank}: seed {key.seed}, {aeps[rank - 1]:.2f} GWh" for rank, key in enumerate(keys, start=1))
     dots = zip(places, keys, words, strict=True)
     return join(_dot(*place, key, title, links, is_best=place == places[0]) for place, key, title in dots)
@@ -241,7 +241,7 @@ def rose_chart(rose: WindRose) -> Markup:
     names = [text(*_place(RADIUS + 16, 90.0 * i, down=4), name, anchor="middle") for i, name in enumerate("NESW")]
     picture = figure(SIDE, SIDE, "wind rose", rings, wedges, shares, names, kind="rose")
     words = " ".join(f"{part}." for part in ("Frequency by direction and wind speed", uncovered(rose)) if part)
-    return figure_with(picture, _key(rose), tag("p", None, words))
+    return captioned(picture, _key(rose), tag("p", None, words))
 
 
 def _key(rose: WindRose) -> Markup:

@@ -7,9 +7,9 @@ import shapely
 
 from leeward.capacity import yield_words
 from leeward.charts import Array, Scale, apart, colour, label_place, loss_range, near
-from leeward.pages.charts import figure, path, text, through
+from leeward.pages.charts import figure, path, path_through, text
 from leeward.pages.html import Attribute, Markup, tag
-from leeward.pages.parts import Links, figure_with
+from leeward.pages.parts import Links, captioned
 from leeward.store import Result
 from leeward.watch import FarmShape, LayoutView
 
@@ -59,7 +59,7 @@ class Frame:
 
     def outline(self, rings: Sequence[Array]) -> Markup:
         """Return the area inside these rings, with holes left blank."""
-        paths = (f"{through(self.places(ring))}Z" for ring in rings)
+        paths = (f"{path_through(self.places(ring))}Z" for ring in rings)
         return tag("path", {"d": "".join(paths), "class": "area", "fill-rule": "evenodd"})
 
     def neighbours(self, radius: float) -> list[Markup]:
@@ -114,7 +114,7 @@ def layout_plan(
         frame.foot(16, 10, 14),
         kind="plan",
     )
-    return figure_with(
+    return captioned(
         picture,
         loss_scale(losses) if losses is not None and view.wake_loss is not None and with_scale else None,
         tag("p", None, RINGS) if len(frame.others) else None,
@@ -181,7 +181,7 @@ def farm_map(
         role="group",
     )
     caption = words if best else "The areas of the farms, to scale."
-    return figure_with(picture, f"{caption} {RINGS}" if len(frame.others) else caption)
+    return captioned(picture, f"{caption} {RINGS}" if len(frame.others) else caption)
 
 
 def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:

@@ -125,7 +125,7 @@ def to_copy(command: str) -> Markup:
     return tag("code", {"class": "command", "tabindex": 0}, command)
 
 
-def figure_with(picture: Markup, *caption: Child) -> Markup:
+def captioned(picture: Markup, *caption: Child) -> Markup:
     """Return a drawing with its caption."""
     return tag("figure", None, picture, tag("figcaption", None, *caption))
 

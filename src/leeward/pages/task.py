@@ -10,7 +10,7 @@ from leeward.charts import is_curve, loss_range
 from leeward.pages.charts import convergence
 from leeward.pages.html import Child, Markup, tag
 from leeward.pages.maps import layout_plan
-from leeward.pages.parts import facts, figure_with, megawatts, number, percent, section, shown, table, yes_or_no
+from leeward.pages.parts import captioned, facts, megawatts, number, percent, section, shown, table, yes_or_no
 from leeward.store import Result
 from leeward.watch import LayoutView, history_of, phases_of
 from leeward.wording import duration, work_done
@@ -69,7 +69,7 @@ def phases(result: Result) -> Markup | None:
         return None
     steps = " Right: AEP over the steps, of the current layout, feasible or not; in the search, of the best so far."
     words = f"AEP after each phase.{steps if has_steps else ''}"
-    return figure_with(convergence(by_phase, history), words)
+    return captioned(convergence(by_phase, history), words)
 
 
 def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:

@@ -76,7 +76,7 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -
         best = parts.link(links.task(keys[0]), f"seed {keys[0].seed}")
         power = yield_words(float(aeps[0]), seen.installed_mw(wanted.farm_idx, wanted.type_idx))
         about = f", {parts.gwh(float(aeps[0]))} GWh{f' ({power})' if power else ''}; the band spans the quartiles."
-        picture = parts.figure_with(rank_chart(keys, aeps, links), "Best: ", best, about)
+        picture = parts.captioned(rank_chart(keys, aeps, links), "Best: ", best, about)
         return parts.section("spread", f"{title}, {kind}: AEP over seeds", picture, live=links.is_live)
     names = {kind: f"t{kind} {name}".strip() for kind, name in seen.types.items()}
     charts = farm_strips(tasks, wanted.farm_idx, names, seen, links)
@@ -86,7 +86,7 @@ def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -
     words = "By turbine type. Boxes span the quartiles, with a line at the median; the ringed dot is the best seed."
     words += f" {comparison_remark([title], 1)}" if of is CAPACITY_FACTOR else ""
     captions = (words, "The same as per cent above the median of each type.")
-    pictures = [parts.figure_with(*pair) for pair in zip(charts, captions, strict=False)]
+    pictures = [parts.captioned(*pair) for pair in zip(charts, captions, strict=False)]
     return parts.section("spread", f"{title}: {of.name} over seeds", *pictures, live=links.is_live)
 
 

@@ -71,7 +71,7 @@ def plot_best_layouts(
     drawn = _draw_farms(ax, farms, neighbours, title)
     if key:
         _add_key(ax, farms, LONGEST_KEY)
-    _label(ax, farms)
+    _draw_labels(ax, farms)
     return drawn
 
 
@@ -81,8 +81,8 @@ def _draw_farms(
     """Draw everything except the labels and the key."""
     if not farms:
         raise InputError("no farms to draw; expected at least one")
-    land = shapely.union_all([farm.area.to_shapely() for farm in farms])
-    longer = ground.longer_side(land.bounds)
+    areas = shapely.union_all([farm.area.to_shapely() for farm in farms])
+    longer = ground.longer_side(areas.bounds)
     dot = min(DOT * longer, DOT_IN_AREA * float(np.median([ground.longer_side(farm.area.bounds) for farm in farms])))
     losses = [None if farm.wake_loss is None else np.asarray(farm.wake_loss, dtype=float) for farm in farms]
     span = loss_range(losses)
@@ -94,8 +94,8 @@ def _draw_farms(
         if loss is not None:
             ground.colour_by_loss(drawn, loss, span)
     size = max(dot, *(farm.rotor_diameter_m for farm in farms))
-    legend, shown = ground.draw_neighbours(ax, land.bounds, neighbours, size)
-    ground.dress_map(ax, shown, land, margin=0.03 * longer, crs=farms[0].area.crs, legend=legend, title=title)
+    legend, shown = ground.draw_neighbours(ax, areas.bounds, neighbours, size)
+    ground.finish_map(ax, shown, areas, margin=0.03 * longer, crs=farms[0].area.crs, legend=legend, title=title)
     return None if any(loss is None for loss in losses) else drawn
 
 
@@ -120,11 +120,11 @@ def best_layouts_figure(
         columns = -(-len(farms) // lines) if len(farms) <= LONGEST_KEY else 1
         _add_key(ax, farms, lines * columns, columns)
     ground.fit(figure, [ax], (width, height), least_width=NARROW + 0.5 if below else 0.0)
-    _label(ax, farms)
+    _draw_labels(ax, farms)
     return figure
 
 
-def _label(ax: Axes, farms: Sequence[FarmLayout]) -> None:
+def _draw_labels(ax: Axes, farms: Sequence[FarmLayout]) -> None:
     """Write labels inside the areas, far from turbines and borders; leave out those that would overlap."""
     scale = min(ax.bbox.width / ax.viewLim.width, ax.bbox.height / ax.viewLim.height)  # pixels per metre
     points = 72.0 * scale / ax.figure.dpi
@@ -136,7 +136,7 @@ def _label(ax: Axes, farms: Sequence[FarmLayout]) -> None:
         words.set_path_effects([withStroke(linewidth=2.0, foreground=SEA)])
 
 
-def _line(farm: FarmLayout, longest: int) -> str:
+def _key_line(farm: FarmLayout, longest: int) -> str:
     """Return a line of the key. longest: characters of the name."""
     factor = capacity_factor(farm.aep_gwh, farm.installed_mw)
     power = "" if math.isnan(factor) else f", {farm.installed_mw:.6g} MW, {100.0 * factor:.1f} %"
@@ -152,7 +152,7 @@ def _add_key(ax: Axes, farms: Sequence[FarmLayout], most: int, columns: int = 1)
 def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width: float) -> None:
     """Add the key below the map, in as many columns as fit into the width (inches)."""
     letters = int(width / KEY_LETTER)
-    longest = min(LONGEST_NAME, letters - max(len(_line(farm, 0)) for farm in farms))
+    longest = min(LONGEST_NAME, letters - max(len(_key_line(farm, 0)) for farm in farms))
     handles, lines = _key(farms, most, longest)
     columns = max(letters // (max(map(len, lines)) + 3), 1)
     figure.legend(handles, lines, loc="outside lower left", ncols=columns, **KEY)
@@ -160,7 +160,7 @@ def _add_key_below(figure: Figure, farms: Sequence[FarmLayout], most: int, width
 
 def _key(farms: Sequence[FarmLayout], most: int, longest: int) -> tuple[list[Line2D], list[str]]:
     """Return the handles and texts of the key."""
-    lines = [_line(farm, longest) for farm in farms[:most]]
+    lines = [_key_line(farm, longest) for farm in farms[:most]]
     if len(farms) > most:
         lines.append(f"and {len(farms) - most} more")
     lines += ["%: capacity factor"] if any(not math.isnan(farm.installed_mw) for farm in farms) else []

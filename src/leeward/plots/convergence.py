@@ -12,7 +12,7 @@ from matplotlib.ticker import MaxNLocator
 
 from leeward.charts import FEW_POINTS, SAME_SHARE, Array, colours_apart
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, LEGEND, Look, dress, new_figure, show_values
+from leeward.plots.style import FAINT, INK, LEGEND, TEXT, Look, new_figure, set_style, show_values
 
 Over = Literal["steps", "phases"]
 
@@ -48,22 +48,22 @@ def plot_convergence(
         raise InputError("no results to draw; expected at least one")
     way: Over = over or ("steps" if all(_has_history(curve) for curve in curves) else "phases")
     for curve in curves:
-        _demand(curve, way)
+        _check(curve, way)
     ends = list(dict.fromkeys(name for curve in curves for name in curve.phases))
     ordered = sorted(curves, key=lambda curve: _points(curve, way, ends)[1][-1])  # the best is drawn last, on top
     few = len(ordered) <= ONE_BY_ONE
     colours = colours_apart(len(ordered))[::-1] if few else [FAINT] * (len(ordered) - 1) + [colours_apart(1)[0]]
     lines: list[Line2D] = []
     for curve, colour in zip(ordered, colours, strict=True):
-        stands_out = few or curve is ordered[-1]
+        is_highlighted = few or curve is ordered[-1]
         steps, best = _points(curve, way, ends)
         style = "--" if len(steps) <= FEW_POINTS else "-"
-        (line,) = ax.plot(steps, best, style, color=colour, linewidth=1.3 if stands_out else 0.6)
-        if stands_out:
+        (line,) = ax.plot(steps, best, style, color=colour, linewidth=1.3 if is_highlighted else 0.6)
+        if is_highlighted:
             line.set_label(curve.label if few else f"{curve.label}, the\nbest of {len(ordered)}")
             lines.insert(0, line)
             _mark_phases(ax, curve, steps, best, colour, way, ends)
-    _dress_convergence(ax, way, ends, title)
+    _label_axes(ax, way, ends, title)
     marks = [_mark(name, ends) for name in ends] if way == "steps" else []
     ax.legend(handles=[*lines, *marks], loc="center left", bbox_to_anchor=(1.0, 0.5), **LEGEND)
 
@@ -78,7 +78,7 @@ def _has_history(curve: Convergence) -> bool:
     return curve.history is not None and curve.history.shape[1] > 0
 
 
-def _demand(curve: Convergence, way: Over) -> None:
+def _check(curve: Convergence, way: Over) -> None:
     if way == "steps" and not _has_history(curve):
         raise InputError(f"{curve.label} has no history of AEP over the steps; plot it over the phases")
     if way == "phases" and not len(curve.aep_by_phase):
@@ -118,16 +118,16 @@ def _mark(name: str, ends: Sequence[str]) -> Line2D:
     return Line2D([], [], linestyle="none", marker=sign, label=f"end of {name.replace('_', ' ')}", **look)
 
 
-def _dress_convergence(ax: Axes, way: Over, ends: Sequence[str], title: str | None) -> None:
-    dress(ax, title)
-    ax.set_ylabel("AEP, GWh" if way == "steps" else "best AEP so far, GWh", color=INK, fontsize=LABEL)
+def _label_axes(ax: Axes, way: Over, ends: Sequence[str], title: str | None) -> None:
+    set_style(ax, title)
+    ax.set_ylabel("AEP, GWh" if way == "steps" else "best AEP so far, GWh", **TEXT)
     show_values(ax, SAME_SHARE * abs(ax.get_ylim()[1]))
     ax.grid(axis="y", color=FAINT, linewidth=0.3)
     if way == "steps":
-        ax.set_xlabel(f"step of the optimiser\n{MEANING}", color=INK, fontsize=LABEL)
+        ax.set_xlabel(f"step of the optimiser\n{MEANING}", **TEXT)
         ax.xaxis.set_major_locator(MaxNLocator(nbins=6, integer=True))
         ax.set_xlim(left=0.0)
         return
-    ax.set_xlabel("at the end of this phase", color=INK, fontsize=LABEL)
+    ax.set_xlabel("at the end of this phase", **TEXT)
     ax.set_xticks(range(len(ends)), [name.replace("_", " ") for name in ends])
     ax.set_xlim(-0.3, len(ends) - 0.7)

@@ -11,7 +11,7 @@ from matplotlib.lines import Line2D
 from leeward.capacity import by_capacity_factor, capacity_factor
 from leeward.charts import SAME_SHARE, Array, above_median, colours_apart, shortened
 from leeward.errors import InputError
-from leeward.plots.style import FAINT, INK, LABEL, LEGEND, SMALL, TINY, Look, dress, literal, new_figure, show_values
+from leeward.plots.style import FAINT, INK, LEGEND, SMALL, TEXT, TINY, Look, literal, new_figure, set_style, show_values
 
 BOX_FROM = 5  # seeds: with fewer, a box adds nothing to the points
 GOLDEN = (5.0**0.5 - 1.0) / 2.0
@@ -63,14 +63,14 @@ def plot_aep_distribution(
         values = _values(cell, by_factor, relative)
         named = cell.best_seed if is_named else None
         _draw_cell(ax, values, middle, min(0.8 * step, 0.4), colours[cell.turbine], named)
-    _dress_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
+    _label_groups(ax, [shortened(group, LONGEST_NAME) for group in groups])
     measure = BY_FACTOR if by_factor else "AEP, GWh"
-    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, color=INK, fontsize=LABEL)
+    ax.set_ylabel("deviation from the\nmedian of the seeds, %" if relative else measure, **TEXT)
     highest = max(max(cell.aep_gwh.values()) for cell in shown)
     show_values(ax, SAME_SHARE * (100.0 if relative or by_factor else highest))
     lines = _add_legend(ax, colours if len(farms) > 1 else {}) if legend else 0
     if title is not None:
-        ax.set_title(literal(title), color=INK, fontsize=LABEL, pad=6.0 + 1.9 * SMALL * lines)
+        ax.set_title(literal(title), pad=6.0 + 1.9 * SMALL * lines, **TEXT)
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
@@ -120,7 +120,7 @@ def _draw_cell(ax: Axes, values: Array, middle: float, width: float, colour: str
         ax.annotate(f"seed {named}", place, fontsize=TINY, color=INK, **above)
 
 
-def _dress_groups(ax: Axes, names: Sequence[str]) -> None:
+def _label_groups(ax: Axes, names: Sequence[str]) -> None:
     """Put the names of farms or types below the axis, rotated if they are long, with lines between them."""
     for line in range(1, len(names)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
@@ -128,7 +128,7 @@ def _dress_groups(ax: Axes, names: Sequence[str]) -> None:
     crowded = len(names) * (max(map(len, names)) + 2) > LETTERS_PER_INCH * _width(ax)
     look: Look = {"rotation": 40, "ha": "right", "rotation_mode": "anchor"} if crowded else {}
     ax.set_xticks(range(len(names)), [literal(name) for name in names], **look)
-    dress(ax, None)
+    set_style(ax, None)
     ax.tick_params(axis="x", length=0)
 
 

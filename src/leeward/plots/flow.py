@@ -21,7 +21,7 @@ AROUND = 0.08  # of the area's longer side: margin of the map
 POINTS = 800  # along the longer side; wakes are narrow
 POINTS_OF_MEAN = 200  # the mean is smoother and takes a thousand times as long
 SMALLEST_SPAN = 0.01  # m/s: smaller differences are rounding errors
-RARELY = 0.005  # fraction of the map, just behind rotors, that may be slower than the colour scale
+SLOWEST_SHARE = 0.005  # fraction of the map, just behind rotors, that may be slower than the colour scale
 
 
 def plot_flow(
@@ -54,7 +54,7 @@ def plot_flow(
             "shape (rows, columns)"
         )
     high = float(speeds.max())
-    low, high = speed_range or (min(float(np.quantile(speeds, RARELY)), high - SMALLEST_SPAN), high)
+    low, high = speed_range or (min(float(np.quantile(speeds, SLOWEST_SHARE)), high - SMALLEST_SPAN), high)
     drawn = ax.pcolormesh(
         grid_x, grid_y, speeds, cmap=EVEN, vmin=low, vmax=high, shading="gouraud", rasterized=True, zorder=0
     )
@@ -63,12 +63,12 @@ def plot_flow(
         ground.draw_area(ax, area, facecolor="none", linewidth=0.8)
     near_x, near_y, _ = ground.near_neighbours(shown, neighbours)
     size = max(rotor_diameter_m or 0.0, 0.75 * ground.SMALLEST_DOT * ground.longer_side(shown))
-    legend = ground.GREY_ONES if len(near_x) else ""
+    legend = ground.NEIGHBOUR_LEGEND if len(near_x) else ""
     if legend:
         _draw_turbines(ax, near_x, near_y, size, direction_deg, FAINT, FAINT)
     _draw_turbines(ax, *ground.pair((x, y), "the layout"), size, direction_deg, "white", "black")
     crs = None if area is None else area.crs
-    ground.dress_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
+    ground.finish_map(ax, shown, None, margin=0.0, crs=crs, legend=legend, title=title)
     if direction_deg is not None:
         _draw_wind(ax, direction_deg)
     return drawn

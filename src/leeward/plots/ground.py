@@ -18,13 +18,13 @@ from matplotlib.transforms import Affine2D, BboxTransformTo, ScaledTranslation
 from leeward.charts import Array, Bounds, near
 from leeward.errors import InputError
 from leeward.layout import Area
-from leeward.plots.style import EVEN, FAINT, INK, LABEL, SEA, SHORE, SMALL, Look, arrange, dress, fold, literal
+from leeward.plots.style import EVEN, FAINT, INK, SEA, SHORE, SMALL, TEXT, Look, arrange, literal, set_style, wrap_text
 from leeward.wind import WindFarm
 
 Positions = tuple[npt.ArrayLike, npt.ArrayLike]
 
 MOST_TICKS = 6
-GREY_ONES = "grey: existing turbines"
+NEIGHBOUR_LEGEND = "grey: existing turbines"
 SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn this large
 LONGEST = 8.0  # inches of a map
 NARROWEST = 2.8  # inches of a figure: its text needs this much
@@ -73,17 +73,17 @@ def colour_by_loss(drawn: EllipseCollection, loss: Array, span: tuple[float, flo
     drawn.set_clim(*(100.0 * end for end in span or (0.0, 1.0)))
 
 
-def dress_map(
+def finish_map(
     ax: Axes,
     bounds: Bounds,
-    land: shapely.Geometry | None,
+    areas: shapely.Geometry | None,
     *,
     margin: float,
     crs: str | None,
     legend: str,
     title: str | None,
 ) -> None:
-    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow clear of `land`.
+    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow clear of `areas`.
 
     bounds: left, low, right, high of the map without its margin, m. legend: a line below the axis.
     """
@@ -92,13 +92,13 @@ def dress_map(
     ax.set_ylim(low - margin, high + margin)
     ax.set_aspect("equal")
     system = f" ({crs})" if crs else ""
-    ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), color=INK, fontsize=LABEL)
-    ax.set_ylabel("north, km", color=INK, fontsize=LABEL)  # short: wide maps are low
+    ax.set_xlabel("\n".join(filter(None, (f"east, km{system}", legend))), **TEXT)
+    ax.set_ylabel("north, km", **TEXT)  # short: wide maps are low
     for axis in (ax.xaxis, ax.yaxis):
         axis.set_major_locator(_Ticks(steps=[1, 2, 5, 10]))
         axis.set_major_formatter(lambda metres, _: f"{metres / 1000.0:.10g}")
-    dress(ax, title)
-    _point_north(ax, ax.viewLim.extents, land)
+    set_style(ax, title)
+    _draw_north_arrow(ax, ax.viewLim.extents, areas)
 
 
 def longer_side(bounds: Bounds) -> float:
@@ -128,7 +128,7 @@ def draw_neighbours(ax: Axes, bounds: Bounds, neighbours: Positions | None, size
     if not len(x):
         return "", shown
     circles(ax, x, y, size, face=FAINT, edge=SHORE, linewidth=0.5)
-    return GREY_ONES, shown
+    return NEIGHBOUR_LEGEND, shown
 
 
 def neighbours_of(farm: WindFarm) -> Positions | None:
@@ -136,11 +136,11 @@ def neighbours_of(farm: WindFarm) -> Positions | None:
     return None if farm.neighbours is None else (farm.neighbours.x, farm.neighbours.y)
 
 
-def _point_north(ax: Axes, bounds: Bounds, land: shapely.Geometry | None) -> None:
-    """Draw a north arrow in the corner farthest from the land, or beside the map if the land fills all corners."""
+def _draw_north_arrow(ax: Axes, bounds: Bounds, areas: shapely.Geometry | None) -> None:
+    """Draw a north arrow in the corner farthest from the areas, or beside the map if the areas fills all corners."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
-    away = {c: 0.0 if land is None else land.distance(shapely.Point(at)) for c, at in corners.items()}
+    away = {c: 0.0 if areas is None else areas.distance(shapely.Point(at)) for c, at in corners.items()}
     farthest = max(away, key=lambda corner: away[corner])
     is_free = away[farthest] > 0.1 * longer_side(bounds)  # about the size of the arrow
     across, up = farthest if is_free else (1, 1)
@@ -203,10 +203,10 @@ def fit(
     arrange(figure)
     for _ in range(ROUNDS):
         if name:
-            headline = figure.suptitle(" ", color=INK, fontsize=LABEL + 1, fontweight="bold")
-            fold(headline, literal(name), figure.get_figwidth() - 0.1)
+            headline = figure.suptitle(" ", color=INK, fontsize=SMALL + 2, fontweight="bold")
+            wrap_text(headline, literal(name), figure.get_figwidth() - 0.1)
         for ax, text, whole in words:  # wrap lines within the figure and before the next map
-            fold(text, whole, _room(ax, next(row for row in rows if ax in row)))
+            wrap_text(text, whole, _text_width(ax, next(row for row in rows if ax in row)))
         arrange(figure)
         width, height = figure.get_size_inches()
         slot = axes[0].get_position(original=True)
@@ -222,7 +222,7 @@ def fit(
         ax.set_aspect("equal", anchor="C")
 
 
-def _room(ax: Axes, row: Sequence[Axes]) -> float:
+def _text_width(ax: Axes, row: Sequence[Axes]) -> float:
     """Return the room for text centred on a map, inches: to the edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]

@@ -31,7 +31,7 @@ class PlacedTurbines:
 
 
 Placed = Solution | PlacedTurbines
-VISIBLE_ROOM = 1.3  # of a dot's width: smaller spacing circles are left out
+SMALLEST_CIRCLE = 1.3  # of a dot's width: smaller spacing circles are left out
 
 
 def plot_layout(
@@ -62,7 +62,7 @@ def plot_layout(
     if start is not None:
         _draw_start(ax, *ground.pair(start, "start"), east, north, 0.6 * ground.SMALLEST_DOT * longer)
     size = max(rotor_diameter_m or 0.0, ground.SMALLEST_DOT * longer)
-    room = spacing_m if spacing_m is not None and spacing_m > VISIBLE_ROOM * size else 0.0
+    room = spacing_m if spacing_m is not None and spacing_m > SMALLEST_CIRCLE * size else 0.0
     if room:
         ground.circles(ax, east, north, room, face="none", edge=FAINT, linewidth=0.6)
     grey, shown = ground.draw_neighbours(ax, area.bounds, neighbours, size)
@@ -74,7 +74,7 @@ def plot_layout(
         ground.colour_by_loss(dots, loss, loss_range or charts.loss_range([loss]))
     legend = "\n".join(filter(None, (f"circles: {room:.4g} m wide, the minimum spacing" if room else "", grey)))
     margin = max(0.04 * longer, 0.55 * room)
-    ground.dress_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
+    ground.finish_map(ax, shown, area.to_shapely(), margin=margin, crs=area.crs, legend=legend, title=title)
     return dots
 
 

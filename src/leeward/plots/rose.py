@@ -10,7 +10,7 @@ from matplotlib.projections.polar import PolarAxes
 
 from leeward.charts import Array, Scale, class_name, colour, uncovered
 from leeward.errors import InputError
-from leeward.plots.style import INK, LABEL, LEGEND, SMALL, TITLE_LINE, Look, literal, new_figure, wrapped
+from leeward.plots.style import INK, LEGEND, SMALL, TEXT, TITLE_LINE, Look, literal, new_figure, wrapped
 from leeward.wind import Site, wind_rose
 from leeward.wind.rose import SPEED_CLASSES
 
@@ -41,7 +41,7 @@ def plot_wind_rose(
             look: Look = {"color": fill, "edgecolor": "white", "linewidth": 0.3, "zorder": 2, "label": name}
             ax.bar(angles, shares, width=width, bottom=floor, **look)
             floor += shares
-    _dress_rose(ax, floor, title)
+    _style_rose(ax, floor, title)
     if rest := uncovered(rose):
         below: Look = {"ha": "center", "va": "top", "transform": ax.transAxes}
         ax.text(0.5, -0.12, rest, fontsize=SMALL, color=INK, **below)
@@ -54,7 +54,7 @@ def wind_rose_figure(site: Site, title: str | None = None) -> Figure:
     return figure
 
 
-def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
+def _style_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_theta_zero_location("N")
     ax.set_theta_direction(-1)
     ax.set_xticks(np.deg2rad(np.arange(0.0, 360.0, 45.0)), COMPASS)
@@ -73,6 +73,6 @@ def _dress_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_axisbelow(True)
     ax.spines["polar"].set_linewidth(0.4)
     if title is not None:
-        ax.set_title(literal(title), color=INK, fontsize=LABEL)
+        ax.set_title(literal(title), **TEXT)
     beside: Look = {"loc": "center left", "bbox_to_anchor": (1.1, 0.5), "reverse": True}
     ax.legend(title="wind speed, m/s", title_fontsize=SMALL, **beside, **LEGEND)

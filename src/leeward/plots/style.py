@@ -33,6 +33,7 @@ ENDINGS = (".png", ".svg", ".pdf")
 DOTS_PER_INCH = 200
 LABEL, SMALL, TINY = 9, 8, 7  # points, for figures between one and two columns wide
 SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f6f9f"
+TEXT: Look = {"color": INK, "fontsize": LABEL}
 LEGEND: Look = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
 TITLE_LINE = 0.16  # inches
 LETTERS_PER_INCH = 13.0  # a first guess; wider text takes more lines
@@ -52,7 +53,7 @@ FALLBACKS = (
 NO_GLYPH = "Glyph .* missing from font"  # matplotlib's warning
 
 _NO_DATE = {".png": {}, ".svg": {"Date": None}, ".pdf": {"CreationDate": None}}
-_settings = threading.Lock()  # matplotlib's settings are global
+_settings_lock = threading.Lock()  # matplotlib's settings are global
 
 
 def check_picture_path(path: str | os.PathLike[str]) -> Path:
@@ -75,7 +76,7 @@ def new_figure(width: float, height: float) -> Figure:
 
 def arrange(figure: Figure) -> None:
     """Arrange a figure now, so that the sizes of its parts are known."""
-    complete_fonts(figure)
+    add_fallback_fonts(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
         with without_glyph_warnings():  # `save_figure` warns
@@ -91,10 +92,10 @@ def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     file = check_picture_path(path)
     kind = file.suffix.lower()
     content = io.BytesIO()
-    missing = complete_fonts(figure)
+    missing = add_fallback_fonts(figure)
     # searchable text, and the same bytes for the same figure
     own = matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"})
-    with _settings, own, without_glyph_warnings():
+    with _settings_lock, own, without_glyph_warnings():
         figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
     replace_file(file, content.getvalue())
     if missing and kind != ".svg":  # the viewer supplies the fonts
@@ -115,7 +116,7 @@ def colour_bar(
     look: Look = {"shrink": 0.5 if is_below else 0.8, "anchor": (0.0, 1.0) if is_below else (0.0, 0.5), "pad": 0.02}
     look |= {"aspect": 30, "extend": "min" if is_open else "neither", "format": PlainNumbers()}
     bar = figure.colorbar(drawn, ax=axes, location=location, **look)
-    bar.set_label(label, color=INK, fontsize=LABEL)
+    bar.set_label(label, **TEXT)
     bar.ax.tick_params(colors=INK, labelsize=SMALL)
     bar.outline.set_linewidth(0.4)
 
@@ -133,7 +134,7 @@ def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
     return "\n".join(textwrap.wrap(words, letters)) or words
 
 
-def fold(text: Text, words: str, inches: float) -> None:
+def wrap_text(text: Text, words: str, inches: float) -> None:
     """Set a text, wrapped to this width as drawn."""
     per_inch = LETTERS_PER_INCH
     for _ in range(4):
@@ -167,12 +168,12 @@ def show_values(ax: Axes, least: float) -> None:
     ax.yaxis.set_major_formatter(PlainNumbers())
 
 
-def dress(ax: Axes, title: str | None) -> None:
+def set_style(ax: Axes, title: str | None) -> None:
     """Style axes: small ticks, no top or right spine, a title."""
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     if title is not None:
-        ax.set_title(literal(title), color=INK, fontsize=LABEL)
+        ax.set_title(literal(title), **TEXT)
 
 
 # --- fallback fonts for characters that matplotlib's default font lacks, such as Chinese ones ------------------------
@@ -189,15 +190,15 @@ class MissingLettersWarning(UserWarning):
         )
 
 
-def complete_fonts(figure: Figure) -> str:
+def add_fallback_fonts(figure: Figure) -> str:
     """Add fallback fonts to texts whose font lacks characters; return the characters that no font has."""
     known = {font.name for font in font_manager.fontManager.ttflist}
     missing: dict[str, None] = {}
     for text in (found for found in figure.findobj(Text) if isinstance(found, Text)):
-        if lacking := _lacking(text.get_text(), text.get_fontfamily()):
+        if lacking := _missing_characters(text.get_text(), text.get_fontfamily()):
             families = dict.fromkeys([*text.get_fontfamily(), *(name for name in FALLBACKS if name in known)])
             text.set_fontfamily(list(families))
-            missing |= dict.fromkeys(_lacking(lacking, families))
+            missing |= dict.fromkeys(_missing_characters(lacking, families))
     return "".join(missing)
 
 
@@ -218,15 +219,15 @@ def without_glyph_warnings() -> Iterator[None]:
             log.removeFilter(is_not_of_weight)
 
 
-def _lacking(words: str, families: Iterable[str]) -> str:
+def _missing_characters(words: str, families: Iterable[str]) -> str:
     """Return the characters that none of these fonts has."""
     if words.isascii():
         return ""
     paths = (font_manager.findfont(font_manager.FontProperties(family=[family])) for family in families)
-    known = [_letters(path) for path in paths]
+    known = [_characters(path) for path in paths]
     return "".join(c for c in words if c.isprintable() and not any(ord(c) in k for k in known))
 
 
 @functools.lru_cache(maxsize=64)
-def _letters(path: str) -> frozenset[int]:
+def _characters(path: str) -> frozenset[int]:
     return frozenset(font_manager.get_font(path).get_charmap())
