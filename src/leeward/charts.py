@@ -14,11 +14,11 @@ from leeward.wind import WindRose
 Array = npt.NDArray[np.float64]
 Bounds = tuple[float, float, float, float]  # left, low, right, high, m
 
-SAME_SHARE = 1e-5  # of an AEP, or of 100 %: axes show no smaller differences
+SAME_SHARE = 1e-5  # of an AEP, or of 100 %: axes do not magnify smaller differences
 FEW_POINTS = 20  # a curve with at most this many points is dashed
 LABEL_GRID = 24  # candidate places for a label, per side of the area
 NEAR = 0.35  # of the longer side of the picture: neighbours this far beyond it are shown
-LEAST_LOSS_SPAN = 1e-4  # share: a colour scale over less would show rounding errors
+LEAST_LOSS_SPAN = 1e-4  # fraction: a colour scale over less would show rounding errors
 
 # viridis at eleven points, from small to large values; S. van der Walt and N. Smith, 2015, public domain (CC0)
 _STEPS = bytes.fromhex("fde725 bddf26 7ad151 44bf70 22a884 21908d 2a788e 355f8d 414487 482475 440154")
@@ -60,7 +60,7 @@ class Scale:
 def padded(values: Sequence[float], start: float, end: float) -> Scale:
     """Return a scale over these values with a margin at both ends; it does not magnify rounding errors."""
     low, high = min(values), max(values)
-    is_flat = high - low < SAME_SHARE * max(abs(high), 100.0)  # of an AEP in GWh, or of per cent
+    is_flat = high - low < SAME_SHARE * max(abs(high), 100.0)  # AEP in GWh, or per cent
     margin = 1e-3 * max(abs(high), 1.0) if is_flat else 0.06 * (high - low)
     return Scale(low - margin, high + margin, start, end)
 
@@ -88,14 +88,14 @@ def colour(share: float) -> str:
 
 
 def colours_apart(count: int) -> Sequence[str]:
-    """Return `count` distinct colours; beyond a handful, steps of an even scale."""
+    """Return `count` distinct colours: a fixed list of six, or steps of the scale if there are more."""
     return _APART[:count] if count <= len(_APART) else [colour(1.0 - 0.92 * i / (count - 1)) for i in range(count)]
 
 
 def loss_range(losses: Iterable[Array | None]) -> tuple[float, float] | None:
-    """Return the smallest and largest of these wake losses (shares), for the colour scale; None if none is known.
+    """Return the limits of the colour scale of these wake losses (fractions); None if all are unknown.
 
-    They are a little apart even if all wake losses are almost equal.
+    The limits differ even if all wake losses are equal.
     """
     known = [loss for loss in losses if loss is not None and len(loss)]
     if not known:
@@ -125,7 +125,7 @@ CAPACITY_FACTOR = Quantity("capacity factor", "%", "capacity_factor", 100.0)
 
 
 def above_median(values: Array) -> Array:
-    """Return by how many per cent the values exceed their median."""
+    """Return the deviation of the values from their median in per cent."""
     return np.asarray(100.0 * (values / np.median(values) - 1.0))
 
 

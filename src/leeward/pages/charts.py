@@ -25,15 +25,15 @@ from leeward.pages.parts import Links, captioned
 from leeward.store import Key
 from leeward.wind import WindRose
 
-WIDTH, HEIGHT = 640.0, 250.0
-LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0
-MOST_DOTS = 400  # per chart: more are drawn as a line
-BAR = 120.0, 8.0  # pixels, before it is stretched
-SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0
+WIDTH, HEIGHT = 640.0, 250.0  # of a chart, pixels
+LEFT, RIGHT, TOP, BOTTOM = 62.0, 12.0, 30.0, 34.0  # margins, pixels
+MOST_DOTS = 400  # per chart; a line replaces more
+BAR = 120.0, 8.0  # width and height of `share_bar`, pixels, before the browser stretches it
+SIDE, MIDDLE, RADIUS = 260.0, 130.0, 96.0  # of a wind rose, pixels
 
 
 def figure(width: float, height: float, title: str, *children: Child, kind: str = "chart", role: str = "img") -> Markup:
-    """Return a drawing of this size in pixels, smaller if there is no room. title: for screen readers.
+    """Return a drawing of at most this size in pixels. title: for screen readers.
 
     role: "group" if the drawing has links, because screen readers ignore the content of an "img".
     """
@@ -42,7 +42,7 @@ def figure(width: float, height: float, title: str, *children: Child, kind: str 
 
 
 def horizontal_grid(scale: Scale, left: float, right: float, unit: str) -> Iterator[Markup]:
-    """Yield horizontal lines, with their numbers at the left and the unit above."""
+    """Yield horizontal grid lines, their numbers on the left, and the unit above."""
     ticks = scale.ticks()
     digits = decimals(ticks)
     for value in ticks:
@@ -67,7 +67,7 @@ def path_through(points: Iterable[tuple[float, float]]) -> str:
 
 
 def share_bar(counts: Mapping[str, int], total: int, label: str) -> Markup:
-    """Return a bar divided by state, in the order given; the class of each part is its state."""
+    """Return a bar with one part for each state. counts: tasks by state, in the order of the parts."""
     across, height = BAR
     left, parts = 0.0, [tag("rect", {"width": across, "height": height, "class": "fill-missing"})]
     for state, count in counts.items():
@@ -112,9 +112,9 @@ def strip_chart(
     relative: bool = False,
     of: Quantity = AEP,
 ) -> Markup:
-    """Return a chart of the values of all seeds, by named column, with the best of each marked. width: pixels.
+    """Return a chart of the values of all seeds in named columns, with the best seed of each column marked.
 
-    of: the quantity. relative: plot per cent above the median of the column, to show seeds where columns differ much.
+    width: pixels. relative: plot per cent above the median of each column. of: the quantity.
     """
     shown = {name: column for name, column in columns.items() if len(column[1])}
     every = np.concatenate([aeps for _, aeps in shown.values()])
@@ -173,7 +173,7 @@ def _history(curve: Array, left: float, up: Scale) -> list[Markup]:
 
 
 def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, links: Links) -> Markup:
-    """Return dots, or a line if there are many."""
+    """Return a dot for each seed, or a line if there are many seeds."""
     places = [(across(rank), up(aep)) for rank, aep in enumerate(aeps.tolist(), start=1)]
     if len(places) > MOST_DOTS:
         return path(path_through([*places[:: max(1, len(places) // 1000)], places[-1]]), "line")
@@ -185,7 +185,7 @@ def _ranked(keys: Sequence[Key], aeps: Array, across: Scale, up: Scale, links: L
 def _strip(
     x: float, half: float, keys: Sequence[Key], heights: Array, titles: Sequence[str], up: Scale, links: Links
 ) -> list[Markup]:
-    """Return dots, or a box with whiskers if there are many; the best is always a dot."""
+    """Return a box with whiskers, a dot for the best seed, and dots for the others unless there are many."""
     best = int(np.argmax(heights))
     lowest, lower, middle, upper, highest = map(up, np.quantile(heights, (0.0, 0.25, 0.5, 0.75, 1.0)).tolist())
     dots = [*(i for i in range(len(heights)) if i != best and len(heights) <= MOST_DOTS / 4), best]
@@ -209,7 +209,7 @@ def _dot(x: float, y: float, key: Key, words: str, links: Links, *, is_best: boo
     address = links.task(key)
     if address is None:
         return circle
-    # hundreds of tab stops would be in the way; the list of tasks has the same links
+    # not a tab stop: there may be hundreds, and the list of tasks has the same links
     return tag("a", {"href": address, "aria-label": words, "tabindex": -1}, circle)
 
 

@@ -17,7 +17,7 @@ def asset(name: str) -> bytes:
 
 
 def live_page(title: str, here: str, campaign: str, content: Iterable[Child], refresh_s: float | None) -> str:
-    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None for never."""
+    """Return a page of the dashboard. here: its address in the menu. refresh_s: update interval; None: no updates."""
     head = [
         tag("link", {"rel": "stylesheet", "href": "/style.css"}),
         tag("link", {"rel": "icon", "href": "/icon.svg", "type": "image/svg+xml"}),
@@ -33,7 +33,7 @@ def live_page(title: str, here: str, campaign: str, content: Iterable[Child], re
 
 
 def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[str, str]]) -> str:
-    """Return a self-contained page. contents: names and titles of its sections."""
+    """Return the report as one self-contained page. contents: id and title of each section."""
     policy = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
     head = [
         tag("meta", {"http-equiv": "Content-Security-Policy", "content": policy}),
@@ -46,7 +46,7 @@ def report_page(title: str, content: Iterable[Child], contents: Sequence[tuple[s
 
 
 def _menu(label: str, entries: Iterable[tuple[str, str]], here: str = "") -> Markup:
-    """Return links to these addresses. here: the address of this page."""
+    """Return a menu of addresses and their titles. here: the address of the current page."""
     items = []
     for address, words in entries:
         current = "page" if address == here else None

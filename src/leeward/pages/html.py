@@ -11,7 +11,7 @@ Child = Union[str, int, float, None, "Markup", Iterable["Child"]]
 
 
 class Markup(str):
-    """Text that is already HTML; only `tag` and `join` make it."""
+    """Text that is HTML already and is not escaped again. `tag` and `join` return it."""
 
     __slots__ = ()
 
@@ -30,7 +30,7 @@ def tag(name: str, attributes: Mapping[str, Attribute] | None = None, *children:
 
 
 def join(children: Iterable[Child]) -> Markup:
-    """Return the children joined without separator."""
+    """Return the children as HTML, escaped, without separators."""
     return Markup("".join(map(_shown, children)))
 
 

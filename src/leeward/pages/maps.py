@@ -15,15 +15,15 @@ from leeward.watch import FarmShape, LayoutView
 
 Place = tuple[float, float]  # pixels from the left and from the top
 
-SIDE = 640.0  # pixels of the longer side of a plan
-MAP_SIDE = 760.0  # of a map of all farms
+SIDE = 640.0  # longer side of a map of one layout, pixels
+MAP_SIDE = 760.0  # longer side of a map of all farms, pixels
 LEAST_M = 1000.0  # smallest extent of a map: a single turbine has none
-NARROWEST = 120.0  # pixels: the scale bar and the arrow below the plan need this much
+NARROWEST = 120.0  # pixels: the scale bar and the north arrow need this width
 SMALLEST = 4.0  # radius of a turbine, pixels: smaller rotors are drawn this large
 RING = 2.4  # radius of a neighbour on the map of all farms, pixels
 LETTER, LINE = 9.0, 12.0  # width and height of a digit of a label, pixels
 BELOW = 5.0  # from the middle of a label to its baseline, pixels
-ROOMY = 4 * LINE  # side of an area in which the place of a label matters, pixels
+ROOMY = 4 * LINE  # side of an area, pixels: in smaller areas any place for the label is good enough
 RINGS = "Rings: existing turbines."
 LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # of scale bars, m
 
@@ -31,8 +31,8 @@ LENGTHS = [times * 10.0**power for power in range(7) for times in (1, 2, 5)]  # 
 class Frame:
     """The transformation from map to drawing: north up, one scale.
 
-    It shows these points, shape (points, 2), m, and the neighbours, shape (2, neighbours), that are near them. others:
-    those neighbours, one in a row.
+    It shows these points, shape (points, 2), m, and nearby neighbours. neighbours: shape (2, neighbours), m. others:
+    the nearby ones, shape (others, 2). margin, side: of the drawing, pixels.
     """
 
     def __init__(self, points: Array, neighbours: Array, margin: float, side: float) -> None:
@@ -63,12 +63,15 @@ class Frame:
         return tag("path", {"d": "".join(paths), "class": "area", "fill-rule": "evenodd"})
 
     def neighbours(self, radius: float) -> list[Markup]:
-        """Return a ring for each existing turbine that is near. radius: pixels."""
+        """Return a ring for each nearby existing turbine. radius: pixels."""
         places, words = self.places(self.others), tag("title", None, "existing turbine")
         return [tag("circle", {"cx": x, "cy": y, "r": radius, "class": "neighbour"}, words) for x, y in places]
 
     def foot(self, rule: float, arrow: float, aside: float) -> list[Markup]:
-        """Return a scale bar, about a quarter of the width, and a north arrow. rule, arrow: distance below the map."""
+        """Return a scale bar, about a quarter of the width, and a north arrow.
+
+        rule, arrow: their distance below the map. aside: distance of the arrow from the right edge. All in pixels.
+        """
         wanted = 0.25 * self.width / self.scale
         metres = max(step for step in LENGTHS if step <= max(wanted, 1.0))
         label = f"{metres / 1000:g} km" if metres >= 1000 else f"{metres:g} m"
@@ -102,7 +105,7 @@ def layout_plan(
     size = max(SMALLEST, view.result.diameter / 2 * frame.scale) if view.result.diameter > 0 else SMALLEST
     places = frame.places(view.result.layout.T)
     spacing = round((view.spacing_m or 0.0) / 2 * frame.scale, 2)
-    circles = [tag("circle", {"cx": x, "cy": y, "r": spacing}) for x, y in places]  # these touch at minimum spacing
+    circles = [tag("circle", {"cx": x, "cy": y, "r": spacing}) for x, y in places]  # touch at minimum spacing
     picture = figure(
         round(frame.width, 1),
         round(frame.height + 46, 1),
@@ -123,7 +126,7 @@ def layout_plan(
 
 
 def loss_scale(losses: tuple[float, float]) -> Markup:
-    """Return the colour scale."""
+    """Return the colour scale of wake losses (fractions) from lowest to highest."""
     low, high = losses
     scale = Scale(low, high, 10, 230)
     digits = 1 if high - low >= 0.004 else 3  # so that the three numbers differ
@@ -185,10 +188,10 @@ def farm_map(
 
 
 def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:
-    """Return the middle of a label."""
+    """Return the centre of the label of a farm."""
     area = shapely.MultiPolygon([(outer, holes) for outer, *holes in shape.polygons])
     left, low, right, high = area.bounds
-    if frame.scale * max(right - left, high - low) < ROOMY:  # on maps of very many farms the search would be slow
+    if frame.scale * max(right - left, high - low) < ROOMY:  # saves time on maps of very many farms
         inside = area.representative_point()
         return frame.place(inside.x, inside.y)
     return frame.place(*label_place(area, *(((), ()) if result is None else result.layout)))
@@ -197,7 +200,7 @@ def _place(frame: Frame, shape: FarmShape, result: Result | None) -> Place:
 def _farm(
     frame: Frame, shape: FarmShape, result: Result | None, installed_mw: float | None, label: Place | None, links: Links
 ) -> Markup:
-    """Return one farm, with a link to its layout. label: its middle; None if there is no room for one."""
+    """Return one farm, with a link to its layout. label: the centre of its label; None for no label."""
     words = f"farm {shape.farm_idx} {shape.name}: "
     if result is None:
         words += "no layout yet"

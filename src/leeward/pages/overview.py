@@ -18,7 +18,7 @@ LONGEST_VALUE = 160  # characters of a value in the audit trail; longer ones are
 
 
 def progress(seen: Snapshot, *, live: bool = False) -> Markup:
-    """Return the totals as a bar and in words."""
+    """Return the progress of all tasks, as a bar and as a list of counts."""
     waiting = None if seen.missing is None else max(seen.missing - seen.failed - seen.running, 0)
     counts = {"done": seen.done, "failed": seen.failed, "running": seen.running}
     total = seen.expected if seen.expected is not None else seen.done
@@ -193,7 +193,7 @@ def _advice(failed: FailedTask, key: Key | None, seen: Snapshot) -> Markup | Non
 
 
 def remarks(seen: Snapshot) -> Markup:
-    """Return what looks unusual, and what to do next."""
+    """Return a list of problems, and of commands to run next."""
     lines = [tag("li", None, line) for line in _remarks(seen)]
     return parts.section("remarks", "Notes", tag("ul", None, lines), live=True)
 
@@ -218,12 +218,12 @@ def _remarks(seen: Snapshot) -> Iterator[Child]:
 
 
 def audit_trail(lines: Sequence[Mapping[str, Any]], page: int, links: Links) -> Markup:
-    """Return a page of events with their details. lines: all events, oldest first."""
+    """Return one page of events, newest first, with their details. lines: all events, oldest first."""
     if not lines:
         return parts.section("audit", "Audit trail", tag("p", None, "There is no audit trail."), live=links.is_live)
     shown = lines[::-1][page * AUDIT_PAGE : (page + 1) * AUDIT_PAGE]
     pages = -(-len(lines) // AUDIT_PAGE)
-    first = len(lines) - page * AUDIT_PAGE - 1  # newer events do not change the number of an event
+    first = len(lines) - page * AUDIT_PAGE - 1  # numbers of events stay the same when new events arrive
     rows = [
         [_text(line.get("time")), _text(line.get("event")), _details(line, first - place)]
         for place, line in enumerate(shown)

@@ -42,7 +42,7 @@ class Links:
 
 
 def section(name: str, title: str, *children: Child, live: bool = False) -> Markup:
-    """Return a section with a heading. live: the script in the page keeps it up to date."""
+    """Return a section with a heading. live: the script of the page updates it."""
     return tag(
         "section",
         {"id": name, "data-live": live, "aria-labelledby": f"{name}-title"},
@@ -85,7 +85,10 @@ def pager(
     kept: Mapping[str, int] | None = None,
     words: tuple[str, str] = ("previous", "next"),
 ) -> Markup | None:
-    """Return links to the previous and next page; None if there is only one. name: query parameter of the page."""
+    """Return links to the previous and next page; None if there is only one page.
+
+    name: query parameter of the page. kept: other query parameters. words: names of the two links.
+    """
 
     def to(other: int) -> str:
         return f"{path}?{urlencode({**(kept or {}), name: other})}"
@@ -106,17 +109,17 @@ def yes_or_no(value: bool) -> str:
 
 
 def state_words(state: str) -> str:
-    """Return a symbol and a word, so that colour is not needed to tell states apart."""
+    """Return the symbol and the name of a state; readers can distinguish states without colour."""
     return f"{MARKS[state]} {WORDS[state]}"
 
 
 def state_mark(state: str) -> Markup:
-    """Return a symbol and a word in the colour of the state."""
+    """Return the symbol and the name of a state, in its colour."""
     return tag("span", {"class": f"state state-{state}"}, state_words(state))
 
 
 def folded(title: str, *children: Child, name: str | None = None) -> Markup:
-    """Return content that a click on its title unfolds. name: an id, by which the dashboard keeps it open."""
+    """Return collapsed content; a click on the title opens it. name: an id, needed to keep it open during updates."""
     return tag("details", {"id": name}, tag("summary", None, title), *children)
 
 

@@ -20,7 +20,7 @@ SHOWN = ("recipe", "effort", "time_budget_s", "work")  # by `optimiser_words`
 
 
 def settings(campaign: Campaign | None, shapes: Mapping[int, FarmShape], versions: str = "") -> Markup:
-    """Return the settings of a campaign. versions: of the programs that made the results."""
+    """Return the settings of a campaign. versions: the program versions that computed the results."""
     if campaign is None:
         return section("settings", "Method and settings", tag("p", None, "The campaign is not known."))
     text = campaign.study_text()
@@ -55,7 +55,7 @@ def _common(campaign: Campaign, versions: str) -> Iterator[tuple[Child, Child]]:
 
 
 def _others(settings: Mapping[str, Any], shown: Sequence[str], before: str) -> str:
-    """Return the settings except those that are shown already, after the text `before`; "" if there are none."""
+    """Return the settings that are not in `shown`, after the text `before`; "" if there are none."""
     others = [f"{name.replace('_', ' ')} {_value(value)}" for name, value in settings.items() if name not in shown]
     return f"{before}{', '.join(others)}" if others else ""
 
@@ -70,7 +70,7 @@ def _spacing(settings: Mapping[str, float]) -> str:
 
 
 def _site(figures: Mapping[str, Any]) -> str:
-    """Return type, resolution and turbulence intensity of the wind, for comparison with other programs."""
+    """Return a description of the wind data: type, resolution and turbulence intensity."""
     kind, inner = next(((kind, inner) for kind, inner in figures.items() if isinstance(inner, Mapping)), ("", {}))
     counts = [len(inner.get(f"wind_{name}", ())) for name in ("directions_deg", "speeds_m_s", "direction_deg")]
     grid = f"{counts[0]} directions × {counts[1]} speeds" if counts[0] and counts[1] else ""

@@ -20,7 +20,7 @@ SHOWN = ("installed_mw", "wake_loss", "min_spacing_m", "seconds", "work", "phase
 
 
 def spacing_switch(view: LayoutView, words: str = "") -> Markup | None:
-    """Return a check box that shows or hides the spacing circles, without a script."""
+    """Return a check box that shows or hides the spacing circles; it needs no script."""
     if not view.spacing_m:
         return None
     box = tag("input", {"type": "checkbox", "class": "show-spacing"})
@@ -62,7 +62,7 @@ def _facts(view: LayoutView) -> Iterator[tuple[Child, Child]]:
 
 
 def phases(result: Result) -> Markup | None:
-    """Return a chart of AEP by phase of the optimisation; None if it is not known."""
+    """Return a chart of AEP by phase of the optimisation; None if no AEP is recorded."""
     by_phase, history = phases_of(result), history_of(result)
     has_steps = is_curve(history)
     if not by_phase and not has_steps:
@@ -83,7 +83,7 @@ def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
 
 
 def comparison(first: LayoutView, second: LayoutView) -> Markup:
-    """Return two layouts on one colour scale, and their differences."""
+    """Return two layouts with a common colour scale, and a table of their differences."""
     losses = loss_range([first.wake_loss, second.wake_loss])
     keys = [str(view.result.key) for view in (first, second)]
     plans = [layout_plan(view, losses, side=420.0) for view in (first, second)]

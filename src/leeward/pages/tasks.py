@@ -28,7 +28,7 @@ NUMBERS = range(2, len(COLUMNS))  # columns of numbers
 
 
 def task_list(rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[str, str], links: Links) -> Markup:
-    """Return one page of tasks, with links to sort by column. query: filter and order, as in the address."""
+    """Return one page of tasks, with links that sort by column. query: filter and order, from the address."""
     header = [_sort_link(name, title, query, links) for name, title in COLUMNS.items()]
     shown = f"{page * PAGE + 1 if rows else 0} to {page * PAGE + len(rows)} of {total}"
     return parts.section(
@@ -41,7 +41,7 @@ def task_list(rows: Sequence[TaskSeen], total: int, page: int, query: Mapping[st
 
 
 def task_row(row: TaskSeen, links: Links) -> list[Child]:
-    """Return the cells of a task."""
+    """Return the table row of a task."""
     figures = [parts.shown(getattr(row, name), form) for name, (_, form) in FIGURES.items()]
     return [parts.link(links.task(row.key), str(row.key)), parts.state_mark(row.state), *figures]
 
@@ -64,7 +64,7 @@ def task_form(seen: Snapshot, query: Mapping[str, str]) -> Markup:
 
 
 def spread(tasks: TaskTable, wanted: TaskFilter, seen: Snapshot, links: Links) -> Markup | None:
-    """Return the distribution of AEP over the seeds of a farm and type, or of a farm by type; None if unknown."""
+    """Return the distribution of AEP over the seeds of a farm and type, or of all types of a farm; None if unknown."""
     if wanted.farm_idx is None:
         return None
     title = f"{wanted.farm_idx} {seen.farms.get(wanted.farm_idx, '')}".strip()
@@ -107,7 +107,7 @@ def farm_strips(
     known = [values for _, values in columns.values() if len(values)]
     charts = [strip_chart(columns, links, width, of=of)] if known else []
     if len(known) > 1 and any(len(values) > 1 for values in known) and all(np.median(values) > 0 for values in known):
-        charts.append(strip_chart(columns, links, width, relative=True, of=of))  # one scale hides the spread of seeds
+        charts.append(strip_chart(columns, links, width, relative=True, of=of))  # a common scale hides the spread
     return charts
 
 
@@ -120,7 +120,7 @@ def best_first(tasks: TaskTable, farm_idx: int, type_idx: int, of: Quantity = AE
 
 
 def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: Snapshot, links: Links) -> Markup:
-    """Return a table of the best layout of each farm, and how types were compared. installed: MW, by farm."""
+    """Return a table of the best layout of each farm, with a remark if types differ. installed: MW, by farm."""
     if not best:
         return tag("p", None, "There are no layouts yet.")
     rows: list[list[Child]] = [
@@ -142,7 +142,7 @@ def best_list(best: Mapping[int, Result], installed: Mapping[int, float], seen: 
 
 
 def downloads(query: Mapping[str, str]) -> Markup:
-    """Return a link to the same tasks as CSV."""
+    """Return a link that downloads the same tasks as CSV."""
     wanted = {name: value for name, value in query.items() if name != "page"}
     address = (Links(is_live=True).tasks(wanted) or "").replace("/tasks?", "/tasks.csv?", 1)
     return tag("p", None, parts.link(address, "Download this table as CSV"))
@@ -156,7 +156,7 @@ def _choice(name: str, title: str, options: Mapping[str, str], query: Mapping[st
 
 
 def _sort_link(name: str, title: str, query: Mapping[str, str], links: Links) -> Markup:
-    """Return a column title with a sort link; the first click puts the best value on top."""
+    """Return a column title that links to the sorted table; the first click puts the best value on top."""
     now = query.get("sort") or "key"
     if name == now.removeprefix("-"):
         arrow, then = (" ↓", name) if now.startswith("-") else (" ↑", f"-{name}")

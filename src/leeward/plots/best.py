@@ -20,15 +20,15 @@ from leeward.layout import Area
 from leeward.plots import ground
 from leeward.plots.style import INK, LEGEND, PLAIN, SEA, SMALL, TINY, Look, colour_bar, literal, new_figure
 
-BELOW = 12  # farms: with at most this many, the key is always below the map
+BELOW = 12  # farms: up to this many, the key is always below the map
 DOT = 0.006  # of the map's longer side: smaller rotors are drawn this large
 DOT_IN_AREA = 0.12  # of an area's longer side: the limit of DOT, so that turbines do not hide small areas
-FEW_LINES = 20  # of the key: at least this many, however low the map is
-KEY_LETTER, KEY_LINE = 0.056, 0.16  # inches
+FEW_LINES = 20  # lines of the key that always fit, however low the map is
+KEY_LETTER, KEY_LINE = 0.056, 0.16  # width of a letter and height of a line of the key, inches
 LABEL_LETTER, LABEL_LINE = 0.85, 1.25  # of the font size: width and height of a letter
 LONGEST_KEY = 60  # lines of the key beside the map
 LONGEST_NAME = 72  # letters of a line
-MANY, MOST_LARGER = 100, 2.0  # with more farms than this the map is larger, at most twice
+MANY, MOST_LARGER = 100, 2.0  # with more farms than this the map grows, at most to twice its side
 MAP_INCHES = 6.6  # side of a square map
 NARROW = 3.2  # inches: a narrower map has no room for a colour bar below it
 KEY: Look = {**LEGEND, "fontsize": TINY, "handlelength": 0, "handletextpad": 0, "columnspacing": 1.0}
@@ -39,8 +39,8 @@ BY_FACTOR = ["Types are compared by capacity factor:", "their installed power di
 class FarmLayout:
     """A farm with its best layout: x, y (m), AEP (GWh) and, if known, the wake loss of each turbine as a fraction.
 
-    label: a few characters on the map; name: its explanation in the key. installed_mw: NaN if unknown. is_by_factor:
-    the best of several turbine types by capacity factor, not by AEP.
+    label: a few characters on the map. name: its explanation in the key. installed_mw: NaN if unknown. is_by_factor:
+    the layout is the best of several turbine types by capacity factor, not by AEP.
     """
 
     label: str
@@ -65,7 +65,7 @@ def plot_best_layouts(
 ) -> EllipseCollection | None:
     """Draw all farm areas with a layout in each, north up, to scale, in metres with ticks in kilometres.
 
-    neighbours: x and y of existing turbines; those nearby are drawn in grey. key: add a list of names and AEPs beside
+    neighbours: x and y of existing turbines; nearby ones are drawn in grey. key: add a list of names and AEPs beside
     the axes. Return the turbines of the last farm, for a colour bar of all farms; None if a farm has no wake losses.
     """
     drawn = _draw_farms(ax, farms, neighbours, title)
@@ -102,7 +102,7 @@ def _draw_farms(
 def best_layouts_figure(
     farms: Sequence[FarmLayout], title: str | None = None, *, neighbours: ground.Positions | None = None
 ) -> Figure:
-    """Return the map with its key and a colour bar; the key is below the map if the key is short or the map narrow."""
+    """Return the map with a colour bar and a key, which is below the map if the key is short or the map narrow."""
     side = MAP_INCHES * min(max(len(farms) / MANY, 1.0) ** 0.5, MOST_LARGER)
     figure = new_figure(side + 3.0, side + 3.0)
     ax = figure.subplots()
@@ -125,7 +125,7 @@ def best_layouts_figure(
 
 
 def _draw_labels(ax: Axes, farms: Sequence[FarmLayout]) -> None:
-    """Write labels inside the areas, far from turbines and borders; leave out those that would overlap."""
+    """Write labels inside the areas, away from turbines and borders; omit labels that would overlap."""
     scale = min(ax.bbox.width / ax.viewLim.width, ax.bbox.height / ax.viewLim.height)  # pixels per metre
     points = 72.0 * scale / ax.figure.dpi
     places = [label_place(farm.area.to_shapely(), farm.x, farm.y) for farm in farms]

@@ -16,7 +16,7 @@ from leeward.plots.style import FAINT, INK, LEGEND, TEXT, Look, new_figure, set_
 
 Over = Literal["steps", "phases"]
 
-ONE_BY_ONE = 6  # at most this many curves have a colour and a name each
+ONE_BY_ONE = 6  # up to this many curves, each has a colour and a name of its own
 MARKS = "osD^vP*X"
 MEANING = "descent, polish: current layout, feasible or not\nsearch: best feasible layout so far"
 
@@ -25,8 +25,8 @@ MEANING = "descent, polish: current layout, feasible or not\nsearch: best feasib
 class Convergence:
     """The convergence of one result.
 
-    phases: names, in order; aep_by_phase: best AEP (GWh) at the end of each. history: steps and AEP (GWh), shape (2,
-    points), of the current layout until the first refinement ends, then of the best so far; None if not recorded.
+    phases: their names, in order. aep_by_phase: best AEP (GWh) at the end of each. history: steps and AEP (GWh), shape
+    (2, points), of the current layout until the first refinement ends, then of the best so far; None if not recorded.
     """
 
     label: str
@@ -40,9 +40,9 @@ def plot_convergence(
 ) -> None:
     """Plot AEP over the steps, or at the end of each phase.
 
-    over: by default "steps" if all curves have a history, else "phases". Lines connect the recorded values, dashed
-    if there are few. Over the steps, the end of each phase is marked at the first step recorded with its AEP. If
-    there are many curves, only the one with the highest final AEP is highlighted and named.
+    over: by default "steps" if all curves have a history, else "phases". Lines connect the recorded values; they are
+    dashed if there are few values. Over the steps, a mark shows the end of each phase, at the first step recorded with
+    its AEP. If there are many curves, only the one with the highest final AEP has a colour and a name.
     """
     if not curves:
         raise InputError("no results to draw; expected at least one")
@@ -69,6 +69,7 @@ def plot_convergence(
 
 
 def convergence_figure(curves: Sequence[Convergence], *, over: Over | None = None, title: str | None = None) -> Figure:
+    """Return a figure of `plot_convergence`."""
     figure = new_figure(5.2, 3.5)
     plot_convergence(figure.subplots(), curves, over=over, title=title)
     return figure
@@ -79,10 +80,11 @@ def _has_history(curve: Convergence) -> bool:
 
 
 def _check(curve: Convergence, way: Over) -> None:
+    """Raise InputError if the curve lacks the data to plot."""
     if way == "steps" and not _has_history(curve):
-        raise InputError(f"{curve.label} has no history of AEP over the steps; plot it over the phases")
+        raise InputError(f"{curve.label} has no history of AEP over the steps; plot it over the phases instead")
     if way == "phases" and not len(curve.aep_by_phase):
-        raise InputError(f"{curve.label} has no AEP by phase; only results of leeward have one")
+        raise InputError(f"{curve.label} has no AEP by phase; only results computed by leeward have it")
     if len(curve.phases) != len(curve.aep_by_phase):
         raise InputError(
             f"{curve.label} has {len(curve.phases)} phases and {len(curve.aep_by_phase)} AEPs; expected the same number"
@@ -100,7 +102,7 @@ def _points(curve: Convergence, way: Over, ends: Sequence[str]) -> tuple[Array, 
 def _mark_phases(
     ax: Axes, curve: Convergence, steps: Array, best: Array, colour: str, way: Over, ends: Sequence[str]
 ) -> None:
-    """Mark the end of each phase with the AEP of its best feasible layout, which infeasible layouts may exceed."""
+    """Mark the end of each phase at the AEP of its best feasible layout; infeasible layouts may exceed it."""
     for i, (name, aep) in enumerate(zip(curve.phases, curve.aep_by_phase, strict=True)):
         reached = np.flatnonzero(np.isclose(best, aep, rtol=1e-12, atol=0.0))
         reached = reached if len(reached) else np.flatnonzero(best >= aep)

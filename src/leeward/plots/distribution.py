@@ -13,14 +13,14 @@ from leeward.charts import SAME_SHARE, Array, above_median, colours_apart, short
 from leeward.errors import InputError
 from leeward.plots.style import FAINT, INK, LEGEND, SMALL, TEXT, TINY, Look, literal, new_figure, set_style, show_values
 
-BOX_FROM = 5  # seeds: with fewer, a box adds nothing to the points
-GOLDEN = (5.0**0.5 - 1.0) / 2.0
+BOX_FROM = 5  # seeds: a box needs at least this many
+GOLDEN = (5.0**0.5 - 1.0) / 2.0  # multiples of it, modulo 1, are evenly spread
 LETTERS_PER_INCH = 14.0
 LEGEND_COLUMNS = 4
 LONGEST_NAME = 32  # characters: longer names would push the axes off the figure
-NAMED_BEST = 12  # with at most this many cells, the best seed is labelled
+NAMED_BEST = 12  # cells: up to this many, the best seed of each is labelled
 BY_FACTOR = "capacity factor, %\n(installed power of types\ndiffers by more than 0.5 %)"
-NAMED_WIDTH = 0.44  # inches: a narrower cell has no room for that label
+NAMED_WIDTH = 0.44  # inches of a cell that the label of its best seed needs
 
 
 @dataclass(frozen=True)
@@ -40,11 +40,11 @@ class AepCell:
 def plot_aep_distribution(
     ax: Axes, cells: Sequence[AepCell], *, relative: bool = False, legend: bool = True, title: str | None = None
 ) -> None:
-    """Plot a point per seed, a box if there are at least five, and mark the best seed, by farm and turbine type.
+    """Plot a point for each seed, by farm and turbine type; mark the best; add a box from five seeds on.
 
-    Boxes extend from quartile to quartile with a line at the median, whiskers to the minimum and maximum. relative:
-    plot per cent above the median of the cell, to compare seeds where farms differ much. With one farm the types are
-    on the axis; otherwise the farms are, with the types side by side in different colours.
+    Boxes show the quartiles and the median, whiskers the minimum and maximum. relative: plot per cent above the median
+    of each cell, to compare seeds of farms that differ much. One farm: the axis shows its types. Several farms: the
+    axis shows the farms, with their types side by side in different colours.
     """
     shown = [cell for cell in cells if cell.aep_gwh]
     if not shown:
@@ -74,7 +74,10 @@ def plot_aep_distribution(
 
 
 def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) -> Figure:
-    """Return the distribution, with one in GWh above it if there are several cells. A single farm is the title."""
+    """Return a figure of AEP over the seeds, with a second panel of deviations if there are several cells.
+
+    title: by default the name of the farm if there is only one.
+    """
     shown = [cell for cell in cells if cell.aep_gwh]
     farms = {cell.farm for cell in shown}
     if title is None and len(farms) == 1:
@@ -95,7 +98,7 @@ def aep_distribution_figure(cells: Sequence[AepCell], title: str | None = None) 
 
 
 def _values(cell: AepCell, by_factor: bool, relative: bool) -> Array:
-    """Return AEP, capacity factor, or per cent above their median, of the seeds of a cell."""
+    """Return the values of the seeds of a cell: AEP or capacity factor, or their deviation from the median."""
     values = np.array(list(cell.aep_gwh.values()))
     values = values * (100.0 * capacity_factor(1.0, cell.installed_mw)) if by_factor else values
     return above_median(values) if relative else values
@@ -108,7 +111,7 @@ def _draw_cell(ax: Axes, values: Array, middle: float, width: float, colour: str
         parts: Look = {"boxprops": thin, "whiskerprops": thin, "capprops": thin}
         parts |= {"medianprops": {"color": INK, "linewidth": 0.9}, "whis": (0, 100), "showfliers": False}
         ax.boxplot([values], positions=[middle], widths=width, manage_ticks=False, zorder=2, **parts)
-    # points spread sideways only where they overlap, without randomness
+    # spread the points sideways, in a fixed pattern
     aside = ((np.arange(len(values)) * GOLDEN) % 1.0 - 0.5) * 0.7 * width * (len(values) > 1)
     small = 9.0 if len(values) <= 12 else 4.0
     ax.scatter(middle + aside, values, s=small, color=colour, alpha=0.65, linewidths=0, zorder=3)
@@ -121,7 +124,7 @@ def _draw_cell(ax: Axes, values: Array, middle: float, width: float, colour: str
 
 
 def _label_groups(ax: Axes, names: Sequence[str]) -> None:
-    """Put the names of farms or types below the axis, rotated if they are long, with lines between them."""
+    """Write the names of farms or types below the axis, rotated if they are long; draw lines between the groups."""
     for line in range(1, len(names)):
         ax.axvline(line - 0.5, color=FAINT, linewidth=0.4, zorder=0)
     ax.set_xlim(-0.55, len(names) - 0.45)
@@ -133,7 +136,7 @@ def _label_groups(ax: Axes, names: Sequence[str]) -> None:
 
 
 def _is_by_factor(cells: Sequence[AepCell]) -> bool:
-    """Return whether to draw capacity factors: the installed power of a farm's types differs."""
+    """Return whether to draw capacity factors, because the installed power of a farm's types differs."""
     farms = {cell.farm for cell in cells}
     return all(cell.installed_mw is not None for cell in cells) and any(
         by_capacity_factor(cell.installed_mw for cell in cells if cell.farm == farm) for farm in farms

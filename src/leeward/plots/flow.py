@@ -18,10 +18,10 @@ from leeward.wind import WindFarm
 from leeward.wind.flow import Flow
 
 AROUND = 0.08  # of the area's longer side: margin of the map
-POINTS = 800  # along the longer side; wakes are narrow
+POINTS = 800  # along the longer side: enough to show narrow wakes
 POINTS_OF_MEAN = 200  # the mean is smoother and takes a thousand times as long
 SMALLEST_SPAN = 0.01  # m/s: smaller differences are rounding errors
-SLOWEST_SHARE = 0.005  # fraction of the map, just behind rotors, that may be slower than the colour scale
+SLOWEST_SHARE = 0.005  # fraction of the map, just behind rotors, that is slower than the colour scale
 
 
 def plot_flow(
@@ -41,11 +41,11 @@ def plot_flow(
 ) -> QuadMesh:
     """Draw wind speeds (m/s) on a grid, with the turbines at x, y; return the mesh, for a colour bar.
 
-    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`. direction_deg:
-    where the wind comes from; rotors are drawn across it, with an arrow along it. Without it turbines are circles.
-    rotor_diameter_m: rotors are to scale, with a minimum size. area: outline to draw. neighbours: x and y of existing
-    turbines, drawn in grey. speed_range: limits of the colour scale; by default all but the slowest 0.5 % of the map.
-    In .svg and .pdf files the map is a bitmap, the rest are lines and text.
+    at_x, at_y, speed_m_s: shape (rows, columns), m and m/s, as from `flow_grid` and `WindFarm.flow`. direction_deg: the
+    direction that the wind comes from; rotors are lines across it, and an arrow shows it. Without it, turbines are
+    circles. rotor_diameter_m: rotors are to scale, with a minimum size. area: its outline is drawn. neighbours: x and y
+    of existing turbines, drawn in grey. speed_range: limits of the colour scale; by default it covers all but the
+    slowest 0.5 % of the map. In .svg and .pdf files the map is a bitmap; the rest are lines and text.
     """
     grid_x, grid_y, speeds = (np.asarray(values, dtype=np.float64) for values in (at_x, at_y, speed_m_s))
     if grid_x.ndim != 2 or not grid_x.shape == grid_y.shape == speeds.shape:
@@ -77,9 +77,9 @@ def plot_flow(
 def flow_grid(
     area: Area, points: int = POINTS, around: float = AROUND, neighbours: ground.Positions | None = None
 ) -> tuple[Array, Array]:
-    """Return x and y (m) of a square grid over an area, its near neighbours and a margin; shape (rows, columns).
+    """Return x and y (m) of a square grid over an area with nearby neighbours; shape (rows, columns).
 
-    points: along the longer side. around: the margin, as a fraction of that side.
+    points: along the longer side. around: margin, as a fraction of that side.
     """
     if not (isinstance(points, int | np.integer) and 2 <= points <= 5000):
         raise InputError(f"points is {points!r}; expected a whole number from 2 to 5000")
@@ -106,7 +106,7 @@ def flow_figure(
     threads: int = 1,
     name: str | None = None,
 ) -> Figure:
-    """Return the flow map of a layout for one wind, or, without direction and speed, the mean weighted by energy.
+    """Return the flow map of a layout for one wind; without direction and speed, the mean weighted by energy.
 
     See `leeward.wind.flow.Flow`. height_m: above ground (default: hub height). points: along the longer side
     (default: 800, for the mean 200). threads: number of threads.
@@ -174,7 +174,7 @@ def _draw_turbines(
 
 
 def _draw_wind(ax: Axes, direction_deg: float) -> None:
-    """Draw an arrow along the wind, in the upper left corner."""
+    """Draw an arrow in the direction of the wind, in the upper left corner."""
     angle = math.radians(direction_deg)
     along, up = -11.0 * math.sin(angle), -11.0 * math.cos(angle)
     arrow = ground.draw_arrow(ax, (0, 1), (15.0 - along, -15.0 - up), (15.0 + along, -15.0 + up), "black")

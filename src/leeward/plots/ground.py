@@ -1,4 +1,4 @@
-"""Maps: an area, circles to scale, axes in kilometres, a north arrow, and figures sized to fit."""
+"""Parts of maps: areas, circles to scale, axes in kilometres, north arrow; and figures that fit the map."""
 
 import itertools
 from collections.abc import Sequence
@@ -28,14 +28,14 @@ NEIGHBOUR_LEGEND = "grey: existing turbines"
 SMALLEST_DOT = 0.016  # of the area's longer side: smaller rotors are drawn this large
 LONGEST = 8.0  # inches of a map
 NARROWEST = 2.8  # inches of a figure: its text needs this much
-ROUNDS = 6  # of arranging and resizing; two or three are enough
-SAME = 0.005  # inches
+ROUNDS = 6  # at most this many rounds of arranging and resizing; two or three are usually enough
+SAME = 0.005  # inches: smaller differences in size do not matter
 SIDE = 5.0  # inches of a square map
 WIDE = 2.2  # width over height: a wider map is too low for a colour bar beside it
 
 
 class _Ticks(MaxNLocator):
-    """A locator that sets as many ticks as fit, because maps may be narrow."""
+    """A tick locator for narrow axes too: it sets only as many ticks as fit."""
 
     def __call__(self) -> Any:
         if self.axis is not None:
@@ -44,7 +44,7 @@ class _Ticks(MaxNLocator):
 
 
 def draw_area(ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 1.2) -> None:
-    """Draw all regions and holes as one patch."""
+    """Draw all regions of an area with their holes, as one patch."""
     rings = []
     for polygon in shapely.get_parts(area.to_shapely()):
         # inner rings run in the opposite direction, which leaves holes blank
@@ -57,7 +57,7 @@ def draw_area(ax: Axes, area: Area, *, facecolor: str = SEA, linewidth: float = 
 def circles(
     ax: Axes, x: Array, y: Array, diameter: float, *, face: str, edge: str, linewidth: float, zorder: float = 2.5
 ) -> EllipseCollection:
-    """Draw circles to scale. face, edge: colours."""
+    """Draw circles to scale and return them. diameter: m. face, edge: colours."""
     each = np.full(len(x), diameter)
     at: Look = {"offsets": np.column_stack([x, y]), "offset_transform": ax.transData, "units": "xy"}
     look: Look = {"facecolors": face, "edgecolors": edge, "linewidths": linewidth, "zorder": zorder}
@@ -83,9 +83,9 @@ def finish_map(
     legend: str,
     title: str | None,
 ) -> None:
-    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow clear of `areas`.
+    """Set equal scales, ticks in kilometres, labels and title, and draw a north arrow away from `areas`.
 
-    bounds: left, low, right, high of the map without its margin, m. legend: a line below the axis.
+    bounds: of the map without its margin. margin: m. legend: text below the horizontal axis.
     """
     left, low, right, high = bounds
     ax.set_xlim(left - margin, right + margin)
@@ -108,7 +108,7 @@ def longer_side(bounds: Bounds) -> float:
 
 
 def pair(positions: Positions, what: str) -> tuple[Array, Array]:
-    """Return x and y of turbines as two arrays of the same length."""
+    """Return x and y as two arrays of the same length, or raise InputError. what: their name in the message."""
     x, y = (np.asarray(c, dtype=np.float64) for c in positions)
     if x.ndim != 1 or x.shape != y.shape:
         raise InputError(f"{what} has x and y of shapes {x.shape} and {y.shape}; expected the same number of each")
@@ -137,7 +137,7 @@ def neighbours_of(farm: WindFarm) -> Positions | None:
 
 
 def _draw_north_arrow(ax: Axes, bounds: Bounds, areas: shapely.Geometry | None) -> None:
-    """Draw a north arrow in the corner farthest from the areas, or beside the map if the areas fills all corners."""
+    """Draw a north arrow in the corner farthest from the areas, or beside the map if no corner is free."""
     left, low, right, high = bounds
     corners = {(0, 1): (left, high), (1, 1): (right, high), (0, 0): (left, low), (1, 0): (right, low)}
     away = {c: 0.0 if areas is None else areas.distance(shapely.Point(at)) for c, at in corners.items()}
@@ -155,7 +155,7 @@ def _draw_north_arrow(ax: Axes, bounds: Bounds, areas: shapely.Geometry | None) 
 def draw_arrow(
     ax: Axes, corner: tuple[int, int], tail: tuple[float, float], head: tuple[float, float], colour: str
 ) -> FancyArrowPatch:
-    """Draw an arrow of fixed size, whose ends are given in points from a corner of the axes."""
+    """Draw an arrow of fixed size. tail, head: points (1/72 inch) from a corner of the axes."""
     points = Affine2D().scale(1 / 72) + ax.figure.dpi_scale_trans + ScaledTranslation(*corner, BboxTransformTo(ax.bbox))
     look: Look = {"arrowstyle": "-|>", "mutation_scale": 9, "color": colour, "shrinkA": 0, "shrinkB": 0, "zorder": 5}
     arrow = FancyArrowPatch(tail, head, **look)
@@ -197,7 +197,7 @@ def fit(
     figure, inches.
     """
     for ax in axes:
-        ax.set_aspect("auto")  # else text would lie beside the map until the shape is right
+        ax.set_aspect("auto")  # an equal aspect would shift the map away from its text until the size is right
     words = [(ax, text, text.get_text()) for ax in axes for text in (ax.title, ax.xaxis.label)]
     rows = [axes[start : start + across] for start in range(0, len(axes), across)]
     arrange(figure)
@@ -205,7 +205,7 @@ def fit(
         if name:
             headline = figure.suptitle(" ", color=INK, fontsize=SMALL + 2, fontweight="bold")
             wrap_text(headline, literal(name), figure.get_figwidth() - 0.1)
-        for ax, text, whole in words:  # wrap lines within the figure and before the next map
+        for ax, text, whole in words:
             wrap_text(text, whole, _text_width(ax, next(row for row in rows if ax in row)))
         arrange(figure)
         width, height = figure.get_size_inches()
@@ -217,13 +217,13 @@ def fit(
         figure.set_size_inches(*wanted)
     else:
         arrange(figure)
-    figure.set_layout_engine("none")  # with a fixed aspect it would move the maps at each drawing
+    figure.set_layout_engine("none")  # the engine would move maps of equal aspect each time they are drawn
     for ax in axes:
         ax.set_aspect("equal", anchor="C")
 
 
 def _text_width(ax: Axes, row: Sequence[Axes]) -> float:
-    """Return the room for text centred on a map, inches: to the edge or halfway to the next map."""
+    """Return the width (inches) for text centred on a map, up to the figure's edge or halfway to the next map."""
     middles = sorted(0.5 * (other.get_position().x0 + other.get_position().x1) for other in row)
     ends = [0.0, *(0.5 * (a + b) for a, b in itertools.pairwise(middles)), 1.0]
     middle = 0.5 * (ax.get_position().x0 + ax.get_position().x1)

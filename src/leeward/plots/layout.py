@@ -22,7 +22,7 @@ Start = tuple[npt.ArrayLike, npt.ArrayLike, float]
 
 @dataclass(frozen=True)
 class PlacedTurbines:
-    """Turbines at x, y (m) with their AEP. installed_mw: None for that of the problem's turbines."""
+    """Turbines at x, y (m) with their AEP. installed_mw: by default that of the problem's turbines."""
 
     x: Array
     y: Array
@@ -31,7 +31,7 @@ class PlacedTurbines:
 
 
 Placed = Solution | PlacedTurbines
-SMALLEST_CIRCLE = 1.3  # of a dot's width: smaller spacing circles are left out
+SMALLEST_CIRCLE = 1.3  # of a dot's diameter: smaller spacing circles are left out
 
 
 def plot_layout(
@@ -50,11 +50,11 @@ def plot_layout(
 ) -> EllipseCollection:
     """Draw a layout in its area, north up, to scale; return the turbines, for a colour bar.
 
-    Data are in metres, ticks in kilometres. wake_loss: fraction of each turbine, shape (turbines,), drawn as colour
-    over the `loss_range` (lowest, highest). start: x and y of another layout, drawn faintly, with lines to this one
-    if it has the same number of turbines. rotor_diameter_m: rotors are to scale, with a minimum size. spacing_m:
-    diameter of a circle around each turbine, left out if too small to see; touching circles mean minimum spacing.
-    neighbours: x and y of existing turbines; those nearby are drawn in grey.
+    Data are in metres, ticks in kilometres. wake_loss: fraction of each turbine, shape (turbines,), drawn as colour.
+    loss_range: limits of the colour scale. start: x and y of another layout, drawn faintly, with lines to this one if
+    it has the same number of turbines. rotor_diameter_m: rotors are to scale, with a minimum size. spacing_m: draw
+    circles of this diameter around the turbines, unless they are too small to see; circles touch at minimum spacing.
+    neighbours: x and y of existing turbines; nearby ones are drawn in grey.
     """
     east, north = ground.pair((x, y), "the layout")
     ground.draw_area(ax, area)
@@ -81,7 +81,7 @@ def plot_layout(
 def save_layout_picture(
     path: str | os.PathLike[str], problem: LayoutProblem, solution: Solution, start: Start | None = None
 ) -> None:
-    """Write a figure of a solution, beside the layout that it started from: x, y (m) and AEP (GWh).
+    """Write a figure of a solution. start: x, y (m) and AEP (GWh) of the start layout, drawn beside it.
 
     The file extension selects the format: .png, .svg or .pdf. The file is written atomically.
     """
@@ -91,9 +91,9 @@ def save_layout_picture(
 def layout_figure(
     problem: LayoutProblem, solution: Placed, start: Start | None = None, *, name: str | None = None
 ) -> Figure:
-    """Return the figure that `save_layout_picture` writes: one panel, or two with a start. name: headline.
+    """Return a figure of a layout, with a second panel for its start. name: headline.
 
-    The AEP is the one given (NaN if unknown); wake losses are computed with the problem's wake model.
+    The figure shows the given AEP (NaN if unknown). Wake losses are computed with the problem's wake model.
     """
     panels = [("optimised" if start else _turbines(problem, solution), solution.x, solution.y, solution.aep_gwh)]
     if start is not None:
@@ -129,7 +129,7 @@ def layout_figure(
 
 
 def _yield(problem: LayoutProblem, solution: Placed, aep_gwh: float, wake_loss: float) -> str:
-    """Return AEP and wake loss, and on a second line installed power and capacity factor."""
+    """Return a line with AEP and wake loss, and a line with installed power and capacity factor."""
     energy = "AEP not known" if np.isnan(aep_gwh) else f"{aep_gwh:.1f} GWh a year"
     planned = sum(turbine.rated_power_mw for turbine in problem.turbines[: len(solution.x)])
     words = yield_words(aep_gwh, getattr(solution, "installed_mw", None) or planned)
@@ -137,7 +137,7 @@ def _yield(problem: LayoutProblem, solution: Placed, aep_gwh: float, wake_loss: 
 
 
 def _turbines(problem: LayoutProblem, solution: Placed) -> str:
-    """Return number and rated power of the turbines; the number may differ from that of the problem."""
+    """Return the number of turbines, which may differ from the problem's, and their rated power."""
     count = f"{len(solution.x)} turbines of " if len(solution.x) > 1 else "1 turbine of "
     powers = sorted({t.rated_power_mw for t in problem.turbines})
     return f"{count}{' and '.join(f'{p:g}' for p in powers[:: max(1, len(powers) - 1)])} MW"

@@ -26,7 +26,7 @@ def plot_wind_rose(
     speed_classes: Sequence[float] = SPEED_CLASSES,
     title: str | None = None,
 ) -> None:
-    """Draw the wind rose of a site, by sector and speed class, on polar axes. The options are those of `wind_rose`."""
+    """Draw the wind rose of a site on polar axes. sectors, speed_classes: see `leeward.wind.wind_rose`."""
     if not isinstance(ax, PolarAxes):
         raise InputError(
             'a wind rose needs polar axes; make them with figure.subplots(subplot_kw={"projection": "polar"})'
@@ -48,6 +48,7 @@ def plot_wind_rose(
 
 
 def wind_rose_figure(site: Site, title: str | None = None) -> Figure:
+    """Return a figure of the wind rose of a site."""
     lines = wrapped(title or "", ROSE_INCHES)
     figure = new_figure(4.6, 3.6 + lines.count("\n") * TITLE_LINE)
     plot_wind_rose(figure.subplots(subplot_kw={"projection": "polar"}), site, title=lines or None)
@@ -60,12 +61,12 @@ def _style_rose(ax: PolarAxes, heights: Array, title: str | None) -> None:
     ax.set_xticks(np.deg2rad(np.arange(0.0, 360.0, 45.0)), COMPASS)
     rings = Scale(0.0, float(heights.max(initial=0.0)) or 100.0, 0.0, 1.0).ticks(4)[1:]
     ax.set_yticks(rings, [""] * len(rings))
-    # the numbers of the circles go where the wind is rare
+    # write the numbers of the circles in a direction with little wind
     between = np.arange(22.5, 360.0, 45.0)  # clear of the compass letters
     nearest = heights[np.round(between * len(heights) / 360.0).astype(int) % len(heights)]
     place = float(np.deg2rad(between[np.argmin(nearest)]))
     halo = [withStroke(linewidth=2.0, foreground="white")]
-    for ring in rings:  # above the bars, which could hide the numbers
+    for ring in rings:  # zorder: above the bars, which would hide the numbers
         style: Look = {"fontsize": SMALL, "color": INK, "zorder": 4, "path_effects": halo}
         ax.annotate(f"{ring:g} %", (place, ring), ha="center", va="center", **style)
     ax.tick_params(colors=INK, labelsize=SMALL)

@@ -24,7 +24,7 @@ from leeward.watch import find_result, find_results, history_of, layout_view, ph
 
 @dataclass(frozen=True)
 class Choice:
-    """A selection of farms and turbine types, by farm_idx and type_idx; empty selects all."""
+    """A selection of farms and turbine types by their indices. An empty collection selects all."""
 
     farms: Collection[int] = ()
     types: Collection[int] = ()
@@ -78,8 +78,8 @@ def _planned_mw(campaign: Campaign | None, farm: int, kind: int) -> float | None
     return campaign.physics.installed_mw(farm, kind) if campaign is not None and is_known else None
 
 
-def layout_problem(campaign: Campaign, key: Key) -> "LayoutProblem":
-    """Return the area and wind farm of a result as a problem."""
+def layout_problem(campaign: Campaign, key: Key) -> LayoutProblem:
+    """Return the layout problem of a result, or raise InputError if the campaign does not contain it."""
     if key not in campaign:
         raise InputError(f"{key} is not a task of the campaign {campaign.name}, so its area is not known")
     return campaign.problem(key.farm_idx, key.type_idx)
@@ -94,7 +94,7 @@ def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[Fa
     """Return the best layout of each farm that has one; see `best_key`."""
     aeps = {key: aep for key, aep in known_aeps(path, choice).items() if key in campaign}
     if not aeps:
-        raise BadSourceError(f"{path}: none of its results belongs to the campaign {campaign.name}")
+        raise BadSourceError(f"{path}: no result belongs to the campaign {campaign.name}; check the campaign file")
     best: dict[Key, bool] = {}
     for farm, keys in itertools.groupby(sorted(aeps), key=lambda key: key.farm_idx):
         known = {key: aeps[key] for key in keys}
@@ -104,7 +104,7 @@ def best_of_each_farm(path: Path, campaign: Campaign, choice: Choice) -> list[Fa
 
 
 def _results(path: Path, keys: Sequence[Key]) -> list[Result]:
-    """Return all of these results, or raise an error that names the missing or damaged one."""
+    """Return these results, or raise an error that names a missing or damaged one."""
     seen = find_results(path, keys)
     return [(seen[key] if key in seen else find_result(path, key)).result for key in keys]
 
@@ -127,7 +127,7 @@ def _farm_layout(campaign: Campaign, result: Result, is_by_factor: bool) -> Farm
 
 
 def aep_cells(path: Path, campaign: Campaign | None, choice: Choice) -> list[AepCell]:
-    """Return AEP over the seeds for each farm and type, named by the campaign, else by number."""
+    """Return AEP by seed for each farm and type. Without a campaign, farms and types have numbers instead of names."""
     farms = {} if campaign is None else _unambiguous(campaign.farms)
     types = {} if campaign is None else _unambiguous(campaign.types)
     cells: dict[tuple[int, int], dict[int, float]] = {}
@@ -157,7 +157,7 @@ def _unambiguous(names: Mapping[int, str]) -> dict[int, str]:
 
 
 def convergences(path: Path, keys: Sequence[Key], campaign: Campaign | None = None) -> list[Convergence]:
-    """Return the convergence of these results. campaign: source of installed power that results do not state."""
+    """Return the convergence of these results. campaign: gives installed power that results do not contain."""
     found = []
     for result in _results(path, keys):
         by_phase = phases_of(result)

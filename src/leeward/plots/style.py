@@ -35,8 +35,8 @@ LABEL, SMALL, TINY = 9, 8, 7  # points, for figures between one and two columns 
 SEA, SHORE, INK, FAINT, PLAIN = "#eef3f7", "#51626f", "#1c2a33", "#9aa7b0", "#1f6f9f"
 TEXT: Look = {"color": INK, "fontsize": LABEL}
 LEGEND: Look = {"fontsize": SMALL, "labelcolor": INK, "frameon": False}
-TITLE_LINE = 0.16  # inches
-LETTERS_PER_INCH = 13.0  # a first guess; wider text takes more lines
+TITLE_LINE = 0.16  # height of a line of a title, inches
+LETTERS_PER_INCH = 13.0  # a first guess, which `wrap_text` corrects
 EVEN = "viridis"  # even steps of lightness, safe for colour-blind readers
 # fonts of common distributions, in order of preference
 FALLBACKS = (
@@ -57,25 +57,25 @@ _settings_lock = threading.Lock()  # matplotlib's settings are global
 
 
 def check_picture_path(path: str | os.PathLike[str]) -> Path:
-    """Return the path, or raise InputError if its extension is not one of a figure."""
+    """Return the path, or raise InputError if figures cannot have its file extension."""
     file = Path(path)
     if file.suffix.lower() not in ENDINGS:
         raise InputError(
-            f"{file}: the extension {file.suffix!r} is not one of a figure; expected one of {', '.join(ENDINGS)}, for "
+            f"{file}: {file.suffix!r} is not a file extension of figures; expected one of {', '.join(ENDINGS)}, for "
             f"example {file.stem or 'layout'}.png"
         )
     return file
 
 
 def new_figure(width: float, height: float) -> Figure:
-    """Return an empty figure of this size (inches), without a window, arranged when it is drawn."""
+    """Return an empty figure of this size (inches), without a window. Drawing it arranges its parts."""
     figure = Figure(figsize=(width, height), layout="constrained")
     FigureCanvasAgg(figure)
     return figure
 
 
 def arrange(figure: Figure) -> None:
-    """Arrange a figure now, so that the sizes of its parts are known."""
+    """Arrange the parts of a figure now, to find out their sizes."""
     add_fallback_fonts(figure)
     engine = figure.get_layout_engine()
     if engine is not None:
@@ -86,16 +86,16 @@ def arrange(figure: Figure) -> None:
 def save_figure(path: str | os.PathLike[str], figure: Figure) -> None:
     """Write a figure atomically; the file extension selects the format: .png, .svg or .pdf.
 
-    Text in .svg and .pdf files is text. Characters that the figure's fonts lack are taken from other installed fonts;
-    if there are none, a warning names them.
+    Text in .svg and .pdf files stays text. Other installed fonts supply the characters that the figure's fonts lack. A
+    warning names the characters that no font has.
     """
     file = check_picture_path(path)
     kind = file.suffix.lower()
     content = io.BytesIO()
     missing = add_fallback_fonts(figure)
-    # searchable text, and the same bytes for the same figure
-    own = matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"})
-    with _settings_lock, own, without_glyph_warnings():
+    # fonts keep text searchable; a fixed salt makes files reproducible
+    settings = matplotlib.rc_context({"svg.fonttype": "none", "pdf.fonttype": 42, "svg.hashsalt": "leeward"})
+    with _settings_lock, settings, without_glyph_warnings():
         figure.savefig(content, format=kind[1:], dpi=DOTS_PER_INCH, metadata=_NO_DATE[kind])
     replace_file(file, content.getvalue())
     if missing and kind != ".svg":  # the viewer supplies the fonts
@@ -111,7 +111,7 @@ def colour_bar(
     location: Literal["right", "bottom"] = "right",
     is_open: bool = False,
 ) -> None:
-    """Add a colour bar. is_open: there are values below the colour scale."""
+    """Add a colour bar. is_open: mark that some values are below the colour scale."""
     is_below = location == "bottom"
     look: Look = {"shrink": 0.5 if is_below else 0.8, "anchor": (0.0, 1.0) if is_below else (0.0, 0.5), "pad": 0.02}
     look |= {"aspect": 30, "extend": "min" if is_open else "neither", "format": PlainNumbers()}
@@ -122,12 +122,12 @@ def colour_bar(
 
 
 def literal(words: str) -> str:
-    """Return a text with dollar signs escaped: matplotlib would set text between two of them as a formula."""
+    """Return a text with escaped dollar signs, because matplotlib reads text between two of them as a formula."""
     return words.replace("$", r"\$")
 
 
 def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
-    """Return a text wrapped to this width."""
+    """Return a text wrapped to about this width."""
     # Chinese, Japanese and Korean characters are twice as wide
     wide = sum(1 + (unicodedata.east_asian_width(letter) in "WF") for letter in words) / max(len(words), 1)
     letters = max(int(letters_per_inch * inches / max(wide, 1.0)), 10)
@@ -135,7 +135,7 @@ def wrapped(words: str, inches: float, letters_per_inch: float = 12.0) -> str:
 
 
 def wrap_text(text: Text, words: str, inches: float) -> None:
-    """Set a text, wrapped to this width as drawn."""
+    """Set the text of a drawn element, wrapped so that it is at most this wide."""
     per_inch = LETTERS_PER_INCH
     for _ in range(4):
         text.set_text("\n".join(wrapped(line, inches, per_inch) for line in words.split("\n")))
@@ -147,7 +147,7 @@ def wrap_text(text: Text, words: str, inches: float) -> None:
 
 
 class PlainNumbers(Formatter):
-    """A formatter of numbers without exponent, offset or rounding errors of the ticks."""
+    """A formatter of tick labels without exponents, offsets and rounding errors."""
 
     def __call__(self, value: float, pos: int | None = None) -> str:
         return self.format_ticks([value])[0]
@@ -161,7 +161,7 @@ class PlainNumbers(Formatter):
 
 
 def show_values(ax: Axes, least: float) -> None:
-    """Use plain numbers on the vertical axis and make its span at least `least`: less is rounding error."""
+    """Show plain numbers on the vertical axis. least: its smallest span, so that it does not show rounding errors."""
     low, high = ax.get_ylim()
     if high - low < least:
         ax.set_ylim(0.5 * (low + high - least), 0.5 * (low + high + least))
@@ -169,7 +169,7 @@ def show_values(ax: Axes, least: float) -> None:
 
 
 def set_style(ax: Axes, title: str | None) -> None:
-    """Style axes: small ticks, no top or right spine, a title."""
+    """Set small tick labels, remove the top and right spines, and set the title."""
     ax.tick_params(colors=INK, labelsize=SMALL)
     ax.spines[["top", "right"]].set_visible(False)
     if title is not None:
@@ -180,13 +180,13 @@ def set_style(ax: Axes, title: str | None) -> None:
 
 
 class MissingLettersWarning(UserWarning):
-    """A warning that no installed font has some characters of a figure."""
+    """Some characters of a figure are in no installed font."""
 
     def __init__(self, letters: str) -> None:
         some = shortened(letters, 21)
         super().__init__(
             f"no installed font has the characters {some}, so they are drawn as boxes; install a font that has "
-            "them, for Chinese, Japanese and Korean for example Noto Sans CJK (package fonts-noto-cjk)"
+            "them, for example Noto Sans CJK (package fonts-noto-cjk) for Chinese, Japanese and Korean"
         )
 
 
@@ -204,7 +204,7 @@ def add_fallback_fonts(figure: Figure) -> str:
 
 @contextmanager
 def without_glyph_warnings() -> Iterator[None]:
-    """Silence matplotlib's warnings on each missing glyph, and on fonts without a bold weight."""
+    """Suppress matplotlib's warnings about missing glyphs and about fonts without a bold weight."""
 
     def is_not_of_weight(record: logging.LogRecord) -> bool:
         return "find font weight" not in str(record.msg)
