@@ -52,18 +52,21 @@ def section(name: str, title: str, *children: Child, live: bool = False) -> Mark
 
 
 def table(
-    header: Sequence[Child], rows: Iterable[Sequence[Child]], *, right: Sequence[int] = (), caption: str = ""
+    header: Sequence[Child], rows: Iterable[Sequence[Child]], *, caption: str, right: Sequence[int] = ()
 ) -> Markup:
-    """Return a table, which scrolls sideways if it is wide. right: indices of right-aligned columns."""
+    """Return a table that scrolls sideways if it is wide.
+
+    caption: for screen readers. right: indices of right-aligned columns.
+    """
 
     def line(row: Sequence[Child], name: str) -> Markup:
         looks = ({"class": "number" if i in right else None, "scope": SCOPES[name]} for i in range(len(row)))
         return tag("tr", None, [tag(name, look, cell) for look, cell in zip(looks, row, strict=True)])
 
-    title = tag("caption", {"class": "hidden"}, caption) if caption else None
+    title = tag("caption", {"class": "hidden"}, caption)
     body = tag("tbody", None, [line(row, "td") for row in rows])
     inner = tag("table", None, title, tag("thead", None, line(header, "th")), body)
-    return tag("div", {"class": "wide", "tabindex": 0, "role": "group", "aria-label": caption or "table"}, inner)
+    return tag("div", {"class": "wide", "tabindex": 0, "role": "group", "aria-label": caption}, inner)
 
 
 def facts(pairs: Iterable[tuple[Child, Child]]) -> Markup:

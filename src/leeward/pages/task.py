@@ -1,7 +1,7 @@
 """Pages of one layout, and of two side by side."""
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -72,11 +72,12 @@ def phases(result: Result) -> Markup | None:
     return captioned(convergence(by_phase, history), words)
 
 
-def coordinates(result: Result, losses: Sequence[float] | None) -> Markup:
-    """Return a table with a row per turbine."""
+def coordinates(view: LayoutView) -> Markup:
+    """Return a table with the coordinates and the wake loss of each turbine."""
+    layout, losses = view.result.layout, view.wake_loss
     rows: list[list[Child]] = [
-        [i, f"{x:.2f}", f"{y:.2f}", "–" if losses is None else percent(losses[i])]
-        for i, (x, y) in enumerate(result.layout.T.tolist())
+        [i, f"{x:.2f}", f"{y:.2f}", percent(None if losses is None else float(losses[i]))]
+        for i, (x, y) in enumerate(layout.T.tolist())
     ]
     header = ["turbine", "east, m", "north, m", "wake loss"]
     return table(header, rows, right=range(4), caption="coordinates of the turbines")

@@ -229,8 +229,7 @@ def _done(model: Model, view: LayoutView) -> list[Child]:
     phases = task.phases(view.result)
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
-    losses = None if view.wake_loss is None else view.wake_loss.tolist()
-    turbines = tag("summary", None, "coordinates"), task.coordinates(view.result, losses)
+    turbines = tag("summary", None, "coordinates"), task.coordinates(view)
     plan = section("plan", "Layout", layout_plan(view), task.spacing_switch(view), live=True)
     figures = section("facts", "Figures", task.result_facts(view), live=True)
     return [
