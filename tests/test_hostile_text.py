@@ -8,7 +8,7 @@ import pytest
 from campaign_cases import load_study
 from foreign_files import own_result, write_own_file
 from leeward import parsing
-from leeward.campaign import Campaign, figures
+from leeward.campaign import Campaign, physics
 from leeward.campaign.campaign import MOST_TASKS
 from leeward.campaign.selection import chosen_tasks, read_keys
 from leeward.errors import InputError
@@ -126,7 +126,7 @@ def test_deep_list_of_keys_is_refused(tmp_path):
 
 
 def test_huge_numbers_of_turbines_are_refused_at_once(tmp_path):
-    assert figures.MOST_TURBINES == layout_result.MOST_TURBINES
+    assert physics.MOST_TURBINES == layout_result.MOST_TURBINES
     says = "line 15: turbines_per_farm is 100000000 turbines in one farm; expected at most 100000"
     with pytest.raises(InputError, match=says):
         load_study(tmp_path, ("turbines_per_farm: 12", "turbines_per_farm: 100000000"))

@@ -9,11 +9,11 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from leeward.campaign.custom import check_file, custom_code, import_custom, with_digests
-from leeward.campaign.document import Document, Place, dump, plain
+from leeward.campaign.document import Document, dump, plain
 from leeward.campaign.execution import Execution
 from leeward.campaign.fingerprint import Fingerprints, differences, optimiser_settings
 from leeward.campaign.physics import Physics
-from leeward.campaign.resolve import BUILT_IN, Source, data_folder, resolved
+from leeward.campaign.resolve import BUILT_IN, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpec
 from leeward.campaign.validation import misspelt, validated
@@ -71,11 +71,11 @@ class Campaign:
     n_tasks: int
     """Farms x turbine types x seeds."""
 
-    def __init__(self, spec: CampaignSpec, source: Source, places: Mapping[int, Place], folders: Sequence[str]) -> None:
+    def __init__(self, spec: CampaignSpec, document: Document, folders: Sequence[str]) -> None:
         self.spec = spec
-        self._source = source
+        self._document = document
         self.import_folders = list(dict.fromkeys([*folders, *spec.execution.import_folders]))
-        self.physics = Physics(spec, source, places, self.import_folders)
+        self.physics = Physics(spec, document, self.import_folders)
         self.fingerprints = Fingerprints(spec, self.physics)
         self.name = spec.name or "campaign"
         self.crs = spec.crs
@@ -84,7 +84,7 @@ class Campaign:
         self.seeds = spec.seeds
         self._seed_set = self.seeds if isinstance(self.seeds, range) else frozenset(self.seeds)
         self.n_tasks = len(self.seeds) * len(self.farms) * len(self.types)
-        self.remarks: Sequence[str] = tuple(source.remarks)
+        self.remarks: Sequence[str] = tuple(document.remarks)
         self.neighbours: Sequence[NeighboursSpec] = tuple(spec.neighbours)
         self.execution: Execution = spec.execution
         self.recipe: str = spec.optimiser.recipe
@@ -102,7 +102,7 @@ class Campaign:
     @classmethod
     def from_text(cls, text: str, where: str) -> "Campaign":
         """Return the campaign that `frozen_text` wrote. where: its name in errors."""
-        return campaign_from(Source(Document.from_text(text, where), None), [])
+        return campaign_from(Document.from_text(text, where), [])
 
     def tasks(self) -> Iterator[Key]:
         """Return all keys, seed by seed, so that every farm and type gets its first layout early.
@@ -159,18 +159,18 @@ class Campaign:
                 data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        return self._with_data(data, f"the overrides of {self._source.document.where}")
+        return self._with_data(data, f"the overrides of {self._document.where}")
 
     def with_defaults(self, execution: Mapping[str, Any], where: str) -> "Campaign":
         """Return the campaign with defaults for its execution filled in. where: the name of the defaults in errors."""
         data = self._data()
         data["execution"] = _filled_up(data["execution"], execution)
-        return self._with_data(data, f"{self._source.document.where} with {where}")
+        return self._with_data(data, f"{self._document.where} with {where}")
 
     def _with_data(self, data: dict[str, Any], where: str) -> "Campaign":
         spec = validated(CampaignSpec, Document(where, data))
-        spec = with_digests(spec, self._source, self.import_folders)
-        return Campaign(spec, self._source, self.physics.places, self.import_folders)
+        spec = with_digests(spec, self._document, self.import_folders)
+        return Campaign(spec, self._document, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
@@ -199,7 +199,7 @@ class Campaign:
         self.physics.import_wake_model()
         self.physics.check()
         for code in custom_code(self.spec):
-            with self._source.at(*code.place):
+            with self._document.at(*code.place):
                 check_file(code, self.import_folders)
 
     def import_custom(self) -> None:
@@ -278,7 +278,7 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
     """Return a campaign from a YAML file, from a dict of the same shape, or a built-in one by its name."""
     here = os.getcwd()
     if isinstance(source, Mapping):
-        return campaign_from(Source(Document("the campaign", plain(source)), Path(here)), [here])
+        return campaign_from(Document("the campaign", plain(source), Path(here)), [here])
     if not isinstance(source, str | os.PathLike):
         raise InputError(f"the campaign is {source!r:.60}; expected the path of a YAML file, a dict, or a name")
     path = Path(source)
@@ -290,24 +290,20 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
             f"writes one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
-    folder = path.absolute().parent
-    return campaign_from(Source(document, folder), list(dict.fromkeys([str(folder), here])))
+    return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))
 
 
 def builtin_campaign(name: str = "danish-energy-island") -> Campaign:
     """Return a built-in campaign, with one seed."""
-    folder = data_folder(name)
-    return campaign_from(Source(Document.from_file(folder / "campaign.yaml", "a campaign"), folder), [os.getcwd()])
+    return campaign_from(Document.from_file(data_folder(name) / "campaign.yaml", "a campaign"), [os.getcwd()])
 
 
-def campaign_from(source: Source, folders: Sequence[str]) -> Campaign:
-    """Return the campaign of a source: checked, and with the contents of all files that it refers to."""
-    spec = validated(CampaignSpec, source.document).with_table_kind()
-    if source.folder is None and spec.is_complete:
-        places: dict[int, Place] = {farm.farm_idx or 0: ("farms", i) for i, farm in enumerate(spec.farm_list)}
-    else:
-        spec, places = resolved(spec, source)
-    return Campaign(with_digests(spec, source, folders), source, places, folders)
+def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
+    """Return the campaign of a document: checked, and with the contents of all files that it refers to."""
+    spec = validated(CampaignSpec, document).with_table_kind()
+    if document.folder is not None or not spec.is_complete:
+        spec = resolved(spec, document)
+    return Campaign(with_digests(spec, document, folders), document, folders)
 
 
 def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:

@@ -11,8 +11,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from leeward.campaign.document import Place
-from leeward.campaign.resolve import Source
+from leeward.campaign.document import Document, Place
 from leeward.campaign.spec import CampaignSpec
 from leeward.errors import InputError
 
@@ -37,13 +36,13 @@ def custom_code(spec: CampaignSpec) -> list[CustomCode]:
     return [code for code in named if ":" in code.path]
 
 
-def with_digests(spec: CampaignSpec, source: Source, folders: Sequence[str]) -> CampaignSpec:
+def with_digests(spec: CampaignSpec, document: Document, folders: Sequence[str]) -> CampaignSpec:
     """Return the campaign with the digests of its custom code; known digests are kept."""
     optimiser: dict[str, str] = {}
     model = dict(spec.wake_model)
     for code in custom_code(spec):
         if code.sha256 is None:
-            with source.at(*code.place):
+            with document.at(*code.place):
                 digest = _digest(code.path, folders)
             if code.place == ("wake_model",):
                 model["sha256"] = digest
