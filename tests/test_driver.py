@@ -205,9 +205,9 @@ def test_own_function(small_site, turbine):
     by_name = [
         ("no_such_module:f", "no_such_module"),
         (f"{__name__}:no_such", "no_such"),
-        (":f", "no module name"),
+        (":f", "not a module name"),
     ]
-    for name, said in [*by_name, (".mod:f", "no module name"), ("os:no such", "no function")]:
+    for name, said in [*by_name, (".mod:f", "not a module name"), ("os:no such", "no function")]:
         with pytest.raises(InputError, match=said):
             optimise(problem, 0, recipe=name)
     with pytest.raises(InputError, match="no function 'LITTLE'"):

@@ -1,8 +1,7 @@
 """Adopt results of other origin: they are stored in a run directory, and their tasks count as done."""
 
-import functools
 import math
-from collections.abc import Callable, Collection, Iterable
+from collections.abc import Callable, Container, Iterable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -22,13 +21,11 @@ from leeward.store import (
     IndexLines,
     Key,
     Result,
-    RunPaths,
     Value,
     Verdict,
     gather,
     index_line,
     read_files,
-    store_result,
 )
 
 SAME_AEP = 1e-6  # relative; a larger disagreement is listed
@@ -106,14 +103,9 @@ class Adopter:
         self._best: dict[Key, Choice] = {}
 
     def adopt(
-        self,
-        paths: RunPaths,
-        sources: Iterable[Path],
-        done: Collection[Key],
-        store: Callable[[Callable[[], Any]], Any],
-        notice: Callable[[], None],
+        self, sources: Iterable[Path], done: Container[Key], store: Callable[[Result], None], notice: Callable[[], None]
     ) -> Adoption:
-        """Store the best result of each key that is not done. store: calls a writer. notice: called for each result."""
+        """Store the best result of each key that is not done. notice: called for each result."""
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
         for turn in ("choose", "store"):
@@ -132,7 +124,7 @@ class Adopter:
                 elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
                     result = self._chosen(found, self._best[found.key])
                     if result is not None:
-                        store(functools.partial(store_result, paths, result))
+                        store(result)
                         line = index_line(result)
                         adoption.lines.add(line)
                         adoption.results[found.key] = Brief.of(line)
@@ -147,7 +139,7 @@ class Adopter:
         reason = other_layout(self._campaign, found.result)
         return reason if reason is not None or self._keep_infeasible else self._too_close(found.key, found.result)
 
-    def _choose(self, found: FoundResult, place: Place, done: Collection[Key]) -> None:
+    def _choose(self, found: FoundResult, place: Place, done: Container[Key]) -> None:
         """Remember the place of the best result of each key."""
         adoption, best = self._adoption, self._best
         reason = self.refusal(found)

@@ -14,6 +14,7 @@ from typing import Any, NamedTuple
 from leeward.campaign.document import Document, Place
 from leeward.campaign.spec import CampaignSpec
 from leeward.errors import InputError
+from leeward.lazy import import_named
 
 
 class CustomCode(NamedTuple):
@@ -68,7 +69,7 @@ def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
     The folders come first only during the import: their files must not shadow other modules.
     """
     check_file(code, folders)
-    module, _, name = code.path.partition(":")
+    module = code.path.partition(":")[0]
     if module not in sys.modules:
         before, writes_none = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
@@ -85,9 +86,7 @@ def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
             f"the {code.what} {code.path} is in {expected}, but the name {module} is already "
             f"taken by {found or 'a built-in module'}; rename the file"
         )
-    if not callable(getattr(sys.modules[module], name, None)):
-        raise InputError(f"the {code.what} {code.path}: {expected} has no function or class {name!r}")
-    return getattr(sys.modules[module], name)
+    return import_named(code.path, code.what)
 
 
 def _digest(path: str, folders: Sequence[str]) -> str:

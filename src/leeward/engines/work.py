@@ -1,12 +1,12 @@
 """The interface between a kind of work and the runs, engines and workers that compute it."""
 
-from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
+from collections.abc import Callable, Collection, Container, Hashable, Iterable, Mapping
 from pathlib import Path
 from pkgutil import resolve_name
 from typing import Any, ClassVar, NamedTuple, Protocol, Self
 
 from leeward.campaign.execution import Execution
-from leeward.store import Brief, FoundResult, IndexLines, Key, Result, RunPaths, Value
+from leeward.store import Brief, FoundResult, IndexLines, Key, Result, Value
 
 WORKS = {"layouts": "leeward.campaign.work:LayoutWork"}  # class of each kind, imported when used
 
@@ -25,14 +25,9 @@ class Adopter(Protocol):
     """Adopts results from elsewhere into a run directory."""
 
     def adopt(
-        self,
-        paths: RunPaths,
-        sources: Iterable[Path],
-        done: Collection[Key],
-        store: Callable[[Callable[[], Any]], Any],
-        notice: Callable[[], None],
+        self, sources: Iterable[Path], done: Container[Key], store: Callable[[Result], None], notice: Callable[[], None]
     ) -> Adoption:
-        """Store the valid results of the sources. store: calls what writes. notice: called now and then."""
+        """Store the valid results of the sources. notice: called now and then."""
 
     def refusal(self, found: FoundResult) -> str | None:
         """Return why a result from elsewhere cannot be adopted; None if it can."""

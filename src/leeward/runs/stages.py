@@ -9,7 +9,7 @@ from leeward.runs import resume
 from leeward.runs.context import RunContext
 from leeward.runs.disk import RunDisk
 from leeward.runs.result_files import ResultFiles
-from leeward.store import Key, OutputHoldsMoreError, RunFiles, forget_record, merge_run
+from leeward.store import Key, OutputHoldsMoreError, Result, RunFiles, forget_record, merge_run, store_result
 
 
 def look_at_what_is_there(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callable[[], None]) -> None:
@@ -67,8 +67,12 @@ def adopt(context: RunContext, disk: RunDisk, files: ResultFiles, notice: Callab
     sources = [str(source) for source in options.adopt]
     context.emit("adopting", sources=sources)
     adopter = context.work.adopter(options.keep_infeasible)
+
+    def store(result: Result) -> None:
+        files.store(functools.partial(store_result, context.paths, result))
+
     with compile_events(context.emit):
-        adoption = adopter.adopt(context.paths, options.adopt, report.results.keys(), files.store, notice)
+        adoption = adopter.adopt(options.adopt, report.results.keys(), store, notice)
     report.results.update(adoption.results)
     lines = b"".join(adoption.lines.unpacked())
     disk.retry(lambda: files.append_index(lines))
