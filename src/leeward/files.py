@@ -13,6 +13,7 @@ from leeward.errors import StorageError
 
 NO_LINKS = (errno.EPERM, errno.ENOTSUP, errno.ENOSYS, errno.EMLINK)  # errors of file systems without hard links
 TEMPORARY = ".tmp"  # suffix of temporary files
+_KINDS = {"-": "file", "d": "folder", "l": "link", "p": "pipe", "s": "socket", "c": "device", "b": "device"}
 LARGEST_SIDE_FILE = 1 << 30  # bytes; the index of ten million results is as large
 _CAREFULLY = getattr(os, "O_NOFOLLOW", 0) | getattr(os, "O_NONBLOCK", 0) | getattr(os, "O_CLOEXEC", 0)
 
@@ -53,21 +54,9 @@ def read_regular(path: Path, limit: int = LARGEST_SIDE_FILE) -> bytes:
 def kind_of(path: Path) -> str:
     """Return the kind of file at a path, links not followed: "folder", "file", "link", "pipe", ..., or "" for none."""
     try:
-        mode = os.lstat(path).st_mode
+        return _KINDS.get(stat.filemode(os.lstat(path).st_mode)[0], "special file")
     except FileNotFoundError:
         return ""
-    return next((name for test, name in _KINDS if test(mode)), "special file")
-
-
-_KINDS: list[tuple[Callable[[int], bool], str]] = [
-    (stat.S_ISREG, "file"),
-    (stat.S_ISDIR, "folder"),
-    (stat.S_ISLNK, "link"),
-    (stat.S_ISFIFO, "pipe"),
-    (stat.S_ISSOCK, "socket"),
-    (stat.S_ISCHR, "device"),
-    (stat.S_ISBLK, "device"),
-]
 
 
 def _oddity(path: Path) -> str:

@@ -34,20 +34,17 @@ REPLACED = ("aep_here", "aep_source")  # details of adopted results whose AEP wa
 Place = tuple[int, int]  # number of a file among the sources, and of a result in it
 
 
-class Computed(NamedTuple):
-    """The numbers of a layout by the wake engine. aep: GWh; wake_loss: a share; spacing: of the closest two, m."""
-
-    aep: float
-    wake_loss: float
-    spacing: float
-
-
 class Choice(NamedTuple):
-    """The best layout of a key so far: its place, and its numbers by the wake engine."""
+    """The best layout of a key so far, with its numbers by the wake engine.
+
+    aep: GWh. wake_loss: a fraction. spacing: of the closest two turbines, m.
+    """
 
     place: Place
     digest: str
-    computed: Computed
+    aep: float
+    wake_loss: float
+    spacing: float
 
 
 @dataclass
@@ -122,12 +119,7 @@ class Adopter:
                 if turn == "choose":
                     self._choose(found, place, done)
                 elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
-                    result = self._chosen(found, self._best[found.key])
-                    if result is not None:
-                        store(result)
-                        line = index_line(result)
-                        adoption.lines.add(line)
-                        adoption.results[found.key] = Brief.of(line)
+                    self._store(found, self._best[found.key], store)
         return adoption
 
     def refusal(self, found: FoundResult) -> str | None:
@@ -150,31 +142,26 @@ class Adopter:
             adoption.present += 1
             return
         try:
-            computed = Computed(*self._campaign.recompute(found.key, *found.result.layout))
+            choice = Choice(place, found.digest, *self._campaign.recompute(found.key, *found.result.layout))
         except InputError as error:
             adoption.refuse(found, f"the wake engine rejects this layout: {error}")
             return
-        if not (math.isfinite(computed.aep) and computed.aep > 0):
-            adoption.refuse(found, f"the wake engine computes an AEP of {computed.aep:g} GWh for this layout")
+        if not (math.isfinite(choice.aep) and choice.aep > 0):
+            adoption.refuse(found, f"the wake engine computes an AEP of {choice.aep:g} GWh for this layout")
             return
-        self._note_disagreement(found, found.key, computed.aep)
+        off = abs(found.aep - choice.aep) / choice.aep
+        if found.status == SUCCESS and not off <= SAME_AEP:
+            facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
+            adoption.disagreeing.append({**facts, "relative": off})
         if found.key in best:
             adoption.worse += 1  # or the same once more
-        if found.key not in best or computed.aep > best[found.key].computed.aep:
-            best[found.key] = Choice(place, found.digest, computed)
-
-    def _note_disagreement(self, found: FoundResult, key: Key, aep: float) -> None:
-        if found.status != SUCCESS or abs(found.aep - aep) <= SAME_AEP * aep:
-            return
-        facts = {"key": str(key), "file": str(found.path), "aep_claimed": found.aep, "aep": aep}
-        self._adoption.disagreeing.append({**facts, "relative": abs(found.aep - aep) / aep})
+        if found.key not in best or choice.aep > best[found.key].aep:
+            best[found.key] = choice
 
     def _too_close(self, key: Key, result: Result) -> str | None:
         """Refuse turbines closer than a rotor diameter, unless the campaign allows that."""
-        problem, diameter = (
-            self._campaign.problem(key.farm_idx, key.type_idx),
-            self._campaign.physics.diameter(key.type_idx),
-        )
+        problem = self._campaign.problem(key.farm_idx, key.type_idx)
+        diameter = self._campaign.physics.diameter(key.type_idx)
         spacing = problem.min_spacing_m(*result.layout)
         if spacing >= diameter or problem.violation(*result.layout).too_close_m.max() <= TOLERANCE_M:
             return None
@@ -183,22 +170,26 @@ class Adopter:
             "--keep-infeasible"
         )
 
-    def _chosen(self, found: FoundResult, choice: Choice) -> Result | None:
-        """Return the chosen result to be stored, or None if its file has changed since."""
+    def _store(self, found: FoundResult, choice: Choice, store: Callable[[Result], None]) -> None:
+        """Store the chosen result of a key, unless its file has changed since."""
         if found.result is None or found.digest != choice.digest:
             self._adoption.refuse(found, "it changed during the adoption; run the command again")
-            return None
-        return self._adopted(found.result, choice.computed)
+            return
+        result = self._adopted(found.result, choice)
+        store(result)
+        line = index_line(result)
+        self._adoption.lines.add(line)
+        self._adoption.results[result.key] = Brief.of(line)
 
-    def _adopted(self, result: Result, computed: Computed) -> Result:
+    def _adopted(self, result: Result, choice: Choice) -> Result:
         """Return the result to be stored. A result of leeward's with the same settings is unchanged."""
         campaign, adoption, key = self._campaign, self._adoption, result.key
         is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
-        if is_own and abs(result.aep - computed.aep) <= AEP_TOLERANCE * computed.aep:
+        if is_own and abs(result.aep - choice.aep) <= AEP_TOLERANCE * choice.aep:
             return result
         violation = campaign.problem(key.farm_idx, key.type_idx).violation(*result.layout)
         details: dict[str, Value] = {name: value for name, value in result.details.items() if name not in REPLACED}
-        details |= {"wake_loss": computed.wake_loss, "min_spacing_m": computed.spacing}
+        details |= {"wake_loss": choice.wake_loss, "min_spacing_m": choice.spacing}
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
@@ -206,11 +197,11 @@ class Adopter:
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
-        elif "aep_claimed" not in details or abs(result.aep - computed.aep) > SAME_AEP * computed.aep:
+        elif "aep_claimed" not in details or abs(result.aep - choice.aep) > SAME_AEP * choice.aep:
             details["aep_claimed"] = result.aep  # an earlier adoption keeps the claim of its first file
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[key] = violation.worst_m
         diameter = result.diameter if result.diameter == result.diameter else campaign.physics.diameter(key.type_idx)
-        facts = {"aep": computed.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
+        facts = {"aep": choice.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
         return replace(result, **facts, details=details)  # type: ignore[arg-type]

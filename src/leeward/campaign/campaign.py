@@ -23,7 +23,7 @@ from leeward.store import Key
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import Judge
-    from leeward.layout import LayoutProblem, Progress, Solution
+    from leeward.layout import LayoutProblem, Progress, SmartStart, Solution
 
 MOST_TASKS = 10_000_000  # a file of results holds as many
 HEADER = (
@@ -159,18 +159,8 @@ class Campaign:
                 data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
-        return self._with_data(data, f"the overrides of {self._document.where}")
-
-    def with_defaults(self, execution: Mapping[str, Any], where: str) -> "Campaign":
-        """Return the campaign with defaults for its execution filled in. where: the name of the defaults in errors."""
-        data = self._data()
-        data["execution"] = _filled_up(data["execution"], execution)
-        return self._with_data(data, f"{self._document.where} with {where}")
-
-    def _with_data(self, data: dict[str, Any], where: str) -> "Campaign":
-        spec = validated(CampaignSpec, Document(where, data))
-        spec = with_digests(spec, self._document, self.import_folders)
-        return Campaign(spec, self._document, self.import_folders)
+        spec = validated(CampaignSpec, Document(f"the overrides of {self._document.where}", data))
+        return Campaign(with_digests(spec, self._document, self.import_folders), self._document, self.import_folders)
 
     def settings(self, farm_idx: int, type_idx: int) -> dict[str, Any]:
         """Return all settings, except the seed, that the numbers of a farm and turbine type depend on."""
@@ -211,13 +201,12 @@ class Campaign:
     @renamed_argument("watch", "callback")
     def optimise(self, key: Key, callback: "Callable[[Progress], bool | None] | None" = None) -> "Solution":
         """Return the layout of one task. Custom code is imported here: see `import_custom`."""
-        from leeward.layout import SmartStart, optimise
+        from leeward.layout import optimise
 
         if key not in self:
             raise InputError(f"{key} is not a task of {self!r}")
         self.import_custom()
         settings = self.spec.optimiser
-        smart = SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
         return optimise(
             self.problem(key.farm_idx, key.type_idx),
             key.seed,
@@ -226,9 +215,17 @@ class Campaign:
             effort=settings.effort,
             time_budget_s=settings.time_budget_s,
             work=settings.work,
-            smart_start=smart,
+            smart_start=self.smart_start,
             callback=callback,
         )
+
+    @property
+    def smart_start(self) -> "SmartStart | None":
+        """The settings of SmartStart, or None if the recipe does not use it."""
+        from leeward.layout import SmartStart
+
+        settings = self.spec.optimiser
+        return SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
 
     def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:
         """Return AEP (GWh), wake loss (a share) and smallest spacing (m) of a given layout for a task."""
@@ -304,12 +301,3 @@ def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
     if document.folder is not None or not spec.is_complete:
         spec = resolved(spec, document)
     return Campaign(with_digests(spec, document, folders), document, folders)
-
-
-def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the given settings with defaults filled in, also within sections."""
-    merged = {**defaults, **given}
-    for name, value in defaults.items():
-        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
-            merged[name] = _filled_up(given[name], value)
-    return merged

@@ -1,12 +1,17 @@
 """The section `execution` of a campaign. None of its settings changes a number."""
 
+import os
 import re
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Annotated, Any, Literal
 
 from pydantic import BeforeValidator, Field, field_validator
 
-from leeward.campaign.validation import Strict
+from leeward.campaign.document import Document
+from leeward.campaign.validation import Strict, validated
 
+VARIABLE = "LEEWARD_DEFAULTS"  # environment variable: path of another file of defaults
 _JOBS = re.compile(r"([0-9]+)(?::([0-9]+))?\Z")
 _MEMORY = re.compile(r"[0-9]+(?:\.[0-9]+)?\s*[KMGT]i?B\Z")
 _WALLTIME = re.compile(r"(?:(?P<days>[0-9]+)-)?(?P<hours>[0-9]+):(?P<minutes>[0-5]?[0-9]):(?P<seconds>[0-5]?[0-9])\Z")
@@ -145,3 +150,32 @@ class Execution(Strict):
     dask: Annotated[DaskSpec, BeforeValidator(nothing_as_keys)] = DaskSpec()
     slurm: Annotated[SlurmSpec, BeforeValidator(nothing_as_keys)] = SlurmSpec()
     import_folders: list[str] = Field(default_factory=list)
+
+
+class Defaults(Strict):
+    """The file of the user's defaults."""
+
+    execution: Annotated[Execution, BeforeValidator(nothing_as_keys)] = Execution()
+
+
+def with_user_defaults(given: Execution) -> Execution:
+    """Return the settings with the user's defaults for those that were not given."""
+    home = os.environ.get("XDG_CONFIG_HOME") or "~/.config"
+    path = Path(os.environ.get(VARIABLE) or Path(home).expanduser() / "leeward" / "defaults.yaml")
+    if not (path.exists() or os.environ.get(VARIABLE)):
+        return given
+    document = Document.from_file(path, "the user's defaults")
+    if document.data is None:  # everything is commented out
+        return given
+    defaults = validated(Defaults, document).execution
+    settings = _filled_up(given.model_dump(exclude_unset=True), defaults.model_dump(exclude_unset=True))
+    return Execution.model_validate(settings)
+
+
+def _filled_up(given: Mapping[str, Any], defaults: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the given settings with defaults filled in, also within sections."""
+    merged = {**defaults, **given}
+    for name, value in defaults.items():
+        if isinstance(value, Mapping) and isinstance(given.get(name), Mapping):
+            merged[name] = _filled_up(given[name], value)
+    return merged

@@ -11,19 +11,26 @@ _EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {
 
 def parse_seeds(given: Any) -> Sequence[int]:
     """Return the seeds as a range or a tuple, or raise ValueError with a sentence that follows the key."""
-    if isinstance(given, bool) or given is None:
-        raise ValueError(f"is {given!r}; expected {_EXPECTED}")
-    if isinstance(given, int):
-        return _checked(range(given), given)
-    if isinstance(given, range):
-        return _checked(given, given)
-    if isinstance(given, str):
-        return _checked(_range(given), given)
-    if isinstance(given, Mapping):
-        return _checked(_first_and_count(given), given)
-    if isinstance(given, Sequence):
-        return _checked(_list(given), given)
-    raise ValueError(f"is {given!r:.60}; expected {_EXPECTED}")
+    seeds: range | tuple[int, ...]
+    if isinstance(given, int) and not isinstance(given, bool):
+        seeds = range(given)
+    elif isinstance(given, range):
+        seeds = given
+    elif isinstance(given, str):
+        seeds = _range(given)
+    elif isinstance(given, Mapping):
+        seeds = _first_and_count(given)
+    elif isinstance(given, Sequence):
+        seeds = _list(given)
+    else:
+        raise ValueError(f"is {given!r:.60}; expected {_EXPECTED}")
+    if not seeds:
+        raise ValueError(f"is {given!r:.60}, which gives no seeds; expected at least one")
+    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range is slow
+    for seed in ends:
+        if not 0 <= seed <= LARGEST_SEED:
+            raise ValueError(f"contains {seed}; expected whole numbers from 0 to {LARGEST_SEED}")
+    return seeds
 
 
 def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
@@ -62,13 +69,3 @@ def _list(given: Sequence[Any]) -> tuple[int, ...]:
             raise ValueError(f"has {seed} twice; expected each seed once")
         seen.add(seed)
     return tuple(given)
-
-
-def _checked(seeds: range | tuple[int, ...], given: object) -> Sequence[int]:
-    if not seeds:
-        raise ValueError(f"is {given!r:.60}, which gives no seeds; expected at least one")
-    ends = (seeds[0], seeds[-1]) if isinstance(seeds, range) else (min(seeds), max(seeds))  # min() of a range is slow
-    for seed in ends:
-        if not 0 <= seed <= LARGEST_SEED:
-            raise ValueError(f"contains {seed}; expected whole numbers from 0 to {LARGEST_SEED}")
-    return seeds

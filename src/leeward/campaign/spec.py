@@ -1,14 +1,14 @@
 """The shape of a campaign file. docs/campaigns.md describes it key by key."""
 
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import BeforeValidator, Discriminator, Field, Tag, field_validator, model_validator
 
 from leeward.campaign.execution import Count, Execution, Name, Positive, nothing_as_keys
 from leeward.campaign.seeds import parse_seeds
 from leeward.campaign.shapes import Exclusion, Pieces, Shape
-from leeward.campaign.validation import Strict, misspelt, named, one_of
+from leeward.campaign.validation import Strict, misspelt, named, not_both, one_of
 from leeward.layout import registry as layout_registry
 
 FORMAT_VERSION = 1
@@ -80,6 +80,7 @@ class TimeSeriesSpec(Strict):
 class SiteSpec(Strict):
     """The wind, in exactly one form."""
 
+    forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
     built_in: Name | None = None
     file: Name | None = None
     wind_directions_deg: Numbers | None = None  # these three go with a file
@@ -90,8 +91,7 @@ class SiteSpec(Strict):
     time_series: TimeSeriesSpec | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("built_in", "file", "weibull", "table", "time_series"))
+    def _fits(self) -> Self:
         if self.file is None:
             for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
                 if getattr(self, name) is not None:
@@ -178,6 +178,7 @@ TurbineSpec = Annotated[FullTurbine | Annotated[TurbineFile, Tag("=file")], Disc
 class FarmSpec(Shape):
     """A farm: its shape, and settings that differ from those of the campaign."""
 
+    forms: ClassVar[tuple[str, ...]] = (*Shape.forms, "regions", "area")
     name: Name | None = None
     farm_idx: Index | None = None
     n_turbines: Count | None = None
@@ -187,10 +188,8 @@ class FarmSpec(Shape):
     area: Pieces | None = None
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
-        one_of(self, ("polygon_m", "circle_m", "wkt", "geojson", "file", "regions", "area"))
-        if self.n_turbines is not None and self.capacity_mw is not None:
-            raise ValueError("has both n_turbines and capacity_mw; give one or the other, not both")
+    def _fits(self) -> Self:
+        not_both(self, "n_turbines", "capacity_mw")
         return self
 
 
@@ -266,8 +265,7 @@ class OptimiserSpec(Strict):
 
     @model_validator(mode="after")
     def _fits(self) -> Self:
-        if self.time_budget_s is not None and self.work is not None:
-            raise ValueError("has both time_budget_s and work; give one or the other, not both")
+        not_both(self, "time_budget_s", "work")
         if self.is_own and (self.time_budget_s is not None or self.work is not None):
             raise ValueError(f"has time_budget_s or work, which the custom recipe {self.recipe} cannot use; remove it")
         if self.is_own and self.objective != DEFAULT_OBJECTIVE:
@@ -346,10 +344,9 @@ class CampaignSpec(Strict):
         return version
 
     @model_validator(mode="after")
-    def _complete(self) -> Self:
+    def _fits(self) -> Self:
         one_of(self, ("spacing_diameters", "spacing_m"), "how far apart turbines must be")
-        if self.turbines_per_farm is not None and self.capacity_mw is not None:
-            raise ValueError("turbines_per_farm and capacity_mw are both given; give one or the other, not both")
+        not_both(self, "turbines_per_farm", "capacity_mw")
         return self
 
     @property

@@ -2,7 +2,7 @@
 
 import difflib
 from collections.abc import Mapping, Sequence
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, model_validator
 
@@ -21,6 +21,7 @@ class Strict(BaseModel):
     """A section without unknown keys, text for numbers, or infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
+    forms: ClassVar[tuple[str, ...]] = ()  # exactly one of these keys must be given
 
     @model_validator(mode="before")
     @classmethod
@@ -29,6 +30,12 @@ class Strict(BaseModel):
         if isinstance(info.context, dict) and isinstance(data, dict):
             info.context[id(data)] = cls
         return data
+
+    @model_validator(mode="after")
+    def _has_one_form(self) -> Self:
+        if self.forms:
+            one_of(self, self.forms)
+        return self
 
 
 Model = TypeVar("Model", bound=Strict)
@@ -49,11 +56,17 @@ def validated(model: type[Model], document: Document) -> Model:
 
 
 def one_of(model: Strict, names: Sequence[str], what: str = "") -> None:
-    """Raise ValueError unless exactly one of these keys is given."""
+    """Raise ValueError unless exactly one of these keys is given. what: their meaning."""
     given = [name for name in names if getattr(model, name) is not None]
     if len(given) != 1:
-        found = "none of them" if not given else " and ".join(given)
+        found = " and ".join(given) or "none of them"
         raise ValueError(f"expected one of {', '.join(names)}{f' ({what})' if what else ''}; found {found}")
+
+
+def not_both(model: Strict, first: str, second: str) -> None:
+    """Raise ValueError if both keys are given."""
+    if getattr(model, first) is not None and getattr(model, second) is not None:
+        raise ValueError(f"has both {first} and {second}; give one or the other, not both")
 
 
 def misspelt(word: object, known: Sequence[str]) -> str:

@@ -6,11 +6,9 @@ from typing import Any, ClassVar
 
 from leeward.campaign.adopt import Adopter
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.compute import ShowProgress, compute
-from leeward.campaign.defaults import with_user_defaults
-from leeward.campaign.execution import Execution
+from leeward.campaign.compute import ShowProgress, compute, warm_up
+from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.selection import chosen_tasks
-from leeward.campaign.warming import warm_up
 from leeward.store import Key, Result, Value
 
 MOST_LISTED = 12
@@ -36,7 +34,7 @@ class LayoutWork:
 
     @functools.cached_property
     def execution(self) -> Execution:
-        return with_user_defaults(self.source).execution
+        return with_user_defaults(self.source.execution)
 
     def __contains__(self, key: object) -> bool:
         return key in self.source
