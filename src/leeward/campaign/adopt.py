@@ -54,31 +54,23 @@ class Adoption:
     lines: index lines of the adopted results. results: the adopted results, by key. recomputed: how many of them had
     no valid AEP. disagreeing: layouts whose stored AEP differs from that of the wake engine, adopted or not.
     violating: violation (m) of adopted layouts that break constraints. present: results that the run already had.
-    worse: layouts of a key with a better one. refused, bad_files: with reasons.
+    not_the_best: layouts of a key with a better one. refused, bad_files: with reasons.
     """
 
     lines: IndexLines = field(default_factory=IndexLines)
     results: dict[Key, Brief] = field(default_factory=dict)
     recomputed: int = 0
     disagreeing: list[dict[str, Any]] = field(default_factory=list)
-    violating: dict[Key, float] = field(default_factory=dict)
     present: int = 0
-    worse: int = 0
+    not_the_best: int = 0
+    violating: dict[str, float] = field(default_factory=dict)
     refused: list[str] = field(default_factory=list)
     bad_files: list[str] = field(default_factory=list)
 
     def facts(self) -> dict[str, Any]:
         """Return the facts for the event and the audit log."""
-        return {
-            "adopted": len(self.results),
-            "recomputed": self.recomputed,
-            "disagreeing": self.disagreeing,
-            "present": self.present,
-            "not_the_best": self.worse,
-            "violating": {str(key): worst for key, worst in self.violating.items()},
-            "refused": self.refused,
-            "bad_files": self.bad_files,
-        }
+        facts = {name: value for name, value in vars(self).items() if name not in ("lines", "results")}
+        return {"adopted": len(self.results), **facts}
 
     def refuse(self, found: FoundResult, reason: str) -> None:
         self.refused.append(f"{found.path}: {found.name}: {reason}")
@@ -154,7 +146,7 @@ class Adopter:
             facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
             adoption.disagreeing.append({**facts, "relative": off})
         if found.key in best:
-            adoption.worse += 1  # or the same once more
+            adoption.not_the_best += 1  # or the same once more
         if found.key not in best or choice.aep > best[found.key].aep:
             best[found.key] = choice
 
@@ -201,7 +193,7 @@ class Adopter:
             details["aep_claimed"] = result.aep  # an earlier adoption keeps the claim of its first file
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
-            adoption.violating[key] = violation.worst_m
+            adoption.violating[str(key)] = violation.worst_m
         diameter = result.diameter if result.diameter == result.diameter else campaign.physics.diameter(key.type_idx)
         facts = {"aep": choice.aep, "status": SUCCESS, "origin": FOREIGN, "fingerprint": "", "diameter": diameter}
         return replace(result, **facts, details=details)  # type: ignore[arg-type]

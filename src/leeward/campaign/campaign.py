@@ -3,6 +3,7 @@
 import functools
 import operator
 import os
+import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import MappingProxyType
@@ -19,7 +20,7 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpe
 from leeward.campaign.validation import misspelt, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
-from leeward.store import Key
+from leeward.store import Key, Layouts
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import Judge
@@ -152,11 +153,10 @@ class Campaign:
             "execution": {"workers": workers, "engine": engine, "timeout_s": timeout_s, "retries": retries},
         }
         for section, values in sections.items():
-            given = {name: plain(value) for name, value in values.items() if value is not None}
-            data[section] = {**data[section], **given}
+            data[section] |= {name: plain(value) for name, value in values.items() if value is not None}
         for section, keys in (("dask", dask), ("slurm", slurm)):
             if keys:
-                data["execution"][section] = {**data["execution"].get(section, {}), **plain(dict(keys))}
+                data["execution"][section] = {**data["execution"].get(section, {}), **plain(keys)}
         if recipe is not None:
             data["optimiser"].pop("recipe_sha256", None)
         spec = validated(CampaignSpec, Document(f"the overrides of {self._document.where}", data))
@@ -301,3 +301,21 @@ def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
     if document.folder is not None or not spec.is_complete:
         spec = resolved(spec, document)
     return Campaign(with_digests(spec, document, folders), document, folders)
+
+
+def open_layouts(path: str | os.PathLike[str]) -> Layouts:
+    """Open the results in a `layouts.h5`, a run directory, or the worker files of another script (a file or a folder).
+
+    Every result is checked. Damaged ones are left out and listed in `bad`, with a warning.
+    """
+    return Layouts(Path(path), rated_powers=rated_powers)
+
+
+def rated_powers(campaign_text: str) -> Mapping[int, float]:
+    """Return the rated power of each turbine type (MW); nothing, with a warning, if the campaign cannot be read."""
+    try:
+        campaign = Campaign.from_text(campaign_text, "the campaign of the results")
+    except InputError as error:
+        warnings.warn(f"installed_mw is unknown for some results: {error}", stacklevel=2)
+        return {}
+    return {number: campaign.physics.rated_power_mw(number) for number in campaign.types}

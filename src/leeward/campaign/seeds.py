@@ -5,7 +5,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 LARGEST_SEED = 2**32 - 1  # the limit of SmartStart's random generator
-_RANGE = re.compile(r"\s*(\d*)\s*:\s*(\d*)\s*(?::\s*(\d*)\s*)?")
+ENDLESS = 2**62  # end of a range such as `10:`
+_RANGE = re.compile(r"\s*(\d{0,18})\s*:\s*(\d{0,18})\s*(?::\s*(\d{0,18})\s*)?", re.ASCII)
 _EXPECTED = "a count (50), a list ([0, 5, 7]), a range as in Python (0:50), or {first: 0, count: 50}"
 
 
@@ -40,16 +41,21 @@ def seeds_as_text(seeds: Sequence[int]) -> str | list[int]:
     return list(seeds)
 
 
-def _range(text: str) -> range:
+def parse_range(text: str) -> range | None:
+    """Return the range `0:10`, `:10`, `10:` or `0:50:10`, as in Python; None for other text."""
     match = _RANGE.fullmatch(text)
-    if match is None:
+    if match is None or (match[3] and int(match[3]) == 0):
+        return None
+    return range(int(match[1] or 0), int(match[2] or ENDLESS), int(match[3] or 1))
+
+
+def _range(text: str) -> range:
+    found = parse_range(text)
+    if found is None:
         raise ValueError(f"is {text!r:.60}; expected {_EXPECTED}")
-    first, end, step = match.groups()
-    if not end:
+    if found.stop == ENDLESS:
         raise ValueError(f"is {text!r:.60}, a range without an end; expected a range as in Python, such as 0:50")
-    if step is not None and step.strip("0") == "" and step:
-        raise ValueError(f"is {text!r:.60}; expected a step of 1 or more")
-    return range(int(first or 0), int(end), int(step or 1))
+    return found
 
 
 def _first_and_count(given: Mapping[Any, Any]) -> range:

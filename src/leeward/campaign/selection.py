@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from leeward.campaign.campaign import MOST_TASKS, Campaign
+from leeward.campaign.seeds import parse_range
 from leeward.errors import InputError
 from leeward.parsing import parse_json
 from leeward.store import PATTERN, Key
@@ -180,32 +181,21 @@ def _fields(text: str) -> Iterator[tuple[str, str]]:
 
 
 def _range_of(field: str, word: Word, where: str, campaign: Campaign) -> range:
+    """Return the numbers of a word: a number, a range as in Python, or the name of a farm or type."""
+    if field == "seed" and word.quoted:
+        raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
+    found = None if word.quoted else parse_range(word.text)
+    if found is not None:
+        return found
     if field == "seed" or (not word.quoted and _RANGE.fullmatch(word.text)):
-        if word.quoted:
-            raise InputError(f"{word.text!r:.60} in {where!r:.80} is quoted; expected a seed, which is a number")
-        return _numbers(word.text, where)
-    number = (farm_of if field == "farm" else type_of)(word, lambda: campaign)
+        if not _INDEX.fullmatch(word.text):
+            raise InputError(
+                f"{word.text!r:.60} in {where!r:.80} is not understood; expected a number or a range such as 0:10"
+            )
+        number = int(word.text)
+    else:
+        number = (farm_of if field == "farm" else type_of)(word, lambda: campaign)
     return range(number, number + 1)
-
-
-def _numbers(part: str, word: str) -> range:
-    """Return the range of `5`, `0:10`, `:10`, `10:` or `0:50:10`; the end is excluded, as in Python."""
-    pieces = part.split(":")
-    try:
-        bounds = [int(piece) if piece else None for piece in pieces]
-        if len(pieces) == 1 and bounds[0] is not None:
-            return range(bounds[0], bounds[0] + 1)
-        if not 2 <= len(pieces) <= 3:
-            raise ValueError
-        start, stop = bounds[0] or 0, 2**62 if bounds[1] is None else bounds[1]
-        step = (bounds[2] if len(bounds) == 3 else None) or 1
-        if start < 0 or stop < 0 or step < 1:
-            raise ValueError
-    except ValueError as error:
-        raise InputError(
-            f"{part!r} in {word!r:.80} is not understood; expected a number or a range such as 0:10"
-        ) from error
-    return range(start, stop, step)
 
 
 def read_keys(path: Path) -> list[Key]:

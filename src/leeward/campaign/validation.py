@@ -9,11 +9,26 @@ from pydantic import BaseModel, ConfigDict, ValidationError, ValidationInfo, mod
 from leeward.campaign.document import Document, Place
 
 TAG = "="  # prefix of a form's name in pydantic's path to an error: no key begins with it
-_LIMITS = {
-    "greater_than": ("above", "gt"),
-    "greater_than_equal": ("of at least", "ge"),
-    "less_than": ("below", "lt"),
-    "less_than_equal": ("of at most", "le"),
+_EXPECTED = {  # by the type of pydantic's error; names in braces are from its context
+    "greater_than": "a number above {gt:g}",
+    "greater_than_equal": "a number of at least {ge:g}",
+    "less_than": "a number below {lt:g}",
+    "less_than_equal": "a number of at most {le:g}",
+    "float_type": "a number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "finite_number": "a finite number",
+    "too_short": "at least {min_length} value(s)",
+    "too_long": "at most {max_length} value(s)",
+    "literal_error": "one of {expected}",
+    "string_type": "text (in quotes, if it looks like a number)",
+    "string_too_short": "text that is not empty",
+    "list_type": "a list",
+    "dict_type": "keys with values",
+    "model_type": "keys with values",
+    "model_attributes_type": "keys with values",
+    "bool_type": "true or false",
+    "invalid_key": "a key that is a word",
 }
 
 
@@ -126,13 +141,10 @@ def _without_misspelt(details: Any, data: Any, models: Mapping[int, type[Strict]
 
 def _sentence(detail: Any, data: Any, models: Mapping[int, type[Strict]]) -> str:
     kind, found, context = detail["type"], detail["input"], detail.get("ctx", {})
-    model = models.get(id(_parent(data, _place(detail["loc"]))))
+    section = _parent(data, _place(detail["loc"]))
+    model = models.get(id(section))
     if kind == "extra_forbidden":
-        known = (
-            []
-            if model is None
-            else [name for name in model.model_fields if name not in _parent(data, _place(detail["loc"]))]
-        )
+        known = [] if model is None else [name for name in model.model_fields if name not in section]
         return f"is not a known key; {misspelt(detail['loc'][-1], known)}"
     if kind == "missing":
         field = None if model is None else model.model_fields.get(str(detail["loc"][-1]))
@@ -140,34 +152,12 @@ def _sentence(detail: Any, data: Any, models: Mapping[int, type[Strict]]) -> str
         return f"is missing; expected {what or 'it'}"
     if kind == "value_error":
         return str(context.get("error", detail["msg"]))
-    return f"is {shown(found)}; expected {_expected(kind, found, context, detail['msg'])}"
-
-
-def _expected(kind: str, found: object, context: Mapping[str, Any], message: str) -> str:
-    if kind in _LIMITS:
-        word, key = _LIMITS[kind]
-        return f"a number {word} {context[key]:g}"
-    if kind in ("float_type", "int_type", "int_from_float"):
-        number = "a whole number" if kind.startswith("int") else "a number"
-        return f"{number}, without quotes" if isinstance(found, str) and _is_number(found) else number
-    if kind == "finite_number":
-        return "a finite number"
-    if kind in ("too_short", "too_long"):
-        least, most = context.get("min_length"), context.get("max_length")
-        return f"{'at least' if kind == 'too_short' else 'at most'} {least if least is not None else most} value(s)"
+    expected = _EXPECTED[kind].format(**context) if kind in _EXPECTED else detail["msg"]
     if kind == "literal_error":
-        return f"one of {str(context['expected']).replace(' or ', ', ')}"
-    words = {
-        "string_type": "text (in quotes, if it looks like a number)",
-        "string_too_short": "text that is not empty",
-        "list_type": "a list",
-        "dict_type": "keys with values",
-        "model_type": "keys with values",
-        "model_attributes_type": "keys with values",
-        "bool_type": "true or false",
-        "invalid_key": "a key that is a word",
-    }
-    return words.get(kind, message)
+        expected = expected.replace(" or ", ", ")
+    if kind in ("float_type", "int_type") and isinstance(found, str) and _is_number(found):
+        expected += ", without quotes"
+    return f"is {shown(found)}; expected {expected}"
 
 
 def _is_number(text: str) -> bool:

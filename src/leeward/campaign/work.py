@@ -10,6 +10,7 @@ from leeward.campaign.compute import ShowProgress, compute, warm_up
 from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.selection import chosen_tasks
 from leeward.store import Key, Result, Value
+from leeward.wording import listed
 
 MOST_LISTED = 12
 
@@ -83,10 +84,10 @@ class LayoutWork:
             if farm in former.farms and type_idx in former.types:
                 for difference in self.source.differences(former, farm, type_idx):
                     found.setdefault(difference, []).append(f"farm {farm} type {type_idx}")
-        lines = []
-        for difference, where in found.items():
-            more = ", ..." if len(where) > 3 else ""
-            lines.append(difference + ("" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{more})"))
+        lines = [
+            difference if len(where) == len(pairs) else f"{difference} ({listed(where, 3)})"
+            for difference, where in found.items()
+        ]
         return lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])
 
     def adopter(self, keep_infeasible: bool) -> Adopter:

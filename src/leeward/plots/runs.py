@@ -8,8 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from leeward.campaign import Campaign
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import Campaign, open_layouts
 from leeward.campaign.remarks import installed_of, is_by_capacity_factor
 from leeward.capacity import by_capacity_factor, merit, yield_words
 from leeward.charts import shortened
