@@ -20,11 +20,12 @@ from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpe
 from leeward.campaign.validation import misspelt, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
-from leeward.store import Key, Layouts
+from leeward.store import Key
 
 if TYPE_CHECKING:
     from leeward.campaign.judge import Judge
     from leeward.layout import LayoutProblem, Progress, SmartStart, Solution
+    from leeward.store import Layouts
 
 MOST_TASKS = 10_000_000  # a file of results holds as many
 HEADER = (
@@ -303,11 +304,13 @@ def campaign_from(document: Document, folders: Sequence[str]) -> Campaign:
     return Campaign(with_digests(spec, document, folders), document, folders)
 
 
-def open_layouts(path: str | os.PathLike[str]) -> Layouts:
+def open_layouts(path: str | os.PathLike[str]) -> "Layouts":
     """Open the results in a `layouts.h5`, a run directory, or the worker files of another script (a file or a folder).
 
     Every result is checked. Damaged ones are left out and listed in `bad`, with a warning.
     """
+    from leeward.store import Layouts
+
     return Layouts(Path(path), rated_powers=rated_powers)
 
 
