@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.judge import AEP_TOLERANCE, other_layout
+from leeward.campaign.judge import AEP_TOLERANCE, layout_mismatch
 from leeward.errors import InputError
 from leeward.layout.problem import TOLERANCE_M
 from leeward.store import (
@@ -29,9 +29,9 @@ from leeward.store import (
 )
 
 SAME_AEP = 1e-6  # relative; a larger disagreement is listed
-REPLACED = ("aep_here", "aep_source")  # details of adopted results whose AEP was not that of the wake engine
+REPLACED = ("aep_here", "aep_source")  # details of an earlier adoption, which this one replaces
 
-Place = tuple[int, int]  # number of a file among the sources, and of a result in it
+Place = tuple[int, int]  # the position of a file among the sources, and of a result in the file
 
 
 class Choice(NamedTuple):
@@ -97,18 +97,18 @@ class Adopter:
         """Store the best result of each key that is not done. notice: called for each result."""
         adoption = self._adoption
         files = [path for source in gather(sources) for path in source.files]
-        for turn in ("choose", "store"):
-            place: Place = (0, 0)  # a file that vanishes before the second turn leaves the other places unchanged
+        for stage in ("choose", "store"):
+            place: Place = (0, 0)  # a file that vanishes before the second stage does not change the places of others
             for found in read_files(files, contents=True):
                 notice()
                 if isinstance(found, FoundFile):
-                    if turn == "choose" and found.verdict is not Verdict.VALID:
+                    if stage == "choose" and found.verdict is not Verdict.VALID:
                         reason = f", {found.reason}" if found.reason else ""
                         adoption.bad_files.append(f"{found.path}: {found.verdict}{reason}")
                     place = (place[0] + 1, 0)
                     continue
                 place = (place[0], place[1] + 1)
-                if turn == "choose":
+                if stage == "choose":
                     self._choose(found, place, done)
                 elif found.key is not None and found.key in self._best and self._best[found.key].place == place:
                     self._store(found, self._best[found.key], store)
@@ -120,7 +120,7 @@ class Adopter:
             return f"{found.verdict}, {found.reason}"
         if found.key is None or found.key not in self._campaign:
             return f"not a task of the campaign {self._campaign.name}"
-        reason = other_layout(self._campaign, found.result)
+        reason = layout_mismatch(self._campaign, found.result)
         return reason if reason is not None or self._keep_infeasible else self._too_close(found.key, found.result)
 
     def _choose(self, found: FoundResult, place: Place, done: Container[Key]) -> None:
@@ -146,7 +146,7 @@ class Adopter:
             facts = {"key": str(found.key), "file": str(found.path), "aep_claimed": found.aep, "aep": choice.aep}
             adoption.disagreeing.append({**facts, "relative": off})
         if found.key in best:
-            adoption.not_the_best += 1  # or the same once more
+            adoption.not_the_best += 1  # or an equal one
         if found.key not in best or choice.aep > best[found.key].aep:
             best[found.key] = choice
 
@@ -174,7 +174,7 @@ class Adopter:
         self._adoption.results[result.key] = Brief.of(line)
 
     def _adopted(self, result: Result, choice: Choice) -> Result:
-        """Return the result to be stored. A result of leeward's with the same settings is unchanged."""
+        """Return the result to be stored. A result that leeward made with the same settings is unchanged."""
         campaign, adoption, key = self._campaign, self._adoption, result.key
         is_own = result.origin == OWN and result.fingerprint == campaign.fingerprint(key.farm_idx, key.type_idx)
         if is_own and abs(result.aep - choice.aep) <= AEP_TOLERANCE * choice.aep:
@@ -185,12 +185,12 @@ class Adopter:
         if result.origin == OWN:
             details["source_fingerprint"] = result.fingerprint
             details |= {f"source_{name}": details[name] for name in ("method_version",) if name in details}
-        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine that computed the AEP
+        details["method_version"] = campaign.fingerprints.method_version  # of the wake engine, which computed the AEP
         if result.status == NO_AEP:
             details["aep_source"] = "recomputed"
             adoption.recomputed += 1
         elif "aep_claimed" not in details or abs(result.aep - choice.aep) > SAME_AEP * choice.aep:
-            details["aep_claimed"] = result.aep  # an earlier adoption keeps the claim of its first file
+            details["aep_claimed"] = result.aep  # of the first file, if adopted repeatedly
         if not violation.is_feasible:
             details["violation_m"] = violation.worst_m
             adoption.violating[str(key)] = violation.worst_m

@@ -17,7 +17,7 @@ from leeward.campaign.physics import Physics
 from leeward.campaign.resolve import BUILT_IN, data_folder, resolved
 from leeward.campaign.seeds import seeds_as_text
 from leeward.campaign.spec import DEFAULT_OBJECTIVE, CampaignSpec, NeighboursSpec
-from leeward.campaign.validation import misspelt, validated
+from leeward.campaign.validation import suggestion, validated
 from leeward.deprecation import renamed_argument, warn_renamed
 from leeward.errors import InputError
 from leeward.store import Key
@@ -31,7 +31,7 @@ MOST_TASKS = 10_000_000  # a file of results holds as many
 HEADER = (
     "# A campaign with the contents of all files that it referred to, as leeward writes it; `leeward run` takes it.\n"
 )
-MOVED = {  # old names
+MOVED = {  # old names of attributes
     "area": "physics.area",
     "capacity_wanted_mw": "physics.capacity_wanted_mw",
     "diameter": "physics.diameter",
@@ -185,7 +185,7 @@ class Campaign:
     def check(self) -> None:
         """Make the problem of every farm and turbine type, and raise one InputError that lists the impossible ones.
 
-        A custom wake model is imported for that. Of other custom code only the file is checked.
+        A custom wake model is imported for this. For other custom code, only the file is checked.
         """
         self.physics.import_wake_model()
         self.physics.check()
@@ -229,7 +229,7 @@ class Campaign:
         return SmartStart(settings.grid_size, settings.random_pct) if "grid_size" in self.optimiser else None
 
     def recompute(self, key: Key, x: Any, y: Any) -> tuple[float, float, float]:
-        """Return AEP (GWh), wake loss (a share) and smallest spacing (m) of a given layout for a task."""
+        """Return AEP (GWh), wake loss (a fraction) and smallest spacing (m) of a given layout for a task."""
         self.physics.import_wake_model()
         problem = self.problem(key.farm_idx, key.type_idx)
         east, north = problem.positions(x, y)
@@ -284,8 +284,8 @@ def load(source: str | os.PathLike[str] | Mapping[str, Any]) -> Campaign:
         return builtin_campaign(str(source))
     if not path.is_file():
         raise InputError(
-            f"{path}: {'a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
-            f"writes one), or a built-in campaign: {misspelt(str(source), BUILT_IN)}"
+            f"{path}: {'is a folder' if path.is_dir() else 'no such file'}; expected a campaign file (`leeward new` "
+            f"writes one), or the name of a built-in campaign; {suggestion(str(source), BUILT_IN)}"
         )
     document = Document.from_file(path, "a campaign file")
     return campaign_from(document, list(dict.fromkeys([str(document.folder), here])))

@@ -36,7 +36,7 @@ class History:
 
     def __init__(self) -> None:
         self._points: list[tuple[float, float]] = []
-        self._in_hand: list[tuple[float, float]] = []  # of the current phase
+        self._estimates: list[tuple[float, float]] = []  # steps and AEP of the current phase
         self._phase = ""
         self._best = float("-inf")
 
@@ -47,7 +47,7 @@ class History:
         if progress.best_aep_gwh > self._best:
             self._rise(float(progress.step), progress.best_aep_gwh)
         elif progress.aep_gwh == progress.aep_gwh and progress.phase != SEARCH:
-            self._in_hand.append((float(progress.step), progress.aep_gwh))
+            self._estimates.append((float(progress.step), progress.aep_gwh))
 
     def end(self, steps: int, aep_gwh: float) -> None:
         """Add the result, if anything was recorded before it."""
@@ -62,10 +62,10 @@ class History:
         self._best = best
 
     def _close_phase(self) -> None:
-        if self._in_hand:
-            means = np.array_split(self._in_hand, min(len(self._in_hand), POINTS_OF_A_PHASE))
+        if self._estimates:
+            means = np.array_split(self._estimates, min(len(self._estimates), POINTS_OF_A_PHASE))
             self._points += [tuple(some.mean(axis=0).tolist()) for some in means]
-        self._in_hand = []
+        self._estimates = []
 
     @property
     def curve(self) -> Any:
@@ -91,7 +91,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
     try:
         solution = campaign.optimise(key, record)
     finally:
-        os.chdir(here)  # a custom recipe may have changed it
+        os.chdir(here)  # a custom recipe may have changed the folder
     history.end(solution.steps, solution.aep_gwh)
     details: dict[str, Value] = {
         "aep_by_phase": np.array([phase.aep_gwh for phase in solution.phases]),
@@ -125,7 +125,7 @@ def compute(campaign: Campaign, key: Key, show_progress: ShowProgress) -> Result
 
 
 def versions() -> str:
-    """Return the versions of the programs, and the machine, that the numbers depend on besides the fingerprint."""
+    """Return the versions of all programs that affect the numbers, and the type of machine."""
     import h5py
     import numba
 

@@ -64,21 +64,21 @@ def check_file(code: CustomCode, folders: Sequence[str]) -> None:
 
 
 def import_custom(code: CustomCode, folders: Sequence[str]) -> Any:
-    """Return the function or class, imported from the file that was digested and from no other of the same name.
+    """Return the function or class, imported from the very file that was digested.
 
     The folders come first only during the import: their files must not shadow other modules.
     """
     check_file(code, folders)
     module = code.path.partition(":")[0]
     if module not in sys.modules:
-        before, writes_none = list(sys.path), sys.dont_write_bytecode
+        path_before, bytecode_before = list(sys.path), sys.dont_write_bytecode
         sys.path[:0] = folders
-        sys.dont_write_bytecode = True  # Python does not sync it: after a power cut a torn file would fail every task
+        sys.dont_write_bytecode = True  # not synced: after a power cut a torn file would fail every task
         try:
             importlib.import_module(module)
         finally:
-            sys.dont_write_bytecode = writes_none
-            sys.path[:] = [*before, *(folder for folder in folders if folder not in before)]
+            sys.dont_write_bytecode = bytecode_before
+            sys.path[:] = [*path_before, *(folder for folder in folders if folder not in path_before)]
     expected = module_file(code.path, folders)
     found = getattr(sys.modules[module], "__file__", None)
     if found is None or Path(found).resolve() != expected.resolve():

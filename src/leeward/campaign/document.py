@@ -185,12 +185,12 @@ def _parse(text: str, where: str) -> Any:
     except yaml.MarkedYAMLError as error:
         mark = error.problem_mark or error.context_mark
         place = "" if mark is None else f"line {mark.line + 1}, column {mark.column + 1}: "
-        raise InputError(f"{where}: {place}{_in_words(error, text)}") from error
+        raise InputError(f"{where}: {place}{_explained(error, text)}") from error
     except (yaml.YAMLError, ValueError, KeyError, AttributeError) as error:  # the last two: `!!bool x`, `!!timestamp x`
         raise InputError(f"{where}: cannot be read as YAML ({' '.join(str(error).split())})") from error
 
 
-def _in_words(error: yaml.MarkedYAMLError, text: str) -> str:
+def _explained(error: yaml.MarkedYAMLError, text: str) -> str:
     problem = str(error.problem or error.context)
     if isinstance(error, TooMuchError):
         return problem

@@ -1,4 +1,4 @@
-"""The section `execution` of a campaign. None of its settings changes a number."""
+"""The section `execution` of a campaign file, which does not affect results, and the user's defaults for it."""
 
 import os
 import re
@@ -24,7 +24,7 @@ Name = Annotated[str, Field(min_length=1, max_length=200)]
 Line = Annotated[str, Field(min_length=1, pattern=r"^[^\n\r\x00]*$")]  # of a batch script
 
 
-def nothing_as_keys(value: Any) -> Any:
+def none_as_empty(value: Any) -> Any:
     """Return an empty section for None: all of its keys are commented out."""
     return {} if value is None else value
 
@@ -147,15 +147,15 @@ class Execution(Strict):
     timeout_s: Positive = 3600.0
     retries: Annotated[int, Field(ge=0)] = 2
     loose_results: Count = 20_000
-    dask: Annotated[DaskSpec, BeforeValidator(nothing_as_keys)] = DaskSpec()
-    slurm: Annotated[SlurmSpec, BeforeValidator(nothing_as_keys)] = SlurmSpec()
+    dask: Annotated[DaskSpec, BeforeValidator(none_as_empty)] = DaskSpec()
+    slurm: Annotated[SlurmSpec, BeforeValidator(none_as_empty)] = SlurmSpec()
     import_folders: list[str] = Field(default_factory=list)
 
 
 class Defaults(Strict):
     """The file of the user's defaults."""
 
-    execution: Annotated[Execution, BeforeValidator(nothing_as_keys)] = Execution()
+    execution: Annotated[Execution, BeforeValidator(none_as_empty)] = Execution()
 
 
 def with_user_defaults(given: Execution) -> Execution:

@@ -111,7 +111,7 @@ def turbine_settings(turbine: Any) -> dict[str, Any]:
 
 def optimiser_settings(spec: OptimiserSpec) -> dict[str, Any]:
     """Return the settings that the recipe uses. The objective AEP is left out, as in older fingerprints."""
-    if spec.is_own:
+    if spec.is_custom:
         return {"recipe": spec.recipe, "recipe_sha256": spec.recipe_sha256}
     names = ["recipe", *RECIPES[spec.recipe].settings]
     names += [name for name in ("time_budget_s", "work", "objective_sha256") if getattr(spec, name) is not None]
@@ -126,11 +126,11 @@ def differences(new: Mapping[str, Any], old: Mapping[str, Any]) -> list[str]:
     found = []
     for name in dict.fromkeys([*ours, *theirs]):
         if name not in theirs:
-            found.append(f"{name}: {_short(ours[name])}, was not set")
+            found.append(f"{name}: {_shortened(ours[name])}, was not set")
         elif name not in ours:
-            found.append(f"{name}: not set, was {_short(theirs[name])}")
+            found.append(f"{name}: not set, was {_shortened(theirs[name])}")
         elif canonical(ours[name]) != canonical(theirs[name]):
-            found.append(f"{name}: {_short(ours[name])}, was {_short(theirs[name])}")
+            found.append(f"{name}: {_shortened(ours[name])}, was {_shortened(theirs[name])}")
     return found
 
 
@@ -143,7 +143,7 @@ def _flat(settings: Any, name: str = "") -> Iterator[tuple[str, Any]]:
         yield name, settings
 
 
-def _short(value: Any) -> str:
+def _shortened(value: Any) -> str:
     text = repr(value)
     if len(text) <= 70:
         return text

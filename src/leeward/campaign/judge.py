@@ -1,4 +1,4 @@
-"""Check stored results: do they belong to the campaign, satisfy its constraints, and have the right AEP?"""
+"""Check stored results against their campaign: settings, constraints and AEP."""
 
 import math
 from typing import TYPE_CHECKING
@@ -46,7 +46,7 @@ class Judge:
                 f"it was made with other settings, by {Maker.of(result.details)}: its fingerprint is "
                 f"{str(result.fingerprint)[:12]}..., that of the campaign {expected[:12]}..."
             )
-        return other_layout(campaign, result)
+        return layout_mismatch(campaign, result)
 
     @property
     def notes(self) -> list[str]:
@@ -88,12 +88,12 @@ def version_of(campaign: "Campaign", result: Result) -> int | None:
     return campaign.fingerprints.version_of(result.key, fingerprint, Maker.of(result.details).method_version)
 
 
-def other_layout(campaign: "Campaign", result: Result) -> str | None:
+def layout_mismatch(campaign: "Campaign", result: Result) -> str | None:
     """Return why a layout does not belong to the campaign (other turbines, or another area), or None."""
-    return _other_turbines(campaign, result) or _other_place(campaign, result)
+    return _turbine_mismatch(campaign, result) or _area_mismatch(campaign, result)
 
 
-def _other_turbines(campaign: "Campaign", result: Result) -> str | None:
+def _turbine_mismatch(campaign: "Campaign", result: Result) -> str | None:
     key, layout = result.key, result.layout
     count = campaign.physics.n_turbines(key.farm_idx, key.type_idx)
     if layout.shape != (2, count):
@@ -107,8 +107,8 @@ def _other_turbines(campaign: "Campaign", result: Result) -> str | None:
     return None
 
 
-def _other_place(campaign: "Campaign", result: Result) -> str | None:
-    """Compare with the area: a turbine a whole spacing outside means another farm."""
+def _area_mismatch(campaign: "Campaign", result: Result) -> str | None:
+    """Return why the layout does not belong to the area, or None: a turbine is more than one spacing outside."""
     import shapely
 
     problem = campaign.physics.constraints(result.key.farm_idx, result.key.type_idx)

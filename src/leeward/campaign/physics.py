@@ -193,7 +193,7 @@ def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> i
     """Return the number of turbines: the one given, or capacity / rated power, rounded down."""
     count = _count(spec, farm, turbine)
     if count > MOST_TURBINES:
-        raise InputError(f"is {count} turbines in one farm; expected at most {MOST_TURBINES}")
+        raise InputError(f"is too large: {count} turbines in one farm; expected at most {MOST_TURBINES}")
     return count
 
 
@@ -215,8 +215,8 @@ def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
     count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
     if count < 1:
         raise InputError(
-            f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}): that is 0 "
-            "turbines; expected at least one turbine's rated power"
+            f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); expected "
+            "at least the capacity of one turbine"
         )
     return count
 

@@ -25,7 +25,7 @@ from leeward.campaign.spec import (
     TurbineSpec,
     turbine_form,
 )
-from leeward.campaign.validation import misspelt, validated
+from leeward.campaign.validation import suggestion, validated
 from leeward.errors import InputError
 from leeward.parsing import read_columns
 from leeward.wording import printable
@@ -40,7 +40,7 @@ CURVES = ("wind_speeds_m_s", "power_mw", "thrust_coefficient")
 def data_folder(name: str) -> Path:
     """Return the folder of a built-in campaign."""
     if name not in BUILT_IN:
-        raise InputError(f"is {name!r}, which is not a built-in campaign; {misspelt(name, BUILT_IN)}")
+        raise InputError(f"is {name!r}, which is not a built-in campaign; {suggestion(name, BUILT_IN)}")
     return Path(str(files("leeward.campaign") / name.replace("-", "_")))
 
 
@@ -76,9 +76,13 @@ def check_crs(name: str) -> None:
     try:
         crs = pyproj.CRS.from_user_input(name)
     except pyproj.exceptions.CRSError as error:
-        raise InputError(f"is {name!r:.60}, which is not known; expected a name such as EPSG:25831") from error
+        raise InputError(
+            f"is {name!r:.60}, which is not a known coordinate system; expected a name such as EPSG:25831"
+        ) from error
     if not crs.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in crs.axis_info[:2]):
-        raise InputError(f"is {name!r:.60}, which has no coordinates in metres; expected a projected system")
+        raise InputError(
+            f"is {name!r:.60}, which has no coordinates in metres; expected a projected system such as EPSG:25831"
+        )
 
 
 def _site(spec: SiteSpec, folder: Path | None) -> SiteSpec:
@@ -133,7 +137,9 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         lengths = ("rotor_diameter_m", "hub_height_m")
         missing = [name for name in lengths if name not in given]
         if missing:
-            raise InputError(f"{' and '.join(missing)} missing: the file {entry.file} has only the curves")
+            raise InputError(
+                f"{' and '.join(missing)} missing: the CSV file {entry.file} has only the curves; add it beside `file`"
+            )
         curves = dict(zip(CURVES, table.values(), strict=True))
         return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
     document = Document.from_file(path, "a turbine as a YAML file, or its curves as a CSV file")
@@ -256,12 +262,12 @@ def _wake_model(given: dict[str, Any], document: Document) -> dict[str, Any]:
     options = {key: value for key, value in given.items() if key != "name"}
     known = known_wake_models()
     if given["name"] not in known:
-        raise document.error(("wake_model",), f"is {given['name']!r}; {misspelt(given['name'], known)}")
+        raise document.error(("wake_model",), f"is {given['name']!r}; {suggestion(given['name'], known)}")
     default = wake_model(given["name"])
     names = [option.name for option in fields(default)]  # type: ignore[arg-type]
     for option in options:
         if option not in names:
-            hint = misspelt(option, names) if names else f"{given['name']} has no options"
+            hint = suggestion(option, names) if names else f"{given['name']} has no options"
             raise document.error(("wake_model", option), f"is not a known option of {given['name']}; {hint}")
     with document.at("wake_model"):
         for name in options:

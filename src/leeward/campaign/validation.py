@@ -84,20 +84,20 @@ def not_both(model: Strict, first: str, second: str) -> None:
         raise ValueError(f"has both {first} and {second}; give one or the other, not both")
 
 
-def misspelt(word: object, known: Sequence[str]) -> str:
+def suggestion(word: object, known: Sequence[str]) -> str:
     """Return a suggestion, if a known word is similar, and the list of all known words."""
     close = difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
 
 
-def named(value: str, known: Sequence[str], form: str, example: str) -> str:
+def known_name(value: str, known: Sequence[str], form: str, example: str) -> str:
     """Return a known name, or that of custom code, `module:name`; raise ValueError for others."""
     module, colon, name = value.partition(":")
     if colon and not (all(part.isidentifier() for part in module.split(".")) and name.isidentifier()):
         raise ValueError(f"is {value!r}; expected {form}, for example {example}")
     if not colon and value not in known:
-        raise ValueError(f"is {value!r}; {misspelt(value, known)}, or custom code as {form}")
+        raise ValueError(f"is {value!r}; {suggestion(value, known)}, or custom code as {form}")
     return value
 
 
@@ -145,11 +145,11 @@ def _sentence(detail: Any, data: Any, models: Mapping[int, type[Strict]]) -> str
     model = models.get(id(section))
     if kind == "extra_forbidden":
         known = [] if model is None else [name for name in model.model_fields if name not in section]
-        return f"is not a known key; {misspelt(detail['loc'][-1], known)}"
+        return f"is not a known key; {suggestion(detail['loc'][-1], known)}"
     if kind == "missing":
         field = None if model is None else model.model_fields.get(str(detail["loc"][-1]))
         what = None if field is None else field.description
-        return f"is missing; expected {what or 'it'}"
+        return f"is missing; expected {what}" if what else "is missing; add it"
     if kind == "value_error":
         return str(context.get("error", detail["msg"]))
     expected = _EXPECTED[kind].format(**context) if kind in _EXPECTED else detail["msg"]
