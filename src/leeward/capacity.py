@@ -3,11 +3,12 @@
 import math
 from collections.abc import Iterable, Mapping, Sequence
 
+from leeward.wording import listed
+
 HOURS_PER_YEAR = 8760.0
 GWH_PER_MW = HOURS_PER_YEAR * 1e-3
 SIMILAR = 0.005  # installed powers that differ by less count as equal
 LAST_BITS = 1e-12  # relative rounding error
-MOST_NAMED = 5
 
 
 def capacity_factor(aep_gwh: float | None, installed_mw: float | None) -> float:
@@ -52,8 +53,7 @@ def comparison_remark(farms: Sequence[str], n_farms: int) -> str:
         return ""
     where = ""
     if len(farms) < n_farms:
-        more = f" and {len(farms) - MOST_NAMED} more" if len(farms) > MOST_NAMED else ""
-        where = f" of {'farm' if len(farms) == 1 else 'farms'} {', '.join(farms[:MOST_NAMED])}{more}"
+        where = f" of {'farm' if len(farms) == 1 else 'farms'} {listed(farms)}"
     return (
         f"Installed power differs by more than {100 * SIMILAR:g} % between the turbine types{where}: "
         f"{'there, ' if where else ''}types are compared by capacity factor, not by AEP."

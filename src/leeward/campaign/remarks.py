@@ -175,12 +175,10 @@ def _outside(campaign: "Campaign", place: FarmPlace) -> str | None:
     use = pyproj.CRS.from_user_input(campaign.crs).area_of_use
     if use is None:
         return None
-    east = 0.0 if use.west <= use.east else 360.0  # areas of use may cross the 180th meridian
-    within = (
-        use.west - OUTSIDE_DEG <= place.longitude <= use.east + east + OUTSIDE_DEG
-        or use.west - OUTSIDE_DEG <= place.longitude + 360.0 <= use.east + east + OUTSIDE_DEG
-    ) and use.south - OUTSIDE_DEG <= place.latitude <= use.north + OUTSIDE_DEG
-    if within:
+    west, east = use.west - OUTSIDE_DEG, use.east + OUTSIDE_DEG
+    east += 0.0 if use.west <= use.east else 360.0  # areas of use may cross the 180th meridian
+    is_within_degrees = any(west <= longitude <= east for longitude in (place.longitude, place.longitude + 360.0))
+    if is_within_degrees and use.south - OUTSIDE_DEG <= place.latitude <= use.north + OUTSIDE_DEG:
         return None
     return (
         f"farm {place.farm_idx} {place.name}: its centre, {place.centre()}, lies outside the area of use of "

@@ -28,7 +28,7 @@ from leeward.campaign.spec import (
 from leeward.campaign.validation import suggestion, validated
 from leeward.errors import InputError
 from leeward.parsing import read_columns
-from leeward.wording import printable
+from leeward.wording import listed, printable
 
 if TYPE_CHECKING:
     from leeward.wind import Turbine
@@ -188,7 +188,7 @@ def _name_in(entry: FarmSpec, number: int, document: Document) -> str:
     """Return the name of a farm in its GeoJSON file, else its number. Add a remark on several polygons."""
     names = shapes.names_of(entry, document.folder)
     if len(names) > 1:
-        known = ", ".join(str(name or "without a name") for name in names[:4]) + (", ..." if len(names) > 4 else "")
+        known = listed([name or "without a name" for name in names], 4)
         document.remarks.append(
             f"farm {number}: the {len(names)} polygons of {entry.file} ({known}) are one area. To choose one of them: "
             f"feature: NAME; to make each a farm: farms: {{file: {entry.file}}}"
