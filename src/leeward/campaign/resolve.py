@@ -77,7 +77,7 @@ def check_crs(name: str) -> None:
         crs = pyproj.CRS.from_user_input(name)
     except pyproj.exceptions.CRSError as error:
         raise InputError(
-            f"is {name!r:.60}, which is not a known coordinate system; expected a name such as EPSG:25831"
+            f"is {name!r:.60}, which is not known; expected a coordinate system such as EPSG:25831"
         ) from error
     if not crs.is_projected or any(axis.unit_conversion_factor != 1.0 for axis in crs.axis_info[:2]):
         raise InputError(
@@ -138,7 +138,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         missing = [name for name in lengths if name not in given]
         if missing:
             raise InputError(
-                f"{' and '.join(missing)} missing: the CSV file {entry.file} has only the curves; add it beside `file`"
+                f"{' and '.join(missing)} missing: the file {entry.file} has only the curves; give the missing keys beside `file`"
             )
         curves = dict(zip(CURVES, table.values(), strict=True))
         return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})

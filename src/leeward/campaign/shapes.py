@@ -140,7 +140,7 @@ def features_of(path: Path) -> list[tuple[int, str | None, dict[str, Any]]]:
         alone = {"type": "Feature", "geometry": geometry, "properties": properties, **crs}
         found.append((number, feature_name(properties), alone))
     if not found:
-        raise InputError(f"{path}: it has no polygons; expected the areas of farms")
+        raise InputError(f"{path}: no polygons; expected the areas of farms")
     return found
 
 

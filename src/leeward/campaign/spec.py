@@ -83,7 +83,7 @@ class SiteSpec(Strict):
     forms: ClassVar[tuple[str, ...]] = ("built_in", "file", "weibull", "table", "time_series")
     built_in: Name | None = None
     file: Name | None = None
-    wind_directions_deg: Numbers | None = None  # these three go with a file
+    wind_directions_deg: Numbers | None = None  # these three apply to a file
     wind_speeds_m_s: Numbers | None = None
     interpolation: Literal["nearest", "linear"] | None = None
     weibull: WeibullSpec | None = None
@@ -95,7 +95,9 @@ class SiteSpec(Strict):
         if self.file is None:
             for name in ("wind_directions_deg", "wind_speeds_m_s", "interpolation"):
                 if getattr(self, name) is not None:
-                    raise ValueError(f"has {name}, which needs a file; put it into the section of the form used")
+                    raise ValueError(
+                        f"has {name}, which applies to a site file (file); move it into the section with the wind data"
+                    )
         return self
 
 

@@ -33,7 +33,7 @@ _EXPECTED = {  # by the type of pydantic's error; names in braces are from its c
 
 
 class Strict(BaseModel):
-    """A section without unknown keys, text for numbers, or infinite numbers."""
+    """A section of a YAML file. It rejects unknown keys, text in place of numbers, and infinite numbers."""
 
     model_config = ConfigDict(extra="forbid", strict=True, frozen=True, allow_inf_nan=False)
     forms: ClassVar[tuple[str, ...]] = ()  # exactly one of these keys must be given
@@ -41,7 +41,7 @@ class Strict(BaseModel):
     @model_validator(mode="before")
     @classmethod
     def _note_keys(cls, data: Any, info: ValidationInfo) -> Any:
-        """Remember the model of this section, whose keys the message about an unknown key lists."""
+        """Record the model of this section: the error for an unknown key lists the keys of the model."""
         if isinstance(info.context, dict) and isinstance(data, dict):
             info.context[id(data)] = cls
         return data
@@ -85,7 +85,7 @@ def not_both(model: Strict, first: str, second: str) -> None:
 
 
 def suggestion(word: object, known: Sequence[str]) -> str:
-    """Return a suggestion, if a known word is similar, and the list of all known words."""
+    """Return a known word that is similar, if there is one, and the list of all known words."""
     close = difflib.get_close_matches(str(word), known, n=1, cutoff=0.6)
     hint = f"did you mean {close[0]}? " if close else ""
     return f"{hint}Allowed: {', '.join(known)}" if hint else f"allowed: {', '.join(known)}"
