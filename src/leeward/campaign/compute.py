@@ -157,10 +157,7 @@ def _small_problem(campaign: Campaign) -> LayoutProblem:
 def _calls(problem: LayoutProblem, recipe: str) -> list[Call]:
     """Return calls that need one or two kernels each, the slowest to compile first."""
     objective, rng = Objective(problem), np.random.default_rng(0)
-    x, y = (
-        np.array([0.0, 2.0, 0.0]) * problem.min_distances_m[0],
-        np.array([0.0, 0.0, 2.0]) * problem.min_distances_m[0],
-    )
+    x, y = np.array([[0.0, 2.0, 0.0], [0.0, 0.0, 2.0]]) * problem.min_distances_m[0]
     state, settings = descent.start(problem, x, y), descent.Descent(1, 1.0)
     calls: list[Call] = []
     if recipe.startswith("smart_start"):

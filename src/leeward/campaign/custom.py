@@ -8,6 +8,7 @@ import importlib
 import sys
 from collections.abc import Sequence
 from importlib.machinery import ModuleSpec, PathFinder
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -100,9 +101,7 @@ def module_file(path: str, folders: Sequence[str]) -> Path:
     importlib.invalidate_caches()  # the file may be new
     found: ModuleSpec | None = None
     within: Sequence[str] | None = None
-    name = ""
-    for part in module.split("."):
-        name = f"{name}.{part}" if name else part
+    for name in accumulate(module.split("."), "{}.{}".format):  # package, package.module
         found = _find(name, within, folders)
         if found is None:
             break

@@ -191,7 +191,18 @@ class Physics:
 
 def turbine_count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
     """Return the number of turbines: the one given, or capacity / rated power, rounded down."""
-    count = _count(spec, farm, turbine)
+    capacity = capacity_wanted(spec, farm)
+    if capacity is None:
+        count = farm.n_turbines or spec.turbines_per_farm
+        if count is None:
+            raise InputError("is missing, and so is capacity_mw; give one of them to set the number of turbines")
+    else:
+        count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
+        if count < 1:
+            raise InputError(
+                f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); "
+                "expected at least the capacity of one turbine"
+            )
     if count > MOST_TURBINES:
         raise InputError(f"is too large: {count} turbines in one farm; expected at most {MOST_TURBINES}")
     return count
@@ -202,23 +213,6 @@ def capacity_wanted(spec: CampaignSpec, farm: FarmSpec) -> float | None:
     if farm.n_turbines is not None or (farm.capacity_mw is None and spec.turbines_per_farm is not None):
         return None
     return spec.capacity_mw if farm.capacity_mw is None else farm.capacity_mw
-
-
-def _count(spec: CampaignSpec, farm: FarmSpec, turbine: FullTurbine) -> int:
-    if farm.n_turbines is not None:
-        return farm.n_turbines
-    if farm.capacity_mw is None and spec.turbines_per_farm is not None:
-        return spec.turbines_per_farm
-    capacity = capacity_wanted(spec, farm)
-    if capacity is None:
-        raise InputError("is missing, and so is capacity_mw; give one of them to set the number of turbines")
-    count = math.floor(capacity / turbine.rated_power_mw + 1e-9)  # 3.3 MW are three of 1.1 MW, despite rounding
-    if count < 1:
-        raise InputError(
-            f"is {capacity:g}, less than the {turbine.rated_power_mw:g} MW of one turbine ({turbine.name}); expected "
-            "at least the capacity of one turbine"
-        )
-    return count
 
 
 def site_of(spec: SiteSpec, folder: Path | None = None) -> "Site":

@@ -138,7 +138,7 @@ def _turbine(entry: Any, folder: Path | None) -> Any:
         missing = [name for name in lengths if name not in given]
         if missing:
             raise InputError(
-                f"{' and '.join(missing)} missing: the file {entry.file} has only the curves; give the missing keys beside `file`"
+                f"{' and '.join(missing)} missing: the file {entry.file} has only the curves; give both here"
             )
         curves = dict(zip(CURVES, table.values(), strict=True))
         return TabulatedTurbine.model_validate({"name": path.stem, **given, **curves})
