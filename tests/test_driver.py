@@ -210,7 +210,7 @@ def test_own_function(small_site, turbine):
     for name, said in [*by_name, (".mod:f", "not a module name"), ("os:no such", "no function")]:
         with pytest.raises(InputError, match=said):
             optimise(problem, 0, recipe=name)
-    with pytest.raises(InputError, match="no function 'LITTLE'"):
+    with pytest.raises(InputError, match="no function or class 'LITTLE'"):
         optimise(problem, 0, recipe=f"{__name__}:LITTLE")
     array = optimise(problem, 7, recipe=lambda problem, seed: np.array(in_a_row(problem, seed)))
     np.testing.assert_array_equal(array.x, solution.x)
