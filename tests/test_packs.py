@@ -11,7 +11,7 @@ import pytest
 
 import run_cases
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import open_layouts
 from leeward.errors import StorageError
 from leeward.runs import result_files
 from leeward.runs.result_files import ResultFiles

@@ -6,12 +6,11 @@ from pathlib import Path
 
 from leeward.campaign.adopt import Adopter, Adoption
 from leeward.campaign.campaign import Campaign
-from leeward.campaign.compute import ShowProgress, compute
-from leeward.campaign.defaults import with_user_defaults
-from leeward.campaign.execution import Execution
+from leeward.campaign.compute import ShowProgress, compute, warm_up
+from leeward.campaign.execution import Execution, with_user_defaults
 from leeward.campaign.selection import chosen_tasks
-from leeward.campaign.warming import warm_up
 from leeward.store import FoundResult, Key, Result, Value
+from leeward.wording import listed
 
 MOST_LISTED = 12
 
@@ -35,7 +34,7 @@ class LayoutWork:
 
     @functools.cached_property
     def execution(self) -> Execution:
-        return with_user_defaults(self.source).execution
+        return with_user_defaults(self.source.execution)
 
     def __contains__(self, key: object) -> bool:
         return key in self.source
@@ -80,10 +79,10 @@ class LayoutWork:
             if farm in former.farms and type_idx in former.types:
                 for difference in self.source.differences(former, farm, type_idx):
                     found.setdefault(difference, []).append(f"farm {farm} type {type_idx}")
-        lines = []
-        for difference, where in found.items():
-            more = ", ..." if len(where) > 3 else ""
-            lines.append(difference + ("" if len(where) == len(pairs) else f" ({', '.join(where[:3])}{more})"))
+        lines = [
+            difference if len(where) == len(pairs) else f"{difference} ({listed(where, 3)})"
+            for difference, where in found.items()
+        ]
         return lines[:MOST_LISTED] + (["..."] if len(lines) > MOST_LISTED else [])
 
     def adopt(
