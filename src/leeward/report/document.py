@@ -11,17 +11,15 @@ from leeward import __version__
 from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.capacity import capacity_factor
-from leeward.charts.colours import loss_range
+from leeward.charts import loss_range
 from leeward.deprecation import warn_renamed
 from leeward.errors import LeewardError
 from leeward.events import OnEvent
 from leeward.pages import frame, overview, settings, task, tasks
-from leeward.pages.audit import audit_trail
-from leeward.pages.charts.curves import strip_chart
-from leeward.pages.charts.maps import loss_scale
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, folded, gwh, megawatts, percent, section, table, to_copy
+from leeward.pages.maps import farm_map, layout_plan, loss_scale
+from leeward.pages.parts import Links, facts, folded, gwh, megawatts, percent, section, table, to_copy
 from leeward.store import Key, Result
 from leeward.watch import (
     FarmShape,
@@ -105,7 +103,7 @@ def report_html(
         ("settings", "Method", _method(found)),
         ("figures", "Tables", _tables(found, links)),
         ("missing", "Missing", _missing(found, links)),
-        ("audit", "Audit", audit_trail(audit_events(path), 0, links)),
+        ("audit", "Audit", overview.audit_trail(audit_events(path), 0, links)),
         ("loading", "Loading", _loading(seen)),
     ]
     name = seen.campaign or Path(seen.output).name
@@ -159,7 +157,7 @@ def _map(found: _Content, links: Links) -> Markup | None:
     is_all = len(found.shapes) <= MOST_DRAWN
     shown = [shape for farm, shape in found.shapes.items() if is_all or farm in found.best]
     words = f"The best layout of each farm{_first_of(len(shown), len(found.shapes))}, to scale."
-    picture = tasks.best_map(shown, found.best, neighbours_of(found.campaign), words, links, found.installed)
+    picture = farm_map(shown, found.best, neighbours_of(found.campaign), words, links, found.installed)
     return section("map", "Best layouts", picture)
 
 
@@ -171,13 +169,11 @@ def _spread(found: _Content, links: Links) -> Markup | None:
     seen = found.seen
     charts, has_closer = [], False
     for farm, name in list(seen.farms.items())[:MOST_DRAWN]:
-        of = tasks.quantity_of(seen, farm)
-        columns = {f"t{kind}": tasks.best_first(found.tasks, farm, kind, of) for kind in seen.types}
-        if any(len(aeps) for _, aeps in columns.values()):
+        strips = tasks.farm_strips(found.tasks, farm, {kind: f"t{kind}" for kind in seen.types}, seen, links, CHART)
+        if strips:
             head = tag("h3", {"id": f"farm{farm}"}, f"{farm} {name}".strip())
-            closer = strip_chart(columns, links.task, CHART, relative=True, of=of) if tasks.differ(columns) else None
-            has_closer |= closer is not None
-            charts.append(tag("div", None, head, strip_chart(columns, links.task, CHART, of=of), closer))
+            has_closer |= len(strips) > 1
+            charts.append(tag("div", None, head, *strips))
     if not charts:
         return None
     types = ", ".join(f"t{kind} {title}".strip() for kind, title in seen.types.items())
@@ -222,7 +218,7 @@ def _layout(view: LayoutView, losses: tuple[float, float] | None) -> Markup:
     ]
     head = tag("h3", None, f"{result.key} {view.farm}".strip())
     phases = task.phases(result)
-    plan = task.plan(view, losses, side=330.0, with_scale=False)
+    plan = layout_plan(view, losses, side=330.0, with_scale=False)
     rise = None if phases is None else folded("AEP by phase", phases)
     return tag("article", {"id": str(result.key)}, head, plan, facts(lines), rise)
 
@@ -234,7 +230,7 @@ def _method(found: _Content) -> Markup:
     rows: list[list[Child]] = [[farm, f"t{kind}", tag("code", None, mark)] for farm, kind, mark in prints]
     listed = table(["farm", "type", "SHA-256 of all settings"], rows, caption="fingerprints")
     campaign = found.campaign
-    wind = None if campaign is None else section("wind", "Wind", task.rose(wind_rose(campaign.physics.site)))
+    wind = None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
     return tag("div", None, about, folded("fingerprints", listed) if rows else None, wind)
 
 
@@ -246,7 +242,7 @@ def _tables(found: _Content, links: Links) -> Markup:
     every = found.tasks.chosen(TaskFilter())
     listed: Child
     if len(every) <= MOST_TASKS:
-        names = [title for _, title in tasks.COLUMNS]
+        names = list(tasks.COLUMNS.values())
         lines = [tasks.task_row(row, links) for row in found.tasks.rows(every)]
         inner = table(names, lines, right=tasks.NUMBERS, caption="all tasks")
         listed = folded(f"all {count(len(every), 'task')}", inner)

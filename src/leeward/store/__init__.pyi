@@ -57,6 +57,7 @@ from leeward.store.directory.temporary import (
 from leeward.store.format.found import FoundFile as FoundFile, FoundResult as FoundResult
 from leeward.store.format.keys import PATTERN as PATTERN, Key as Key, is_key as is_key
 from leeward.store.format.kind import Value as Value
+from leeward.store.format.kinds import parse_key as parse_key
 from leeward.store.format.layout_result import (
     FOREIGN as FOREIGN,
     NO_AEP as NO_AEP,

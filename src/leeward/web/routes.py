@@ -10,10 +10,11 @@ from leeward.campaign import Campaign
 from leeward.campaign.remarks import installed_of
 from leeward.errors import InputError, LeewardError
 from leeward.formats import csv_text, layout_csv, layout_geojson
-from leeward.pages import audit as audit_pages, frame, overview, settings, task, tasks
+from leeward.pages import frame, overview, settings, task, tasks
+from leeward.pages.charts import rose_chart
 from leeward.pages.html import Child, Markup, tag
-from leeward.pages.links import Links
-from leeward.pages.parts import facts, gwh, link, pager, section, state_mark, yes_or_no
+from leeward.pages.maps import farm_map, layout_plan
+from leeward.pages.parts import Links, facts, gwh, link, pager, section, state_mark, yes_or_no
 from leeward.store import Key, Result
 from leeward.watch import (
     LayoutView,
@@ -103,11 +104,11 @@ def _overview(model: Model, query: Query) -> Response:
     content: list[Child] = [
         tag("p", None, tag("small", None, seen.run or seen.output)),
         overview.progress(seen, live=True),
-        overview.grid(seen, LINKS, page, live=True),
-        overview.workers(seen, LINKS, FEW_WORKERS, live=True) if seen.run else None,
-        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS, live=True) if seen.run else None,
+        overview.grid(seen, LINKS, page),
+        overview.workers(seen, LINKS, FEW_WORKERS) if seen.run else None,
+        overview.failures(seen, seen.failures[:FEW_FAILURES], LINKS) if seen.run else None,
         tag("section", {"id": "map", "data-load": "/map"}, tag("h2", None, "Best layouts"), waiting),
-        overview.remarks(seen, live=True),
+        overview.remarks(seen),
     ]
     short = str(seen.done) if seen.expected is None else f"{seen.done}/{seen.expected}"
     return _page(model, short, "/", content)
@@ -126,7 +127,7 @@ def _map(model: Model, query: Query) -> Response:
     which = "" if kind is None else f" with t{kind} {types.get(kind, '')}"
     if shapes:
         words = f"The best layout of each farm{which}, to scale."
-        picture: Child = tasks.best_map(shapes, best, neighbours_of(model.campaign), words, LINKS, installed)
+        picture: Child = farm_map(shapes, best, neighbours_of(model.campaign), words, LINKS, installed)
     else:
         picture = tag("p", None, "The areas are not known, because the campaign is not known.")
     menu = tag("nav", {"class": "pager", "aria-label": "turbine types"}, *choices)
@@ -150,8 +151,8 @@ def _tasks(model: Model, query: Query) -> Response:
     kept = {name: query[name] for name in ("farm", "type", "seed", "state", "sort") if query.get(name)}
     content: list[Child] = [
         tasks.task_form(seen, kept),
-        tasks.spread(table, wanted, seen, LINKS, live=True),
-        tasks.task_list(shown, len(rows), page, kept, LINKS, live=True),
+        tasks.spread(table, wanted, seen, LINKS),
+        tasks.task_list(shown, len(rows), page, kept, LINKS),
         tasks.downloads(kept),
     ]
     return _page(model, "Tasks", "/tasks", content)
@@ -167,7 +168,7 @@ def _tasks_csv(model: Model, query: Query) -> Response:
 
 
 def _workers(model: Model, query: Query) -> Response:
-    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS, live=True)])
+    return _page(model, "Workers", "/workers", [overview.workers(model.snapshot, LINKS)])
 
 
 def _failures(model: Model, query: Query) -> Response:
@@ -175,7 +176,7 @@ def _failures(model: Model, query: Query) -> Response:
     page = _number(query, "page")
     shown = seen.failures[page * MOST_FAILURES : (page + 1) * MOST_FAILURES]
     pages = -(-len(seen.failures) // MOST_FAILURES)
-    listed = overview.failures(seen, shown, LINKS, live=True)
+    listed = overview.failures(seen, shown, LINKS)
     return _page(model, "Failures", "/failures", [listed, pager("/failures", page, pages)])
 
 
@@ -188,18 +189,18 @@ def _settings(model: Model, query: Query) -> Response:
 
 @lru_cache(maxsize=1)
 def _wind(campaign: Campaign | None) -> Markup | None:
-    return None if campaign is None else section("wind", "Wind", task.rose(wind_rose(campaign.physics.site)))
+    return None if campaign is None else section("wind", "Wind", rose_chart(wind_rose(campaign.physics.site)))
 
 
 def _audit(model: Model, query: Query) -> Response:
-    trail = audit_pages.audit_trail(audit_events(model.path), _number(query, "page"), LINKS, live=True)
+    trail = overview.audit_trail(audit_events(model.path), _number(query, "page"), LINKS)
     return _page(model, "Audit", "/audit", [trail])
 
 
 def _compare(model: Model, query: Query) -> Response:
     first, second = (_view(model, query.get(name, "")) for name in ("a", "b"))
     form = _compare_form(str(first.result.key), str(second.result.key))
-    content: list[Child] = [task.comparison(first, second, live=True), form]
+    content: list[Child] = [task.comparison(first, second), form]
     return _page(model, "Comparison", "", content, refresh_s=LIVE_S if first.is_pending or second.is_pending else None)
 
 
@@ -240,9 +241,8 @@ def _finished(model: Model, view: LayoutView) -> list[Child]:
     phases = task.phases(view.result)
     best = model.tasks().best_key(key.farm_idx, key.type_idx)
     compare = _compare_form(str(key), "" if best is None or best == key else str(best))
-    losses = None if view.wake_loss is None else view.wake_loss.tolist()
-    turbines = tag("summary", None, "coordinates"), task.coordinates(view.result, losses)
-    plan = section("plan", "Layout", task.plan(view), task.spacing_switch(view), live=True)
+    turbines = tag("summary", None, "coordinates"), task.coordinates(view)
+    plan = section("plan", "Layout", layout_plan(view), task.spacing_switch(view), live=True)
     figures = section("facts", "Figures", task.result_facts(view), live=True)
     return [
         tag("p", None, cell, " · download: ", files),

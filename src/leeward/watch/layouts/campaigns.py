@@ -7,9 +7,8 @@ from functools import lru_cache
 from pathlib import Path
 
 from leeward import __version__
-from leeward.campaign import Campaign
+from leeward.campaign import Campaign, fingerprint
 from leeward.campaign.campaign import MOST_TASKS
-from leeward.campaign.fingerprint import method_version
 from leeward.campaign.judge import version_of
 from leeward.errors import BadSourceError, InputError
 from leeward.store import Maker, Result, gather, is_pack, is_shard
@@ -115,7 +114,7 @@ class Comparison:
 
     def notes(self) -> list[str]:
         """Return notes on unreadable campaigns and other method versions, after all results were compared."""
-        here = f"leeward {__version__}, method version {method_version()}"
+        here = f"leeward {__version__}, method version {fingerprint.METHOD_VERSION}"
         made = [
             f"{count(number, 'result')} made by {maker}, and compared under that version: this is {here}, which "
             "gives different numbers for the same settings"
