@@ -18,7 +18,7 @@ import pytest
 
 import leeward
 import run_cases
-from leeward.campaign import warming
+from leeward.campaign import compute
 from leeward.compiling import CompiledElsewhereError, compile_events, waits, without_waiting
 from leeward.wind import cache as caching
 from leeward.wind.kernels import compile as compiling
@@ -706,16 +706,16 @@ def test_workers_compile_first_what_nobody_else_compiles():
 
         return ask
 
-    warming._make_calls([question(name) for name in ("first", "second", "third")])
+    compute._make_calls([question(name) for name in ("first", "second", "third")])
     assert asked == ["first", "second", "third", "first"]
     asked.clear()
-    warming._make_calls([question("first")])  # all are being compiled: it waits
+    compute._make_calls([question("first")])  # all are being compiled: it waits
     assert asked == ["first", "first"]
 
 
 WARMED = """
 from leeward.campaign import load
-from leeward.campaign.warming import warm_up
+from leeward.campaign.compute import warm_up
 from leeward.store.format.keys import Key
 campaign = load({path!r})
 warm_up(campaign)

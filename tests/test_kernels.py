@@ -157,7 +157,7 @@ def test_what_is_no_custom_model():
         custom_model(Jensen, {"width": 1.0})
     assert custom_model(Jensen, {"expansion": 0.05}) == Jensen(expansion=0.05)
     assert wake_model("leeward.wind.wake_models.jensen:Jensen") == Jensen()
-    for name, words in (("nowhere_at_all:Wake", "nowhere_at_all"), ("leeward.wind:Wake", "has no Wake")):
+    for name, words in (("nowhere_at_all:Wake", "nowhere_at_all"), ("leeward.wind:Wake", "no function or class .Wake")):
         with pytest.raises(InputError, match=words):
             wake_model(name)
 
