@@ -11,7 +11,7 @@ import pytest
 
 import run_cases
 from foreign_files import left_behind, own_result, write_foreign_file, write_own_file
-from leeward.campaign.layouts import open_layouts
+from leeward.campaign import open_layouts
 from leeward.errors import StorageError
 from leeward.runs import result_files
 from leeward.runs.result_files import ResultFiles
@@ -475,10 +475,10 @@ def test_one_result_is_found_in_its_pack(run, first):
 def test_packing_when_there_are_too_many(run, monkeypatch):
     monkeypatch.setattr(result_files, "PACK_SIZE", 3)
     told = []
-    context = SimpleNamespace(paths=run, audit=Audit(run.audit), attributes=dict, work=mock.Mock())
+    context = SimpleNamespace(paths=run, audit=Audit(run.audit), attributes=dict, work=mock.Mock(), disk=None)
     context.work.execution.loose_results = 4
     context.emit = lambda kind, **facts: told.append((kind, facts))
-    packing = ResultFiles(context, disk=None)
+    packing = ResultFiles(context)
     packing.add(keys(range(4)))
     assert not packing.is_due
     packing.add(keys(range(3, 8)))  # one of them twice

@@ -60,7 +60,7 @@ class Contents:
         return self.file.sealed and self.file.is_valid
 
 
-def identity(path: Path) -> Identity | None:
+def file_identity(path: Path) -> Identity | None:
     """Return values that change if the file is replaced or changed; None if there is no file."""
     try:
         state = os.stat(path)
@@ -91,7 +91,7 @@ def read_contents(paths: Iterable[Path], processes: int = 1, *, results: bool = 
     def identified() -> Iterator[Path]:
         for path in paths:
             with contextlib.suppress(OSError):  # the reader reports the problem
-                identities[path] = identity(path)
+                identities[path] = file_identity(path)
             yield path
 
     contents = Contents()

@@ -16,7 +16,7 @@ from leeward.store.format.found import FoundFile, FoundResult
 from leeward.store.merging.contents import (
     Contents,
     contents_of,
-    identity,
+    file_identity,
     keys_of,
     read_contents,
     uncovered,
@@ -59,9 +59,9 @@ def remove_proved(
 
 def would_be_removed(report: MergeReport) -> list[Removal]:
     """Return the removals that `remove_proved` would do after this merge, as far as the report shows."""
-    output = identity(report.output)
+    output = file_identity(report.output)
     return [
-        Removal(file.path, "it is the output" if output and identity(file.path) == output else _why_kept(file))
+        Removal(file.path, "it is the output" if output and file_identity(file.path) == output else _why_kept(file))
         for file in report.files
     ]
 
@@ -157,7 +157,7 @@ def remove(proofs: Iterable[Removal], announce: Announce, batch: int = _BATCH) -
 
 def _remove_one(removal: Removal) -> Removal:
     with storage_errors(removal.path, "cannot be removed"):
-        if identity(removal.path) not in (removal.identity, None):
+        if file_identity(removal.path) not in (removal.identity, None):
             return replace(removal, reason="it changed after it was read")
         if is_pack(removal.path):  # the index first: without its pack it would be an orphan
             output_index_path(removal.path).unlink(missing_ok=True)

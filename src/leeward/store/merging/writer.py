@@ -22,7 +22,7 @@ from leeward.store.merging.contents import (
     Pair,
     contents_of,
     demand,
-    identity,
+    file_identity,
     keys_of,
     make_pair,
     uncovered,
@@ -145,7 +145,7 @@ def _write(
 
 def _make_way(output: Path, new: Contents, known: Contents | None, expendable: set[Pair]) -> Path | None:
     """Raise OutputHoldsMoreError if a result would be lost. Return the new path of a damaged or foreign output."""
-    now = identity(output)
+    now = file_identity(output)
     if now is None:
         return None
     old = known if known is not None and known.identity == now else contents_of(output)
