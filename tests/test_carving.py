@@ -240,7 +240,7 @@ def test_names_come_from_attributes_or_from_links(carve, tmp_path):
 def test_a_name_that_contradicts_the_attributes(carve, tmp_path):
     found = carve(write(tmp_path / "a.h5", keys(2), ss_seed=1))
     assert found["farm0_t0_s1"].is_valid
-    assert "the name says 0" in found["farm0_t0_s0"].reason
+    assert "expected 0, as in the name of the group" in found["farm0_t0_s0"].reason
 
 
 @pytest.mark.parametrize("cut", [0.5, 0.9])

@@ -65,12 +65,16 @@ def _cleaned(paths: "RunPaths", options: CleanOptions, on_progress: "OnProgress"
     merged, cores = options.merged, usable_cores()
     if options.dry_run:
         return clean_run(paths, merged=merged, dry_run=True, on_progress=on_progress, processes=cores)
-    lock = Lock.take(paths.lock, take_over=options.take_over, tell=lambda text: print(text, file=sys.stderr))
+    lock = Lock.take(paths.lock, take_over=options.take_over, emit=_print_message)
     try:
         record = Audit(paths.audit, lock.check).record
         return clean_run(paths, merged=merged, emit=record, on_progress=on_progress, processes=cores)
     finally:
         lock.release()
+
+
+def _print_message(kind: str, /, *, message: str) -> None:
+    print(message, file=sys.stderr)
 
 
 def _lines(paths: "RunPaths", report: "CleanReport", merged: bool) -> Iterator[str]:

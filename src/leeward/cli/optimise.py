@@ -204,7 +204,7 @@ def _farm(campaign: "Campaign", text: str | None, named: str | None, begin: "Tab
 
 
 def _area(options: AreaOptions) -> tuple[str, "Area"]:
-    from leeward.campaign.names import word_of
+    from leeward.campaign.selection import word_of
 
     path, farm, name, crs = options.area, options.farm_idx, options.area_name, options.crs
     if path is None:

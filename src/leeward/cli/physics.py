@@ -157,7 +157,7 @@ class Physics:
 
     def _type_of(self, layout: "TableLayout | None", where: str) -> int:
         """Return the type_idx of a layout: from its file, else from --type, else the only one of the campaign."""
-        from leeward.campaign.names import Word, type_of, word_of
+        from leeward.campaign.selection import Word, type_of, word_of
 
         campaign = self.campaign
         if campaign is None:

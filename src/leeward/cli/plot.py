@@ -110,7 +110,7 @@ def plot(options: PlotOptions) -> None:
 def _save(figure: "Figure", output: Path) -> None:
     """Write the figure, with a note for letters that no font has."""
     from leeward.plots import save_figure
-    from leeward.plots.fonts import MissingLettersWarning
+    from leeward.plots.style import MissingLettersWarning
 
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always", MissingLettersWarning)

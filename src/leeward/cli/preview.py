@@ -96,8 +96,8 @@ def header(campaign: "Campaign", tasks: Tasks) -> str:
 
 def preview(campaign: "Campaign", tasks: Tasks) -> Preview:
     """Examine the farms and pack turbines into the selected ones."""
-    from leeward.campaign.names import duplicate_names
     from leeward.campaign.remarks import farm_places, place_remarks, wind_remarks
+    from leeward.campaign.selection import duplicate_names
     from leeward.errors import InputError
     from leeward.layout.starts import room_for
 

@@ -187,7 +187,7 @@ def _introduce(chosen: "Campaign", selection: "Selection", options: RunOptions) 
 
 def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) -> int:
     """Print the complete preview; return the exit code that the run would fail with, or 0."""
-    from leeward.campaign.defaults import with_user_defaults
+    from leeward.campaign.execution import with_user_defaults
     from leeward.campaign.selection import task_counts
     from leeward.cli.preview import forecast, forecast_lines, header, preview, preview_data
     from leeward.plots.style import check_picture_path
@@ -203,7 +203,7 @@ def _dry_run(chosen: "Campaign", selection: "Selection", options: RunOptions) ->
     if not as_json:
         print("\n".join(shown.lines(is_short=False)), flush=True)
     wanted = RunSettings(selection, adopt=tuple(options.adopt or ()), new=options.new, take_over=options.take_over)
-    ahead = forecast(shown, with_user_defaults(chosen).execution, options.output, wanted)
+    ahead = forecast(shown, with_user_defaults(chosen.execution), options.output, wanted)
     if as_json:
         print(json_text(preview_data(shown, ahead)))
     else:
@@ -233,9 +233,9 @@ def _prepare(engine: str) -> None:
 
 def _engine(chosen: "Campaign", of_engines: dict[str, dict[str, Any]]) -> str:
     """Return the name of the engine; raise InputError for an option of another engine, which would have no effect."""
-    from leeward.campaign.defaults import with_user_defaults
+    from leeward.campaign.execution import with_user_defaults
 
-    engine = with_user_defaults(chosen).execution.engine
+    engine = with_user_defaults(chosen.execution).engine
     for other, options in of_engines.items():
         named = [_option(name) for name in given(options)]
         if named and other != engine:

@@ -61,19 +61,19 @@ class Names:
 
     def farms(self, texts: Sequence[str] | None) -> list[int]:
         """Return the farm_idx for each text."""
-        from leeward.campaign.names import farm_of, word_of
+        from leeward.campaign.selection import farm_of, word_of
 
         return [farm_of(word_of(text), self._known) for text in texts or ()]
 
     def types(self, texts: Sequence[str] | None) -> list[int]:
         """Return the type_idx for each text."""
-        from leeward.campaign.names import type_of, word_of
+        from leeward.campaign.selection import type_of, word_of
 
         return [type_of(word_of(text), self._known) for text in texts or ()]
 
     def keys(self, texts: Sequence[str] | None) -> "list[Key]":
         """Return the key for each text."""
-        from leeward.campaign.names import key_of
+        from leeward.campaign.selection import key_of
 
         return [key_of(text, self._known) for text in texts or ()]
 

@@ -211,7 +211,7 @@ def _failures(seen: "Snapshot") -> Iterator[str]:
 
 
 def _next(seen: "Snapshot") -> Iterator[str]:
-    from leeward.watch import MAKE_ROOM
+    from leeward.watch import MAKE_ROOM, is_out_of_room
 
     if seen.run and seen.output_exists and seen.output_results is not None:
         yield f"{seen.output}: {count(seen.output_results, 'result')}, as of the last merge"
@@ -221,7 +221,7 @@ def _next(seen: "Snapshot") -> Iterator[str]:
             yield f"To resume: {command(*resume)}"
         elif not seen.output_exists and seen.done:
             yield f"Not merged yet: {command(*resume)} merges the results into {seen.output}."
-        out_of_room = sum(failed.final and failed.is_out_of_room for failed in seen.failures)
+        out_of_room = sum(failed.final and is_out_of_room(failed.message) for failed in seen.failures)
         yield from counted((out_of_room, "task", f"without room for the turbines. {MAKE_ROOM}"))
         if seen.failed > out_of_room:
             yield f"To retry failed tasks: {command(*resume, '--retry-failed')}"
