@@ -61,9 +61,12 @@ def sealed_results(pages: Pages) -> tuple[dict[str, Value], dict[str, AnyResult]
 
 
 def sealed_result_at(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> AnyResult | None:
-    """Return the result in the group at an address; None unless it is intact and as leeward writes it."""
+    """Return the result in the group at an address; None unless it is intact and as leeward writes it.
+
+    libhdf5 must have opened the group, and so compared the checksums of its header.
+    """
     try:
-        return _result(pages, address, name, kind)
+        return _result(pages, address, name, kind, is_checked=True)
     except _DOUBTS:
         return None
 
@@ -81,8 +84,8 @@ def sealed_values(attributes: Mapping[str, Raw | None]) -> dict[str, Value]:
     return values
 
 
-def _result(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> AnyResult:
-    attributes, places = _group(pages, address)
+def _result(pages: Pages, address: int, name: str, kind: type[AnyResult], *, is_checked: bool = False) -> AnyResult:
+    attributes, places = _group(pages, address, is_checked=is_checked)
     datasets = {}
     for dataset, place in places.items():
         if dataset not in kind.DATASETS:
@@ -94,9 +97,9 @@ def _result(pages: Pages, address: int, name: str, kind: type[AnyResult]) -> Any
     return sealed_result(name, kind, attributes, datasets)
 
 
-def _group(pages: Pages, address: int) -> tuple[dict[str, Value], dict[str, int]]:
+def _group(pages: Pages, address: int, *, is_checked: bool = False) -> tuple[dict[str, Value], dict[str, int]]:
     """Return the attributes of a group, and the addresses of the headers of its members."""
-    header = read_header(pages, address)
+    header = read_header(pages, address, is_checked=is_checked)
     for kind in (LINK_INFO, ATTRIBUTE_INFO):
         if header.one(kind) not in (None, _ALL_IN_HEADER):
             raise Unfamiliar("links or attributes outside the header")
